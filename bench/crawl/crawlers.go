@@ -133,7 +133,7 @@ func crawlByDecorum(p processTask, handler string, ledger bool) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	daemon.TuneCollector() // as Main does
+	daemon.TuneGC() // as Main does
 	if code := daemon.Run(handlers, "crawl", "-c", file, "--progress", "none", "--log-level", "warn"); code != daemon.ExitDone {
 		return fmt.Errorf("decorum crawl ends with %d", code)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// agency is a site that says something else to each robot of a family.
-func agency(file string) crawltest.Site {
+// agentGroupsSite is a site that says something else to each robot of a family.
+func agentGroupsSite(file string) crawltest.Site {
 	return crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text(file)}),
 		Pages: map[string]crawltest.PageFunc{
 			"/":        crawltest.StaticPage(crawltest.HTML("<a href=/landing>x</a><a href=/closed>x</a>")),
@@ -37,21 +37,21 @@ func TestAgentOfProject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			v := visitTo(t, agency(test.file))
-			config := write(t, "p.yaml", "agent: {"+test.agent+"}\n")
-			said := call(t, v.args("-c", config, "http://a.example/")...)
-			said.want(t, ExitDone)
+			v := newCrawlFixture(t, agentGroupsSite(test.file))
+			config := writeTempFile(t, "p.yaml", "agent: {"+test.agent+"}\n")
+			res := runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...)
+			res.want(t, ExitDone)
 			var visited []string
-			for _, u := range urls(records(t, filepath.Join(v.data(), outputFile))) {
+			for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))) {
 				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
 			}
 			if got := strings.Join(visited, " "); got != test.visited {
 				t.Errorf("visited %q, want %q", got, test.visited)
 			}
-			if warned, exempt := strings.Contains(said.stderr, "do not bind"), test.visited == "/ /closed /landing"; warned != exempt {
-				t.Errorf("warned %t of an exempt agent %t:\n%s", warned, exempt, said.stderr)
+			if warned, exempt := strings.Contains(res.stderr, "do not bind"), test.visited == "/ /closed /landing"; warned != exempt {
+				t.Errorf("warned %t of an exempt agent %t:\n%s", warned, exempt, res.stderr)
 			}
-			if report := verifyIn(t, v.data()); len(report.Findings) > 0 {
+			if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 {
 				t.Errorf("ledger: %v", report.Findings)
 			}
 		})
@@ -64,13 +64,13 @@ func TestAgentOfProject(t *testing.T) {
 func TestNotForIndexing(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /landing\n\nUser-agent: YandexDirect\nDisallow: /closed\n"
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
-	v := visitTo(t, agency(file))
+	v := newCrawlFixture(t, agentGroupsSite(file))
 	archive := filepath.Join(v.dir, "warc")
-	config := write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
-	call(t, v.args("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	config := writeTempFile(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
+	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
-	for _, line := range linesIn(t, filepath.Join(v.data(), outputFile), 0) {
+	for _, line := range outputLines(t, filepath.Join(v.dataDir(), outputFile), 0) {
 		var r map[string]any
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestNotForIndexing(t *testing.T) {
 		t.Errorf("marked lines: %q", marked)
 	}
 	marked = nil
-	for _, r := range archiveIn(t, archive) {
+	for _, r := range readArchive(t, archive) {
 		if r.Get("WARC-Type") == "metadata" && strings.Contains(r.block, "not_for_indexing: true\r\n") {
 			marked = append(marked, r.Get("WARC-Target-URI"))
 		}
@@ -91,21 +91,21 @@ func TestNotForIndexing(t *testing.T) {
 	if !slices.Equal(marked, []string{"http://a.example/landing"}) {
 		t.Errorf("marked in the archive: %q", marked)
 	}
-	if report := verifyIn(t, v.data()); len(report.Findings) > 0 || report.Verdicts == 0 {
+	if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 || report.Verdicts == 0 {
 		t.Errorf("ledger: %+v", report)
 	}
-	call(t, "ledger", "show", "--data", v.data(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
-	call(t, "explain", "--data", v.data(), "http://a.example/landing").want(t, ExitDone, why)
+	runCommand(t, "ledger", "show", "--data", v.dataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
+	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing").want(t, ExitDone, why)
 
-	rules := write(t, "robots.txt", file)
-	ask := func(agent, path string, more ...string) result {
-		return call(t, append([]string{"robots", "check", "--file", rules, "--dialect", "yandex", "--agent", agent, "http://a.example" + path}, more...)...)
+	rules := writeTempFile(t, "robots.txt", file)
+	ask := func(agent, path string, more ...string) commandResult {
+		return runCommand(t, append([]string{"robots", "check", "--file", rules, "--dialect", "yandex", "--agent", agent, "http://a.example" + path}, more...)...)
 	}
 	ask("YandexDirect", "/landing", "--explain").want(t, ExitDone, "allowed\thttp://a.example/landing\tno rule; not for indexing\n", "  index\t"+why)
 	ask("YandexDirect", "/landing", "--json").want(t, ExitDone, `"not_for_indexing":true`, `"indexer":{"allowed":false,"rule":"disallow: /landing"`)
 	for agent, path := range map[string]string{"YandexDirect": "/", "YandexBot": "/closed"} {
-		if said := ask(agent, path, "--explain").stdout; strings.Contains(said, "indexing") {
-			t.Errorf("%s, %s: %s", agent, path, said)
+		if stdout := ask(agent, path, "--explain").stdout; strings.Contains(stdout, "indexing") {
+			t.Errorf("%s, %s: %s", agent, path, stdout)
 		}
 	}
 }
@@ -113,11 +113,11 @@ func TestNotForIndexing(t *testing.T) {
 // TestExplainWithoutIndexing: what may not be fetched, because of what it is wanted
 // for, is not called unfit for indexing besides.
 func TestExplainWithoutIndexing(t *testing.T) {
-	v := visitTo(t, agency("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
-	config := write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
-	call(t, v.args("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
-	said := call(t, "explain", "--data", v.data(), "http://a.example/landing")
-	if said.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(said.stdout, "indexing") {
-		t.Errorf("it says %s", said.stdout)
+	v := newCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
+	config := writeTempFile(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
+	runCommand(t, v.crawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
+	res := runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing")
+	if res.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {
+		t.Errorf("it says %s", res.stdout)
 	}
 }

@@ -17,12 +17,12 @@ import (
 )
 
 // A page whose content must not be found where it is not to be used.
-const precious = "the-precious-text"
+const restrictedText = "the-precious-text"
 
-// wary is a site that asks things of the use of its pages, in every way there is.
-func wary() crawltest.Site {
+// usageRulesSite is a site that asks things of the use of its pages, in every way there is.
+func usageRulesSite() crawltest.Site {
 	page := func(head string, header ...string) crawltest.PageFunc {
-		a := crawltest.HTML("<title>" + precious + "</title>" + head + "<p>" + precious + "</p>")
+		a := crawltest.HTML("<title>" + restrictedText + "</title>" + head + "<p>" + restrictedText + "</p>")
 		for i := 0; i < len(header); i += 2 {
 			a.Header.Set(header[i], header[i+1])
 		}
@@ -49,8 +49,8 @@ func wary() crawltest.Site {
 	}
 }
 
-// filesWith returns the files below dir in which text stands.
-func filesWith(t *testing.T, dir, text string) (files []string) {
+// filesContaining returns the files below dir in which text stands.
+func filesContaining(t *testing.T, dir, text string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -86,19 +86,19 @@ func TestAIUse(t *testing.T) {
 		{"ai-train", 1, "/line /papers/1", "/meta /tdm /usage"},
 	} {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
-			v := visitTo(t, wary())
-			config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
-			call(t, v.args("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
+			v := newCrawlFixture(t, usageRulesSite())
+			config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
+			runCommand(t, v.crawlArgs("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
-			for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+			for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 				path := strings.TrimPrefix(r.URL, "http://a.example")
 				parked = slices.DeleteFunc(parked, func(p string) bool { return p == path })
-				refused := r.AIUse != nil && r.AIUse.Refused != nil
+				refused := r.AIUse != nil && r.AIUse.Conflict != nil
 				if refused {
 					withheld = append(withheld, path)
 				}
-				if whole := r.Bytes > 0 && r.SHA256 != "" && (r.Title == precious || path == "/") && r.Error == ""; whole == refused {
+				if whole := r.Bytes > 0 && r.SHA256 != "" && (r.Title == restrictedText || path == "/") && r.Error == ""; whole == refused {
 					t.Errorf("refused %t: %+v", refused, r)
 				}
 				if refused && !strings.Contains(r.Error, "not to be used for "+tt.purpose) {
@@ -121,8 +121,8 @@ func TestAIUse(t *testing.T) {
 			if files != tt.files {
 				t.Errorf("tdmrep.json was asked for %d times, want %d", files, tt.files)
 			}
-			bodies, pages := filesWith(t, filepath.Join(v.data(), "bodies"), precious), strings.Fields(tt.parked+" "+tt.withheld)
-			archivedPages(t, filepath.Join(v.dir, "warc"), pages)
+			bodies, pages := filesContaining(t, filepath.Join(v.dataDir(), "bodies"), restrictedText), strings.Fields(tt.parked+" "+tt.withheld)
+			checkArchivedPages(t, filepath.Join(v.dir, "warc"), pages)
 			if used := 7 - len(pages); len(bodies) > used || used > 0 && len(bodies) == 0 {
 				t.Errorf("%d bodies, of %d pages that may be used", len(bodies), used)
 			}
@@ -130,16 +130,16 @@ func TestAIUse(t *testing.T) {
 	}
 }
 
-// archivedPages checks that WARC files hold the content of all pages but those,
+// checkArchivedPages checks that WARC files hold the content of all pages but those,
 // and of those that were visited what the server said.
-func archivedPages(t *testing.T, dir string, withheld []string) {
+func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 	t.Helper()
-	for _, r := range archiveIn(t, dir) {
+	for _, r := range readArchive(t, dir) {
 		path := strings.TrimPrefix(r.Get("WARC-Target-URI"), "http://a.example")
 		if r.Get("WARC-Type") != "response" || path == "/" || strings.Contains(path, ".") {
 			continue
 		}
-		content := strings.Contains(r.block, precious)
+		content := strings.Contains(r.block, restrictedText)
 		if slices.Contains(withheld, path) == content {
 			t.Errorf("%s: content %t in the archive", path, content)
 		}
@@ -152,51 +152,51 @@ func archivedPages(t *testing.T, dir string, withheld []string) {
 // What keeps a page back is explained, and counted by the report.
 func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, wary())
-	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
-	call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitDone,
+	v := newCrawlFixture(t, usageRulesSite())
+	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
+	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
-	call(t, "report", "--data", v.data()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
+	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
 		"http://a.example/.well-known/tdmrep.json", "tdm-reservation: 1", "content-usage: train-ai=n")
-	call(t, "explain", "--data", v.data(), "http://a.example/papers/1").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/papers/1").want(t, ExitDone,
 		"disallowed: tdm-reservation: 1 (line 2, group tdmrep.json)", "asks tdm-reservation: tdm: disallow (tdmrep.json, line 2)")
-	call(t, "explain", "--data", v.data(), "http://a.example/line").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/line").want(t, ExitDone,
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
-	call(t, "frontier", "list", "--state", "parked", "--data", v.data()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
+	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.dataDir()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
 	// Without the purpose all is visited.
-	plain := write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
-	call(t, v.args("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
+	plain := writeTempFile(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
+	runCommand(t, v.crawlArgs("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
 }
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
-	v := visitTo(t, wary())
-	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
-	call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
+	v := newCrawlFixture(t, usageRulesSite())
+	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
+	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
 }
 
 // Callbacks are called for no page that is not to be used, and none of its links
 // leads on.
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, wary())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
+	v := newCrawlFixture(t, usageRulesSite())
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex
 	var read []string
 	note := func(r *colly.Response) {
 		mu.Lock()
 		defer mu.Unlock()
-		if strings.Contains(string(r.Body), precious) {
+		if strings.Contains(string(r.Body), restrictedText) {
 			read = append(read, r.Request.URL.Path)
 		}
 	}
 	var stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: newErrWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}
-	code := a.main(v.args("-c", project, "http://a.example/"))
+	code := a.main(v.crawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
 	if read = slices.Compact(read); code != ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {
 		t.Errorf("exit code %d; callbacks have read %q\n%s", code, read, &stderr)

@@ -10,39 +10,39 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// apiRules say what projects from the API may do.
-type apiRules struct {
-	outputRoot string // projects write below it; empty: the daemon's directory
-	filesRoot  string // projects read below it; empty: the folder of project files
-	private    bool   // projects may reach into private networks
+// apiProjectRestrictions say what projects from the API may do.
+type apiProjectRestrictions struct {
+	outputRoot   string // projects write below it; empty: the daemon's directory
+	filesRoot    string // projects read below it; empty: the folder of project files
+	allowPrivate bool   // projects may reach into private networks
 }
 
-func (r *apiRules) addFlags(fs *pflag.FlagSet) {
+func (r *apiProjectRestrictions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.outputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
 	fs.StringVar(&r.filesRoot, "files-root", "",
 		"projects that come by the API read files below `DIR` only (default: the folder of project files)")
-	fs.BoolVar(&r.private, "api-private-networks", false,
+	fs.BoolVar(&r.allowPrivate, "api-private-networks", false,
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
 }
 
-// resolve returns the rules with absolute directories, which must exist.
-func (r apiRules) resolve(data, folder string) (apiRules, error) {
+// withAbsoluteDirs returns the rules with absolute directories, which must exist.
+func (r apiProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (apiProjectRestrictions, error) {
 	for _, root := range []struct {
-		flag  string
-		path  *string
-		other string
-	}{{"--output-root", &r.outputRoot, data}, {"--files-root", &r.filesRoot, folder}} {
+		flag     string
+		path     *string
+		fallback string
+	}{{"--output-root", &r.outputRoot, dataDir}, {"--files-root", &r.filesRoot, projectFilesDir}} {
 		if *root.path == "" {
-			*root.path = root.other
+			*root.path = root.fallback
 			continue
 		}
 		full, err := filepath.Abs(*root.path)
 		if err != nil {
-			return r, usage("%s: %w", root.flag, err)
+			return r, usageErrorf("%s: %w", root.flag, err)
 		}
 		if info, err := os.Stat(full); err != nil || !info.IsDir() {
-			return r, usage("%s: %s is not a directory: create it, or name another", root.flag, full)
+			return r, usageErrorf("%s: %s is not a directory: create it, or name another", root.flag, full)
 		}
 		*root.path = full
 	}
@@ -56,30 +56,30 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
 		return nil
 	}
 	return &confinement{
-		output: s.api.outputRoot, files: s.api.filesRoot,
-		home: string(s.home(project)), data: string(s.data), folder: s.folder,
-		private: s.api.private, known: func(path string) bool { return s.wishes.knowsOutput(project, path) },
-		note: func(path string) error { return s.wishes.addOutput(project, path) },
+		outputRoot: s.apiProjectRestrictions.outputRoot, inputRoot: s.apiProjectRestrictions.filesRoot,
+		projectDir: string(s.projectDir(project)), dataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
+		allowPrivate: s.apiProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.hasOutput(project, path) },
+		recordOutput: func(path string) error { return s.stateStore.addOutput(project, path) },
 	}
 }
 
-// tooMuch returns the settings of a project that its confinement does not allow.
-func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
+// checkConfinement returns the settings of a project that its confinement does not allow.
+func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *fieldProblem {
 	if c == nil {
 		return nil
 	}
-	if f := p.eachPath(func(f pathField, field string, path *string) *fault {
-		if f.kind == stateDirectory || c.admits(f.kind, s.pathOf(name, f.kind, *path)) {
+	if f := p.forEachPath(func(f pathField, field string, path *string) *fieldProblem {
+		if f.kind == stateDirectory || c.allowsPath(f.kind, s.absolutePath(name, f.kind, *path)) {
 			return nil
 		}
-		dir, flag := c.output, "--output-root"
+		dir, flag := c.outputRoot, "--output-root"
 		if f.kind == inputFile {
-			dir, flag = c.files, "--files-root"
+			dir, flag = c.inputRoot, "--files-root"
 		}
-		return faulty(field, "%q is outside of %s, which projects that come by the API are held to; "+
+		return newFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
 			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
-			*path, dir, flag, c.folder)
-	}); f != nil || c.private {
+			*path, dir, flag, c.projectFilesDir)
+	}); f != nil || c.allowPrivate {
 		return f
 	}
 	for _, f := range []struct {
@@ -92,64 +92,64 @@ func (s *supervisor) tooMuch(name string, p Project, c *confinement) *fault {
 		{"store.redis.addresses", p.Store.Redis.isUsed()},
 	} {
 		if f.isSet {
-			return faulty(f.field, "may reach into private networks, which a project that comes by the API may not; "+
-				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.folder)
+			return newFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
+				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.projectFilesDir)
 		}
 	}
 	return nil
 }
 
-// apiMark begins the copy, in the project's directory, of a project that came by the
+// apiProjectHeader begins the copy, in the project's directory, of a project that came by the
 // API.
-const apiMark = "# This project came by the API of a daemon.\n"
+const apiProjectHeader = "# This project came by the API of a daemon.\n"
 
 // An apiProjectRecord is what daemon.json records of a project that came by the API.
 type apiProjectRecord struct {
-	// Files are the SHA-256 of the project file as the API wrote it last, and, during a
+	// FileHashes are the SHA-256 of the project file as the API wrote it last, and, during a
 	// replacement, also of the previous one. A file with another hash is the
 	// operator's.
-	Files []string `json:"files"`
+	FileHashes []string `json:"files"`
 	// Outputs are the files of lines and directories of WARC files that the project has
 	// begun.
 	Outputs []string `json:"outputs,omitempty"`
 }
 
-// sumOf returns the SHA-256 of a text, in hexadecimal.
-func sumOf(text []byte) string {
+// sha256Hex returns the SHA-256 of a text, in hexadecimal.
+func sha256Hex(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// apiWrote reports whether the file of a project still has the text that the API wrote.
-func (w *wishes) apiWrote(project string, text []byte) bool {
+// isProjectFileFromAPI reports whether the file of a project still has the text that the API wrote.
+func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.told.API[project].Files, sumOf(text))
+	return slices.Contains(w.state.APIProjects[project].FileHashes, sha256Hex(text))
 }
 
-// addAPIFile records that the API is about to write the file of a project.
-func (w *wishes) addAPIFile(project, sum string) error {
-	return w.changeAPI(project, func(r *apiProjectRecord) { r.Files = append(otherThan(r.Files, sum), sum) })
+// addAPIFileHash records that the API is about to write the file of a project.
+func (w *daemonStateStore) addAPIFileHash(project, sum string) error {
+	return w.updateAPIRecord(project, func(r *apiProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
 }
 
-// keepAPIFile records that the API has written the file of a project, and forgets other
+// setAPIFileHash records that the API has written the file of a project, and forgets other
 // hashes.
-func (w *wishes) keepAPIFile(project, sum string) error {
-	return w.changeAPI(project, func(r *apiProjectRecord) { r.Files = []string{sum} })
+func (w *daemonStateStore) setAPIFileHash(project, sum string) error {
+	return w.updateAPIRecord(project, func(r *apiProjectRecord) { r.FileHashes = []string{sum} })
 }
 
-// knowsOutput reports whether a project that came by the API has begun a file of lines.
-func (w *wishes) knowsOutput(project, path string) bool {
+// hasOutput reports whether a project that came by the API has begun a file of lines.
+func (w *daemonStateStore) hasOutput(project, path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.told.API[project].Outputs, path)
+	return slices.Contains(w.state.APIProjects[project].Outputs, path)
 }
 
 // addOutput records that a project from the API begins a file of lines. It forgets the
 // oldest beyond maxKnownOutputs.
-func (w *wishes) addOutput(project, path string) error {
-	return w.changeAPI(project, func(r *apiProjectRecord) {
-		r.Outputs = append(otherThan(r.Outputs, path), path)
+func (w *daemonStateStore) addOutput(project, path string) error {
+	return w.updateAPIRecord(project, func(r *apiProjectRecord) {
+		r.Outputs = append(withoutItem(r.Outputs, path), path)
 		r.Outputs = r.Outputs[max(0, len(r.Outputs)-maxKnownOutputs):]
 	})
 }
@@ -159,18 +159,18 @@ func (w *wishes) addOutput(project, path string) error {
 // file names another.
 const maxKnownOutputs = 100
 
-func (w *wishes) changeAPI(project string, change func(*apiProjectRecord)) error {
-	return w.change(func(t *daemonState) {
-		if t.API == nil {
-			t.API = map[string]apiProjectRecord{}
+func (w *daemonStateStore) updateAPIRecord(project string, change func(*apiProjectRecord)) error {
+	return w.update(func(t *daemonState) {
+		if t.APIProjects == nil {
+			t.APIProjects = map[string]apiProjectRecord{}
 		}
-		r := t.API[project]
+		r := t.APIProjects[project]
 		change(&r)
-		t.API[project] = r
+		t.APIProjects[project] = r
 	})
 }
 
-// otherThan returns a copy of a list without an item.
-func otherThan(list []string, item string) []string {
+// withoutItem returns a copy of a list without an item.
+func withoutItem(list []string, item string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == item })
 }

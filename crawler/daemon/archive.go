@@ -20,61 +20,61 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// An archive is the crawl's Archive: WARC files of every exchange, robots.txt
+// A warcArchive is the crawl's Archive: WARC files of every exchange, robots.txt
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
-type archive struct {
-	files    *warc.Archive
-	path     string // of their directory
-	dir      *os.Root
-	lock     *hold
-	log      *slog.Logger
-	paused   func(error) // see whenPossible
-	notes    notes       // records what was archived of URLs that are revisited
-	revisits bool        // pages are revisited
-	waiting  sync.Mutex
+type warcArchive struct {
+	warcFiles     *warc.Archive
+	dirPath       string // of their directory
+	dir           *os.Root
+	lock          *directoryLock
+	log           *slog.Logger
+	onDiskFull    func(error) // see retryWhileDiskFull
+	captureNotes  noteStore   // records what was archived of URLs that are revisited
+	revisitsPages bool        // pages are revisited
+	retryMu       sync.Mutex
 }
 
 // Notes are kept with the state of the crawl, in order with its acks.
-type notes interface {
+type noteStore interface {
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
-// archiveLock is held by the process that writes WARC files to a directory.
-const archiveLock = "warc.lock"
+// archiveLockFile is held by the process that writes WARC files to a directory.
+const archiveLockFile = "warc.lock"
 
 // openArchive opens the archive of a project; nil if the project has none. It opens the
 // directory within c.
-func (a *app) openArchive(p Project, c *confinement, known knownFiles) (*archive, error) {
+func (a *program) openArchive(p Project, c *confinement, durable durableFileRecords) (*warcArchive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
 	}
-	dir, err := openArchiveDir(p.Output.WARC, p.Output.fileMode(), c)
+	dir, err := openWARCDir(p.Output.WARC, p.Output.fileMode(), c)
 	if err != nil {
-		return nil, usage("cannot make the directory for WARC files: %w", err)
+		return nil, usageErrorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := holdDirectory(dir, archiveLock, "the directory for WARC files", "--warc", p.Store.Path)
+	lock, err := lockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := c.mayArchive(p.Output.WARC, dir); err != nil {
+	if err := c.checkAndRecordWARCDir(p.Output.WARC, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := p.warcConfig(a.log)
-	cfg.Root, cfg.OnDisk = dir, known.warc(p.Output.WARC)
+	cfg.Root, cfg.OnDisk = dir, durable.warcExtent(p.Output.WARC)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &archive{files: files, path: p.Output.WARC, dir: dir, lock: lock, log: a.log, paused: a.paused}, nil
+	return &warcArchive{warcFiles: files, dirPath: p.Output.WARC, dir: dir, lock: lock, log: a.log, onDiskFull: a.onDiskFull}, nil
 }
 
-// openArchiveDir opens a directory for WARC files, and creates it if it is missing;
+// openWARCDir opens a directory for WARC files, and creates it if it is missing;
 // mode is the mode of the files.
-func openArchiveDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error) {
+func openWARCDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error) {
 	if c != nil {
-		return c.directory(name, mode)
+		return c.openOutputDir(name, mode)
 	}
 	if err := disk.MakeDir(name, mode); err != nil {
 		return nil, err
@@ -95,32 +95,32 @@ func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 	}
 	return warc.Config{
 		Dir: p.Output.WARC, Prefix: p.Name, MaxSize: int64(p.Output.WARCMaxSize), Mode: p.Output.fileMode(), Info: info,
-		Recovered: func(file string, cut int64) {
-			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", cut)
+		Recovered: func(file string, bytesCut int64) {
+			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 		},
 	}
 }
 
 // Record writes the records of one visit. While there is no room for them it
 // waits, and so do others.
-func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
+func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	switch {
 	case v.Exchange == nil && v.Response == nil:
 		return nil // nothing was sent
 	case v.Exchange == nil:
 		return errors.New("the bytes of its answer were not captured")
 	}
-	before, err := a.before(ctx, v)
+	previous, err := a.previousCapture(ctx, v)
 	if err != nil {
 		return err
 	}
-	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, Metadata: warcMetadata(v), Before: before}
+	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, Metadata: warcMetadata(v), Before: previous}
 	var written warc.Capture
-	write := func() (err error) { written, err = a.files.Write(visit); return err }
-	if err = write(); passing(err) {
-		a.waiting.Lock()
-		defer a.waiting.Unlock()
-		err = whenPossible(ctx, a.log, a.paused, write)
+	write := func() (err error) { written, err = a.warcFiles.Write(visit); return err }
+	if err = write(); isDiskFull(err) {
+		a.retryMu.Lock()
+		defer a.retryMu.Unlock()
+		err = retryWhileDiskFull(ctx, a.log, a.onDiskFull, write)
 	}
 	if errors.Is(err, warc.ErrNoAnswer) {
 		a.log.Debug("not archived", "url", v.URL(), "why", err)
@@ -129,27 +129,27 @@ func (a *archive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	return a.remember(ctx, v, before, written)
+	return a.saveCapture(ctx, v, previous, written)
 }
 
-// comesAgain reports whether the URL of a visit is asked for more than once as a
+// expectsRefetch reports whether the URL of a visit is asked for more than once as a
 // matter of course.
-func (a *archive) comesAgain(v *crawler.Visit) bool {
-	return a.notes != nil && (a.revisits && v.Lease.Request == nil || v.Clearance.ForRobots())
+func (a *warcArchive) expectsRefetch(v *crawler.Visit) bool {
+	return a.captureNotes != nil && (a.revisitsPages && v.Lease.Request == nil || v.Clearance.ForRobots())
 }
 
-// warcNote is the key of the note that says what was archived of a URL.
-func warcNote(u decorum.URL) string {
+// captureNoteKey is the key of the note that says what was archived of a URL.
+func captureNoteKey(u decorum.URL) string {
 	sum := sha256.Sum256([]byte(u.String()))
 	return "warc " + hex.EncodeToString(sum[:16])
 }
 
-// before returns what was archived of the URL before, nil if nothing is known.
-func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Capture, error) {
-	if !a.comesAgain(v) {
+// previousCapture returns what was archived of the URL before, nil if nothing is known.
+func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.Capture, error) {
+	if !a.expectsRefetch(v) {
 		return nil, nil
 	}
-	note, err := a.notes.ReadNote(ctx, v.URL().Origin(), warcNote(v.URL()))
+	note, err := a.captureNotes.ReadNote(ctx, v.URL().Origin(), captureNoteKey(v.URL()))
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +161,13 @@ func (a *archive) before(ctx context.Context, v *crawler.Visit) (*warc.Capture, 
 	return &warc.Capture{Date: at, Payload: payload}, nil
 }
 
-// remember notes what was archived of a URL, unless that is known.
-func (a *archive) remember(ctx context.Context, v *crawler.Visit, before *warc.Capture, written warc.Capture) error {
-	if !a.comesAgain(v) || written.Date.IsZero() || before != nil && written == *before {
+// saveCapture notes what was archived of a URL, unless that is known.
+func (a *warcArchive) saveCapture(ctx context.Context, v *crawler.Visit, previous *warc.Capture, written warc.Capture) error {
+	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}
 	note := written.Date.UTC().Format(time.RFC3339Nano) + " " + written.Payload
-	return a.notes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), warcNote(v.URL()), []byte(note))
+	return a.captureNotes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), captureNoteKey(v.URL()), []byte(note))
 }
 
 // warcMetadata returns what is known of a visit beyond its bytes, under the
@@ -209,18 +209,18 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 }
 
 // Sync returns when all records that were written before are on the disk.
-func (a *archive) Sync() error {
+func (a *warcArchive) Sync() error {
 	if a == nil {
 		return nil
 	}
-	return a.files.Sync()
+	return a.warcFiles.Sync()
 }
 
 // Close closes the files. It comes after the state has been closed, which has
 // them synced.
-func (a *archive) Close() error {
+func (a *warcArchive) Close() error {
 	if a == nil {
 		return nil
 	}
-	return errors.Join(a.files.Close(), a.lock.Close(), a.dir.Close())
+	return errors.Join(a.warcFiles.Close(), a.lock.Close(), a.dir.Close())
 }

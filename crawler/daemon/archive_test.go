@@ -18,23 +18,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// An archived is a record of a WARC file, with its block.
-type archived struct {
+// A warcRecord is a record of a WARC file, with its block.
+type warcRecord struct {
 	warc.Header
 	block string
 }
 
-// archiveIn reads all WARC files of a directory, which must all be closed and
+// readArchive reads all WARC files of a directory, which must all be closed and
 // whole, with true digests.
-func archiveIn(t *testing.T, dir string) []archived {
+func readArchive(t *testing.T, dir string) []warcRecord {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []archived
+	var all []warcRecord
 	for _, name := range names {
-		if filepath.Base(name) == archiveLock {
+		if filepath.Base(name) == archiveLockFile {
 			continue
 		}
 		if !strings.HasSuffix(name, ".warc.gz") {
@@ -44,14 +44,14 @@ func archiveIn(t *testing.T, dir string) []archived {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, readWARC(t, name, b)...)
+		all = append(all, readWARCFile(t, name, b)...)
 	}
 	return all
 }
 
-func readWARC(t *testing.T, name string, file []byte) []archived {
+func readWARCFile(t *testing.T, name string, file []byte) []warcRecord {
 	t.Helper()
-	var all []archived
+	var all []warcRecord
 	for r := warc.NewReader(bytes.NewReader(file)); ; {
 		record, err := r.Next()
 		if err == io.EOF {
@@ -68,12 +68,12 @@ func readWARC(t *testing.T, name string, file []byte) []archived {
 		if want := "sha1:" + base32.StdEncoding.EncodeToString(sum[:]); record.Header.Get("WARC-Block-Digest") != want {
 			t.Errorf("%s: block digest %s, want %s", name, record.Header.Get("WARC-Block-Digest"), want)
 		}
-		all = append(all, archived{record.Header, string(block)})
+		all = append(all, warcRecord{record.Header, string(block)})
 	}
 }
 
-// answersIn returns the URLs of responses and revisits, sorted.
-func answersIn(records []archived) []string {
+// responseURLs returns the URLs of responses and revisits, sorted.
+func responseURLs(records []warcRecord) []string {
 	var urls []string
 	for _, r := range records {
 		if kind := r.Get("WARC-Type"); kind == warc.Response || kind == warc.Revisit {
@@ -84,10 +84,10 @@ func answersIn(records []archived) []string {
 	return urls
 }
 
-// inArchive checks that all of some URLs are archived.
-func inArchive(t *testing.T, dir string, urls []string) {
+// checkArchived checks that all of some URLs are archived.
+func checkArchived(t *testing.T, dir string, urls []string) {
 	t.Helper()
-	answers := answersIn(archiveIn(t, dir))
+	answers := responseURLs(readArchive(t, dir))
 	for _, url := range urls {
 		if _, ok := slices.BinarySearch(answers, url); !ok {
 			t.Errorf("%s has a line of output, and is not archived", url)
@@ -99,20 +99,20 @@ func inArchive(t *testing.T, dir string, urls []string) {
 // nothing else; what is known of each stands beside it.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	dir := filepath.Join(v.dir, "warc")
-	call(t, v.args("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
-	records := archiveIn(t, dir)
-	var asked []string
+	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	records := readArchive(t, dir)
+	var requested []string
 	for _, x := range v.web.Log() {
-		asked = append(asked, x.URL)
+		requested = append(requested, x.URL)
 	}
-	slices.Sort(asked)
-	if diff := cmp.Diff(asked, answersIn(records)); diff != "" {
+	slices.Sort(requested)
+	if diff := cmp.Diff(requested, responseURLs(records)); diff != "" {
 		t.Errorf("requests that the server saw (-), and answers that are archived (+)\n%s", diff)
 	}
 	lines := map[string]Record{}
-	for _, r := range linesOf(t, v) {
+	for _, r := range outputRecords(t, v) {
 		lines[r.URL] = r
 	}
 	metadata := 0
@@ -140,14 +140,14 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// linesOf returns the lines of output.
-func linesOf(t *testing.T, v *visit) []Record {
+// outputRecords returns the lines of output.
+func outputRecords(t *testing.T, v *crawlFixture) []Record {
 	t.Helper()
-	return records(t, filepath.Join(v.data(), outputFile))
+	return readRecords(t, filepath.Join(v.dataDir(), outputFile))
 }
 
-// twice is a site of two pages that never change: one has a validator.
-func twice() crawltest.Site {
+// unchangingSite is a site of two pages that never change: one has a validator.
+func unchangingSite() crawltest.Site {
 	same := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
 	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
 	return crawltest.Site{Host: "shop.example", Fallback: same.Page, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Page}}
@@ -157,16 +157,16 @@ func twice() crawltest.Site {
 // which names the response that has its body; over restarts too.
 func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, twice())
+	v := newCrawlFixture(t, unchangingSite())
 	dir := filepath.Join(v.dir, "warc")
-	project := write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	call(t, v.args("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	project := writeTempFile(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	runCommand(t, v.crawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	for range 2 {
 		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds
-		call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
+		runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "revisits: 2, unchanged (sitemaps too): 2")
 	}
 	first, profiles := map[string]string{}, map[string]int{}
-	for _, r := range archiveIn(t, dir) {
+	for _, r := range readArchive(t, dir) {
 		url := r.Get("WARC-Target-URI")
 		switch r.Get("WARC-Type") {
 		case warc.Response:
@@ -204,13 +204,13 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	lock, err := holdDirectory(root, archiveLock, "", "", "")
+	lock, err := lockDirectory(root, archiveLockFile, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	v := visitTo(t, shop())
-	call(t, v.args("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
 }
 
 func TestProxyAndWARC(t *testing.T) {

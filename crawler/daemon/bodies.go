@@ -11,31 +11,31 @@ import (
 
 // Bodies is the directory that keeps the bodies of pages, as decoded, each once
 // under its SHA-256: ab/cd/abcd….
-type bodies struct {
+type bodyStore struct {
 	dir  string
 	mode fs.FileMode // of new files
 }
 
-// unfinished is where bodies are until they are whole.
-const unfinished = "new"
+// unfinishedDir is where bodies are until they are whole.
+const unfinishedDir = "new"
 
-// openBodies opens the directory, and removes unfinished files of a crash. New files
+// openBodyStore opens the directory, and removes unfinished files of a crash. New files
 // get the mode.
-func openBodies(dir string, mode fs.FileMode) (bodies, error) {
-	b := bodies{dir, mode}
-	err := os.RemoveAll(b.path(unfinished))
-	return b, errors.Join(err, disk.MakeDir(b.path(unfinished), mode))
+func openBodyStore(dir string, mode fs.FileMode) (bodyStore, error) {
+	b := bodyStore{dir, mode}
+	err := os.RemoveAll(b.joinPath(unfinishedDir))
+	return b, errors.Join(err, disk.MakeDir(b.joinPath(unfinishedDir), mode))
 }
 
-func (b bodies) path(parts ...string) string {
+func (b bodyStore) joinPath(parts ...string) string {
 	return filepath.Join(append([]string{b.dir}, parts...)...)
 }
 
-// keep writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
+// putBody writes a body, whose SHA-256 in hexadecimal is sum, unless it is there.
 // When it returns the body is with the operating system, and its bytes are on the
 // disk: a power cut may take its name away, and leaves no half of it.
-func (b bodies) keep(sum string, body []byte) error {
-	dir := b.path(sum[:2], sum[2:4])
+func (b bodyStore) putBody(sum string, body []byte) error {
+	dir := b.joinPath(sum[:2], sum[2:4])
 	name := filepath.Join(dir, sum)
 	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
 		return nil
@@ -43,5 +43,5 @@ func (b bodies) keep(sum string, body []byte) error {
 	if err := disk.MakeDir(dir, b.mode); err != nil {
 		return err
 	}
-	return disk.Place(name, b.path(unfinished), b.mode, body)
+	return disk.Place(name, b.joinPath(unfinishedDir), b.mode, body)
 }

@@ -12,12 +12,12 @@ import (
 // Bodies are kept once each under the SHA-256 that their lines name.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
-	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
-	dir := filepath.Join(v.data(), bodiesDir)
+	v := newCrawlFixture(t, shopSite())
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
+	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
+	dir := filepath.Join(v.dataDir(), bodiesDir)
 	want := map[string]int{}
-	for _, r := range linesOf(t, v) {
+	for _, r := range outputRecords(t, v) {
 		if r.SHA256 != "" {
 			want[filepath.Join(dir, r.SHA256[:2], r.SHA256[2:4], r.SHA256)] = r.Bytes
 		}
@@ -38,17 +38,17 @@ func TestBodies(t *testing.T) {
 
 // A body that is there is left alone, one that is not whole is written anew,
 // and what a crash left unfinished is gone.
-func TestBodiesAreKeptOnce(t *testing.T) {
+func TestBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello
-	b, err := openBodies(dir, privateFile)
+	b, err := openBodyStore(dir, privateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := b.path(sum[:2], sum[2:4], sum)
-	keep := func() time.Time {
+	name := b.joinPath(sum[:2], sum[2:4], sum)
+	put := func() time.Time {
 		t.Helper()
-		if err := b.keep(sum, []byte("hello")); err != nil {
+		if err := b.putBody(sum, []byte("hello")); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(name)
@@ -61,25 +61,25 @@ func TestBodiesAreKeptOnce(t *testing.T) {
 		}
 		return info.ModTime()
 	}
-	keep()
+	put()
 	long := time.Unix(1e9, 0)
 	if err := os.Chtimes(name, long, long); err != nil {
 		t.Fatal(err)
 	}
-	if at := keep(); !at.Equal(long) {
+	if at := put(); !at.Equal(long) {
 		t.Errorf("written again at %v", at)
 	}
 	if err := os.WriteFile(name, []byte("hel"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	keep()
-	if err := os.WriteFile(b.path(unfinished, sum+"-1"), nil, 0o644); err != nil {
+	put()
+	if err := os.WriteFile(b.joinPath(unfinishedDir, sum+"-1"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = openBodies(dir, privateFile); err != nil {
+	if b, err = openBodyStore(dir, privateFileMode); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(b.path(unfinished)); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(b.joinPath(unfinishedDir)); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left", left, err)
 	}
 }

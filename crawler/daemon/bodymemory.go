@@ -6,24 +6,24 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// bodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
+// addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
 // process, not of a project: the bodies of all projects share the memory.
-func bodyMemoryFlag(fs *pflag.FlagSet, size *Size) {
+func addBodyMemoryFlag(fs *pflag.FlagSet, size *Size) {
 	fs.TextVar(size, "body-memory", Size(0),
 		"memory for the bodies of all answers under way, `SIZE` as 512MiB; a visit that gets none is\n"+
 			"made again later (default: a quarter of GOMEMLIMIT or of the memory that the process may use)")
 }
 
-// limitBodies creates the memory for the bodies of all crawls; size 0 means the
+// initBodyMemory creates the memory for the bodies of all crawls; size 0 means the
 // default.
-func (a *app) limitBodies(size Size) error {
+func (a *program) initBodyMemory(size Size) error {
 	if size == 0 {
 		size = Size(bodymem.DefaultSize())
 	}
 	m, err := bodymem.New(int64(size))
 	if err != nil {
-		return usage("--body-memory: %w", err)
+		return usageErrorf("--body-memory: %w", err)
 	}
-	a.bodies = m
+	a.bodyMemory = m
 	return nil
 }

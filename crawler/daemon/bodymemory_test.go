@@ -10,13 +10,13 @@ import (
 // TestBodyMemory: the default is that of bodymem, and too little is refused as wrong usage.
 func TestBodyMemory(t *testing.T) {
 	for _, tt := range []struct{ size, want Size }{{0, Size(bodymem.DefaultSize())}, {64 << 20, 64 << 20}} {
-		a := new(app)
-		if err := a.limitBodies(tt.size); err != nil || a.bodies.Size() != int64(tt.want) {
+		a := new(program)
+		if err := a.initBodyMemory(tt.size); err != nil || a.bodyMemory.Size() != int64(tt.want) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
 		}
 	}
-	var end *exit
-	if err := new(app).limitBodies(1 << 20); !errors.As(err, &end) || end.code != ExitUsage {
+	var exitErr *exitError
+	if err := new(program).initBodyMemory(1 << 20); !errors.As(err, &exitErr) || exitErr.code != ExitUsage {
 		t.Errorf("1 MiB: got %v, want wrong usage", err)
 	}
 }

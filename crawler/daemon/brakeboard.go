@@ -25,182 +25,182 @@ func encodeSharedBrake(b api.Brake) string {
 	return string(text)
 }
 
-// brakeOf reads a brake of a board; false if it makes no sense, or does not hold any
+// decodeSharedBrake reads a brake of a board; false if it makes no sense, or does not hold any
 // more.
-func brakeOf(encoded string, now time.Time) (politeness.Brake, bool) {
+func decodeSharedBrake(encoded string, now time.Time) (politeness.Brake, bool) {
 	var b api.Brake
 	if json.Unmarshal([]byte(encoded), &b) != nil {
 		return politeness.Brake{}, false
 	}
-	brake := politeBrake(b)
+	brake := toPolitenessBrake(b)
 	return brake, brake.Validate() == nil && !brake.Expired(now)
 }
 
-// heedBoard is the heed of a daemon: it has the brakes of a board hold. What is missing
+// mergeSharedBrakes is the heed of a daemon: it has the brakes of a board hold. What is missing
 // there was put on here while it was out of reach, or before there was one.
-func (s *supervisor) heedBoard(key string, board map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
-	s.braking.Lock() // which is held by who posts
-	defer s.braking.Unlock()
+func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, outdated func() bool) (missing map[string]string, ok bool) {
+	s.brakesMu.Lock() // which is held by who posts
+	defer s.brakesMu.Unlock()
 	if outdated() {
 		return nil, false
 	}
-	before := s.wishes.shared(key)
-	if board == nil {
-		board = before
+	lastShared := s.stateStore.lastSharedBrakes(key)
+	if shared == nil {
+		shared = lastShared
 	}
-	ours := map[string]string{}
+	local := map[string]string{}
 	for _, b := range s.brakes.All() {
-		ours[b.Host] = encodeSharedBrake(shownBrake(b))
+		local[b.Host] = encodeSharedBrake(toAPIBrake(b))
 	}
-	changed := !maps.Equal(before, board)
+	changed := !maps.Equal(lastShared, shared)
 	if changed {
-		s.takeOver(before, board, ours)
+		s.adoptSharedBrakes(lastShared, shared, local)
 	}
 	missing = map[string]string{}
-	for host, encoded := range ours {
-		if board[host] != encoded {
+	for host, encoded := range local {
+		if shared[host] != encoded {
 			missing[host] = encoded
 		}
 	}
 	if changed {
-		s.noteBoard(key, board)
+		s.saveSharedBrakes(key, shared)
 	}
 	return missing, true
 }
 
-// takeOver puts on, and lifts, what others have since a board was seen last. What was
+// adoptSharedBrakes puts on, and lifts, what others have since a board was seen last. What was
 // put on here meanwhile stays if it stops a host.
-func (s *supervisor) takeOver(before, board, ours map[string]string) {
+func (s *supervisor) adoptSharedBrakes(lastShared, shared, local map[string]string) {
 	now := time.Now()
-	for host, encoded := range before {
-		if _, on := board[host]; !on && ours[host] == encoded && s.brakes.Lift(host) {
-			if b, ok := brakeOf(encoded, now); ok {
-				s.tellBrake(shownBrake(b), "lifted")
+	for host, encoded := range lastShared {
+		if _, on := shared[host]; !on && local[host] == encoded && s.brakes.Lift(host) {
+			if b, ok := decodeSharedBrake(encoded, now); ok {
+				s.announceBrake(toAPIBrake(b), "lifted")
 			}
-			delete(ours, host)
+			delete(local, host)
 		}
 	}
-	for host, encoded := range board {
-		b, ok := brakeOf(encoded, now)
-		mine, stops := brakeOf(ours[host], now)
-		waits := ours[host] != "" && ours[host] != before[host] // it is not on the board yet
-		if !ok || b.Host != host || encoded == ours[host] || waits && stops && mine.Stop {
+	for host, encoded := range shared {
+		b, ok := decodeSharedBrake(encoded, now)
+		localBrake, stops := decodeSharedBrake(local[host], now)
+		isUnshared := local[host] != "" && local[host] != lastShared[host] // it is not on the board yet
+		if !ok || b.Host != host || encoded == local[host] || isUnshared && stops && localBrake.Stop {
 			continue
 		}
 		if s.brakes.Set(b) == nil {
-			s.tellBrake(shownBrake(b), brakeText(shownBrake(b)))
-			ours[host] = encoded
+			s.announceBrake(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
+			local[host] = encoded
 		}
 	}
 }
 
-// noteBoard keeps what is on a board, and which brakes are on.
-func (s *supervisor) noteBoard(key string, board map[string]string) {
-	err := s.wishes.change(func(t *daemonState) {
-		if t.Shared == nil {
-			t.Shared = map[string]map[string]string{}
+// saveSharedBrakes keeps what is on a board, and which brakes are on.
+func (s *supervisor) saveSharedBrakes(key string, shared map[string]string) {
+	err := s.stateStore.update(func(t *daemonState) {
+		if t.LastSharedBrakes == nil {
+			t.LastSharedBrakes = map[string]map[string]string{}
 		}
-		t.Shared[key] = board
+		t.LastSharedBrakes[key] = shared
 	})
-	if err = errors.Join(err, s.keepBrakes()); err != nil {
-		s.app.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+	if err = errors.Join(err, s.saveBrakes()); err != nil {
+		s.program.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
 	}
 }
 
 // replaceBrakes has the brakes of a board hold, and no others.
-func replaceBrakes(brakes *politeness.Brakes, board map[string]string, log *slog.Logger) {
+func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slog.Logger) {
 	now := time.Now()
 	var all []politeness.Brake
-	for host, encoded := range board {
-		b, ok := brakeOf(encoded, now)
+	for host, encoded := range shared {
+		b, ok := decodeSharedBrake(encoded, now)
 		if !ok || b.Host != host {
 			continue
 		}
 		all = append(all, b)
-		log.Warn("brake", "host", b.Host, "domain", b.Domain, "what", brakeText(shownBrake(b)), "by", b.By, "reason", b.Reason)
+		log.Warn("brake", "host", b.Host, "domain", b.Domain, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
 	}
 	if err := brakes.Replace(all); err != nil { // all of them are valid
 		log.Error("the brakes of other processes are not followed", "error", err)
 	}
 }
 
-// postBrake puts a brake on the boards of all commons, or, if line is empty, takes it
+// updateSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
-func (s *supervisor) postBrake(ctx context.Context, host, encoded, was string) (err error) {
-	for _, c := range s.allCommons() {
-		board := maps.Clone(s.wishes.shared(c.key))
-		if _, on := board[host]; encoded == "" && !on {
+func (s *supervisor) updateSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+	for _, c := range s.allSharedBrakes() {
+		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.id))
+		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}
-		if e := c.post(ctx, host, encoded, was); e != nil {
+		if e := c.setSharedBrake(ctx, host, encoded, previous); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
-		if board == nil {
-			board = map[string]string{}
+		if shared == nil {
+			shared = map[string]string{}
 		}
-		board[host] = encoded
+		shared[host] = encoded
 		if encoded == "" {
-			delete(board, host)
+			delete(shared, host)
 		}
-		s.noteBoard(c.key, board)
+		s.saveSharedBrakes(c.id, shared)
 	}
 	return err
 }
 
-// commonsOf returns the commons that a project belongs to, nil if it has none.
-func (s *supervisor) commonsOf(ed *edition) *commons {
-	r := ed.project.Store.Redis
+// sharedBrakesOf returns the commons that a project belongs to, nil if it has none.
+func (s *supervisor) sharedBrakesOf(loaded *loadedProject) *sharedBrakes {
+	r := loaded.project.Store.Redis
 	if !r.isUsed() {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := r.commonsKey()
-	c := s.commons[key]
+	key := r.sharedBrakesID()
+	c := s.sharedBrakesByID[key]
 	if c == nil {
-		c = startCommons(r, ed.confined, func(board map[string]string, outdated func() bool) (map[string]string, bool) {
-			return s.heedBoard(key, board, outdated)
-		}, s.app.log)
-		s.commons[key] = c
+		c = startSharedBrakes(r, loaded.confinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
+			return s.mergeSharedBrakes(key, shared, outdated)
+		}, s.program.log)
+		s.sharedBrakesByID[key] = c
 	}
 	return c
 }
 
-func (s *supervisor) allCommons() (all []*commons) {
+func (s *supervisor) allSharedBrakes() (all []*sharedBrakes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.commons {
+	for _, c := range s.sharedBrakesByID {
 		all = append(all, c)
 	}
 	return all
 }
 
-// tendCommons joins the commons of all projects, also of those that do not run:
+// matchSharedBrakesToProjects joins the commons of all projects, also of those that do not run:
 // brakes are for all. It leaves those that are no project's any more.
-func (s *supervisor) tendCommons() {
+func (s *supervisor) matchSharedBrakesToProjects() {
 	used := map[string]bool{}
-	for _, r := range s.all() {
-		if ed := r.edition(); ed != nil && s.commonsOf(ed) != nil {
-			used[ed.project.Store.Redis.commonsKey()] = true
+	for _, r := range s.allRunners() {
+		if loaded := r.loadedProject(); loaded != nil && s.sharedBrakesOf(loaded) != nil {
+			used[loaded.project.Store.Redis.sharedBrakesID()] = true
 		}
 	}
 	s.mu.Lock()
-	var left []*commons
-	for key, c := range s.commons {
+	var unused []*sharedBrakes
+	for key, c := range s.sharedBrakesByID {
 		if !used[key] {
-			left = append(left, c)
-			delete(s.commons, key)
+			unused = append(unused, c)
+			delete(s.sharedBrakesByID, key)
 		}
 	}
 	s.mu.Unlock()
-	for _, c := range left {
-		s.closeCommons(c)
+	for _, c := range unused {
+		s.closeSharedBrakes(c)
 	}
 }
 
-func (s *supervisor) closeCommons(c *commons) {
+func (s *supervisor) closeSharedBrakes(c *sharedBrakes) {
 	if err := c.Close(); err != nil {
-		s.app.log.Warn("what processes share in Redis is not closed in order", "redis", c.key, "error", err)
+		s.program.log.Warn("what processes share in Redis is not closed in order", "redis", c.id, "error", err)
 	}
 }

@@ -14,52 +14,52 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A fakeBoard is a board, of which what was read arrives late.
-type fakeBoard struct {
+// A fakeSharedValues is a board, of which what was read arrives late.
+type fakeSharedValues struct {
 	storage.Store
-	on      map[string]string
-	version int
-	arrives func() // called when the board was read, before its reader has it
+	values    map[string]string
+	version   int
+	afterRead func() // called when the board was read, before its reader has it
 }
 
-func (b *fakeBoard) Board(_ context.Context, version string) (map[string]string, string, error) {
-	board, newest := maps.Clone(b.on), strconv.Itoa(b.version)
-	if arrives := b.arrives; arrives != nil {
-		b.arrives = nil
-		arrives()
+func (b *fakeSharedValues) SharedValues(_ context.Context, version string) (map[string]string, string, error) {
+	values, newVersion := maps.Clone(b.values), strconv.Itoa(b.version)
+	if afterRead := b.afterRead; afterRead != nil {
+		b.afterRead = nil
+		afterRead()
 	}
-	if version == newest {
-		return nil, newest, nil
+	if version == newVersion {
+		return nil, newVersion, nil
 	}
-	return board, newest, nil
+	return values, newVersion, nil
 }
 
-func (b *fakeBoard) Post(_ context.Context, name, value, _ string) (bool, error) {
+func (b *fakeSharedValues) SetSharedValue(_ context.Context, name, value, _ string) (bool, error) {
 	b.version++
-	if b.on[name] = value; value == "" {
-		delete(b.on, name)
+	if b.values[name] = value; value == "" {
+		delete(b.values, name)
 	}
 	return true, nil
 }
 
 // What a board held before a brake was put on here, or lifted, and is heard of after it,
 // neither lifts the brake nor puts it on again.
-func TestBoardThatIsOutdated(t *testing.T) {
-	wishes, err := openWishes(filepath.Join(t.TempDir(), wishesFile))
+func TestOutdatedSharedBrakes(t *testing.T) {
+	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), daemonStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervisor{app: &app{log: slog.New(slog.DiscardHandler)}, wishes: wishes, shared: shared{brakes: &politeness.Brakes{}}, commons: map[string]*commons{}}
-	board := &fakeBoard{on: map[string]string{}}
-	c := &commons{key: "here", store: board, opened: make(chan struct{}), heed: func(board map[string]string, outdated func() bool) (map[string]string, bool) {
-		return s.heedBoard("here", board, outdated)
+	s := &supervisor{program: &program{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
+	values := &fakeSharedValues{values: map[string]string{}}
+	c := &sharedBrakes{id: "here", store: values, opened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
+		return s.mergeSharedBrakes("here", values, outdated)
 	}}
 	close(c.opened)
-	s.commons[c.key] = c
+	s.sharedBrakesByID[c.id] = c
 	version := ""
-	look := func(want ...string) {
+	checkBrakes := func(want ...string) {
 		t.Helper()
-		if version, err = c.look(t.Context(), version); err != nil {
+		if version, err = c.syncBrakes(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
 		on := map[string]bool{}
@@ -79,14 +79,14 @@ func TestBoardThatIsOutdated(t *testing.T) {
 		}
 	}
 	brake("a.example")
-	board.arrives = func() { brake("b.example") }
-	look("a.example", "b.example")
+	values.afterRead = func() { brake("b.example") }
+	checkBrakes("a.example", "b.example")
 	brake("c.example")
-	board.arrives = func() {
+	values.afterRead = func() {
 		if err := s.LiftBrake(t.Context(), "b.example"); err != nil {
 			t.Error(err)
 		}
 	}
-	look("a.example", "c.example")
-	look("a.example", "c.example")
+	checkBrakes("a.example", "c.example")
+	checkBrakes("a.example", "c.example")
 }

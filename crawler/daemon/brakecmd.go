@@ -25,51 +25,51 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
   decorum brake shop.example --lift --reason "they say it is fine again"
   decorum brake`
 
-// A brakeCall is what decorum brake is asked for.
-type brakeCall struct {
-	remote
-	stop, domain, lift bool
-	delay, lasts       Duration
-	reason             string
+// A brakeOptions is what decorum brake is asked for.
+type brakeOptions struct {
+	daemonAddress
+	stop, withSubdomains, lift bool
+	delay, duration            Duration
+	reason                     string
 }
 
-func (a *app) brakeCommand() *cobra.Command {
-	var b brakeCall
+func (a *program) brakeCommand() *cobra.Command {
+	var b brakeOptions
 	c := &cobra.Command{
-		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: args(cobra.MaximumNArgs(1)),
+		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: withUsageError(cobra.MaximumNArgs(1)),
 	}
 	fs := c.Flags()
 	b.addFlags(fs)
 	fs.BoolVar(&b.stop, "stop", false, "make no visit at all")
-	fs.BoolVar(&b.domain, "domain", false, "brake the subdomains of HOST as well")
+	fs.BoolVar(&b.withSubdomains, "domain", false, "brake the subdomains of HOST as well")
 	fs.BoolVar(&b.lift, "lift", false, "take the brake off")
 	fs.StringVar(&b.reason, "reason", "", "why: `TEXT`, compulsory")
-	fs.Var(timeFlag{&b.delay}, "delay", "rest between two visits, as 30s")
-	fs.Var(timeFlag{&b.lasts}, "for", "lift it by itself after `TIME`, as 2h or 7d")
+	fs.Var(durationFlag{&b.delay}, "delay", "rest between two visits, as 30s")
+	fs.Var(durationFlag{&b.duration}, "for", "lift it by itself after `TIME`, as 2h or 7d")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, stop := a.untilSignal(c.Context())
+		ctx, stop := a.withSignalCancel(c.Context())
 		defer stop()
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
-				return usage("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
+				return usageErrorf("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
 			}
 		}
 		if len(args) == 0 {
-			return b.explained(ctx, a.listBrakes(ctx, &b))
+			return b.explainError(ctx, a.listBrakes(ctx, &b))
 		}
-		return b.explained(ctx, a.brake(ctx, &b, args[0]))
+		return b.explainError(ctx, a.setOrLiftBrake(ctx, &b, args[0]))
 	}
 	return c
 }
 
-// A timeFlag is a flag of a duration as project files have them.
-type timeFlag struct{ *Duration }
+// A durationFlag is a flag of a duration as project files have them.
+type durationFlag struct{ *Duration }
 
 // Set is part of pflag.Value.
-func (t timeFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
+func (t durationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
 
 // String is part of pflag.Value: no default is shown.
-func (t timeFlag) String() string {
+func (t durationFlag) String() string {
 	if t.Duration == nil || *t.Duration == 0 {
 		return ""
 	}
@@ -77,35 +77,35 @@ func (t timeFlag) String() string {
 }
 
 // Type is part of pflag.Value.
-func (t timeFlag) Type() string { return "TIME" }
+func (t durationFlag) Type() string { return "TIME" }
 
-func (b *brakeCall) check() error {
+func (b *brakeOptions) check() error {
 	switch {
 	case b.reason == "":
-		return usage("--reason is compulsory: it is kept with the brake, and in the audit")
+		return usageErrorf("--reason is compulsory: it is kept with the brake, and in the audit")
 	case b.stop && b.delay != 0:
-		return usage("--stop and --delay: a brake either stops or slows")
-	case b.lift && (b.stop || b.delay != 0 || b.lasts != 0 || b.domain):
-		return usage("--lift takes the brake off whatever it does: leave out the other flags")
-	case b.delay < 0, b.lasts < 0:
-		return usage("--delay and --for cannot be less than nothing")
+		return usageErrorf("--stop and --delay: a brake either stops or slows")
+	case b.lift && (b.stop || b.delay != 0 || b.duration != 0 || b.withSubdomains):
+		return usageErrorf("--lift takes the brake off whatever it does: leave out the other flags")
+	case b.delay < 0, b.duration < 0:
+		return usageErrorf("--delay and --for cannot be less than nothing")
 	}
 	return nil
 }
 
-func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
+func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name string) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	valid := brakeHost
+	parseHost := parseBrakeHost
 	if b.lift {
-		valid = hostName // a brake of an older version may have any name
+		parseHost = canonicalHost // a brake of an older version may have any name
 	}
-	host, ok := valid(name)
+	host, ok := parseHost(name)
 	if !ok {
-		return usage("%q is not the name of a host, as example.com", name)
+		return usageErrorf("%q is not the name of a host, as example.com", name)
 	}
-	client, err := b.client(ctx)
+	client, err := b.newClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,17 +117,17 @@ func (a *app) brake(ctx context.Context, b *brakeCall, name string) error {
 		return err
 	}
 	on, err := client.SetBrake(ctx, host, api.BrakeRequest{
-		WithSubdomains: b.domain, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, Duration: api.Milliseconds(b.lasts),
+		WithSubdomains: b.withSubdomains, Stop: b.delay == 0, Delay: api.Milliseconds(b.delay), Reason: b.reason, Duration: api.Milliseconds(b.duration),
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", brakedText(*on), doesText(*on), untilText(*on))
+	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s\n", brakeTargetText(*on), brakeEffectText(*on), brakeExpiryText(*on))
 	return err
 }
 
-func (a *app) listBrakes(ctx context.Context, b *brakeCall) error {
-	client, err := b.client(ctx)
+func (a *program) listBrakes(ctx context.Context, b *brakeOptions) error {
+	client, err := b.newClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,43 +135,43 @@ func (a *app) listBrakes(ctx context.Context, b *brakeCall) error {
 	if err != nil {
 		return err
 	}
-	var s sheet
-	s.brakes(brakes)
+	var s textBuilder
+	s.writeBrakes(brakes)
 	_, err = s.WriteTo(a.stdout)
 	return err
 }
 
-// brakes writes the brakes that are on.
-func (s *sheet) brakes(brakes []api.Brake) {
+// writeBrakes writes the brakes that are on.
+func (s *textBuilder) writeBrakes(brakes []api.Brake) {
 	if len(brakes) == 0 {
 		s.writeLine("no brake is on")
 		return
 	}
-	s.table(func(row func(...any)) {
+	s.writeTable(func(row func(...any)) {
 		row("HOST", "DOES", "UNTIL", "BY", "SINCE", "REASON")
 		for _, b := range brakes {
-			row(brakedText(b), doesText(b), untilText(b), printable(b.By), clock(b.Since), printable(b.Reason))
+			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), replaceNonPrintable(b.By), formatTime(b.Since), replaceNonPrintable(b.Reason))
 		}
 	})
 }
 
-func brakedText(b api.Brake) string {
+func brakeTargetText(b api.Brake) string {
 	if b.WithSubdomains {
 		return "*." + b.Host
 	}
 	return b.Host
 }
 
-func doesText(b api.Brake) string {
+func brakeEffectText(b api.Brake) string {
 	if b.Stop {
 		return "stopped"
 	}
 	return "a visit every " + time.Duration(b.Delay).String()
 }
 
-func untilText(b api.Brake) string {
+func brakeExpiryText(b api.Brake) string {
 	if b.Expires.IsZero() {
 		return "until it is lifted"
 	}
-	return "until " + clock(b.Expires)
+	return "until " + formatTime(b.Expires)
 }

@@ -10,24 +10,24 @@ import (
 // TestBrakeHost: a brake needs a name that a server can have; a brake on another name
 // would hold nothing.
 func TestBrakeHost(t *testing.T) {
-	long := strings.Repeat("a", maxLabel)
+	long := strings.Repeat("a", maxDNSLabel)
 	for name, want := range map[string]string{
 		"Shop.Example": "shop.example", "b\u00fccher.example": "xn--bcher-kva.example", "_dmarc.example": "_dmarc.example",
 		"127.0.0.1": "127.0.0.1", "[::1]": "[::1]", long + ".example": long + ".example",
 		"a\nb": "", "a\tb": "", "a\u0085b.example": "", " a.example": "", "a..b": "", ".a": "", "a\u202eb.example\n": "",
 		long + "a.example": "", strings.Repeat(long+".", 4) + "example": "", "": "", ".": "", "*.example": "", "a.example/": "",
 	} {
-		if got, ok := brakeHost(name); got != want || ok != (want != "") {
+		if got, ok := parseBrakeHost(name); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", name, got, ok, want)
 		}
 	}
-	f := farmOf(t)
+	f := newDaemonFixture(t)
 	f.start(false)
 	for _, name := range []string{"a\nb", "a..b"} {
 		if err := f.SetBrake(t.Context(), api.Brake{Host: name, Reason: "test"}); err == nil || !strings.Contains(err.Error(), "is not the name of a host") {
 			t.Errorf("a brake on %q: %v", name, err)
 		}
-		call(t, "brake", name, "--reason", "test", "--data", f.visit.data()).want(t, ExitUsage, "is not the name of a host")
+		runCommand(t, "brake", name, "--reason", "test", "--data", f.crawlFixture.dataDir()).want(t, ExitUsage, "is not the name of a host")
 	}
 	if all := f.supervisor.brakes.All(); len(all) > 0 {
 		t.Errorf("brakes %v are on", all)
@@ -36,7 +36,7 @@ func TestBrakeHost(t *testing.T) {
 
 // What strangers wrote does not act on the terminal that shows it.
 func TestPlain(t *testing.T) {
-	if got := plain("a\u202eb\u2066c\u009bd\u200fe\x1bf\u061cg"); got != strings.Join(strings.Split("abcdefg", ""), "\ufffd") {
+	if got := replaceControlChars("a\u202eb\u2066c\u009bd\u200fe\x1bf\u061cg"); got != strings.Join(strings.Split("abcdefg", ""), "\ufffd") {
 		t.Errorf("%+q", got)
 	}
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
 
-// screenshots, in the environment, names a directory for what TestBrowser sees.
-const screenshots = "DECORUM_SCREENSHOTS"
+// screenshotsEnv, in the environment, names a directory for what TestBrowser sees.
+const screenshotsEnv = "DECORUM_SCREENSHOTS"
 
-// chromium returns the program to look with, or skips the test.
-func chromium(t *testing.T) string {
+// chromiumPath returns the program to look with, or skips the test.
+func chromiumPath(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "headless_shell", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -38,9 +38,9 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// endless is a site without end: each page leads to the next, and to one that is
+// endlessSite is a site without end: each page leads to the next, and to one that is
 // closed by line 3 of robots.txt.
-func endless(host string) crawltest.Site {
+func endlessSite(host string) crawltest.Site {
 	return crawltest.Site{
 		Host: host,
 		Robots: crawltest.StaticRobots(crawltest.Robots{
@@ -66,19 +66,19 @@ func TestBrowser(t *testing.T) {
 		t.Skip("the browser is a process of its own")
 	}
 	t.Parallel()
-	path := chromium(t)
+	path := chromiumPath(t)
 	widths := []int{1280, 400}
 	var sites []crawltest.Site
 	for _, w := range widths {
-		sites = append(sites, endless(braked(w)), endless(spared(w)))
+		sites = append(sites, endlessSite(brakedHost(w)), endlessSite(otherHost(w)))
 	}
-	f := farmOf(t, sites...)
+	f := newDaemonFixture(t, sites...)
 	for _, w := range widths {
-		f.put(project(w), f.file(fmt.Sprintf("http://%s/0, http://%s/0", braked(w), spared(w)),
+		f.putProjectFile(projectOfWidth(w), f.projectYAML(fmt.Sprintf("http://%s/0, http://%s/0", brakedHost(w), otherHost(w)),
 			"politeness: {delay: 50ms, adaptive: 0}", "scope: {max_depth: 100000}"))
 	}
 	f.start(false)
-	base := f.serve(t)
+	base := f.servePage(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.WSURLReadTimeout(time.Minute)) // it starts beside other tests
 	if os.Geteuid() == 0 {
@@ -92,8 +92,8 @@ func TestBrowser(t *testing.T) {
 			defer end()
 			ctx, end = context.WithTimeout(ctx, 2*time.Minute)
 			defer end()
-			o := &operator{t: t, ctx: ctx, base: base, width: w, project: project(w)}
-			o.operate(f)
+			o := &browserUser{t: t, ctx: ctx, base: base, width: w, project: projectOfWidth(w)}
+			o.runScenario(f)
 		})
 	}
 	f.stop()
@@ -102,26 +102,26 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// operate does all that an operator does.
-func (o *operator) operate(f *farm) {
-	o.listen()
-	o.logsIn()
-	o.starts()
-	o.reads()
-	o.explains()
-	o.brakes(f)
-	o.looksAround()
-	for _, fault := range o.faults() {
-		o.t.Errorf("the console says: %s", fault)
+// runScenario does all that an operator does.
+func (o *browserUser) runScenario(f *daemonFixture) {
+	o.recordConsoleErrors()
+	o.logIn()
+	o.startProject()
+	o.browseProject()
+	o.explainURL()
+	o.brakeAndLift(f)
+	o.visitOtherPages()
+	for _, message := range o.consoleErrors() {
+		o.t.Errorf("the console says: %s", message)
 	}
 }
 
 // Each width has a project of its own, and hosts: one that is braked, and one that
 // goes on.
-func braked(width int) string { return project(width) + ".example" }
-func spared(width int) string { return project(width) + "-archive.example" }
+func brakedHost(width int) string { return projectOfWidth(width) + ".example" }
+func otherHost(width int) string  { return projectOfWidth(width) + "-archive.example" }
 
-func project(width int) string {
+func projectOfWidth(width int) string {
 	if width > 1000 {
 		return "books"
 	}
@@ -130,8 +130,8 @@ func project(width int) string {
 
 const browserToken = "the token of the browser's test"
 
-// serve serves the daemon with its page on loopback, and returns where.
-func (f *farm) serve(t *testing.T) string {
+// servePage serves the daemon with its page on loopback, and returns where.
+func (f *daemonFixture) servePage(t *testing.T) string {
 	t.Helper()
 	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
 	if err != nil {
@@ -154,102 +154,102 @@ func (f *farm) serve(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// An operator sits at a browser.
-type operator struct {
+// A browserUser sits at a browser.
+type browserUser struct {
 	t             *testing.T
 	ctx           context.Context
 	base, project string
 	width         int
 	mu            sync.Mutex
-	said          []string // by the console, that should not be
+	consoleErrs   []string // by the console, that should not be
 }
 
-// listen writes down what the browser complains of.
-func (o *operator) listen() {
+// recordConsoleErrors writes down what the browser complains of.
+func (o *browserUser) recordConsoleErrors() {
 	chromedp.ListenTarget(o.ctx, func(event any) {
-		said := ""
+		message := ""
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
-			said = e.ExceptionDetails.Error()
+			message = e.ExceptionDetails.Error()
 		case *cdplog.EventEntryAdded:
 			if e.Entry.Level == cdplog.LevelError {
-				said = e.Entry.Text + " " + e.Entry.URL
+				message = e.Entry.Text + " " + e.Entry.URL
 			}
 		}
-		if said != "" {
+		if message != "" {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.said = append(o.said, said)
+			o.consoleErrs = append(o.consoleErrs, message)
 		}
 	})
 	o.run(cdplog.Enable(), runtime.Enable(), chromedp.EmulateViewport(int64(o.width), 900))
 }
 
-func (o *operator) faults() []string {
+func (o *browserUser) consoleErrors() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]string{}, o.said...)
+	return append([]string{}, o.consoleErrs...)
 }
 
-func (o *operator) run(actions ...chromedp.Action) {
+func (o *browserUser) run(actions ...chromedp.Action) {
 	o.t.Helper()
 	if err := chromedp.Run(o.ctx, actions...); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// leaves is run for what may make the browser leave the page while it is told:
+// runNavigating is run for what may make the browser leave the page while it is told:
 // whoever awaits what comes then sees whether it did.
-func (o *operator) leaves(actions ...chromedp.Action) {
+func (o *browserUser) runNavigating(actions ...chromedp.Action) {
 	o.t.Helper()
 	if err := chromedp.Run(o.ctx, actions...); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
 		o.t.Fatal(err)
 	}
 }
 
-// await waits until a page is loaded and an expression of JavaScript is true. The
+// waitFor waits until a page is loaded and an expression of JavaScript is true. The
 // page's policy forbids what chromedp.Poll does.
-func (o *operator) await(expression string) {
+func (o *browserUser) waitFor(expression string) {
 	o.t.Helper()
 	for begin := time.Now(); time.Since(begin) < 30*time.Second; {
 		var so bool
-		o.leaves(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
+		o.runNavigating(chromedp.Evaluate(`document.readyState == "complete" && Boolean(`+expression+`)`, &so))
 		if so {
 			return
 		}
 		o.run(chromedp.Sleep(20 * time.Millisecond))
 	}
-	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", find[string](o, "location.href"), expression)
+	o.t.Fatalf("in 30 seconds it did not come to this at %s: %s", evaluate[string](o, "location.href"), expression)
 }
 
-// find evaluates an expression of JavaScript.
-func find[T any](o *operator, expression string) (v T) {
+// evaluate evaluates an expression of JavaScript.
+func evaluate[T any](o *browserUser, expression string) (v T) {
 	o.t.Helper()
 	o.run(chromedp.Evaluate(expression, &v))
 	return v
 }
 
-// types types into a field, in the place of what is there.
-func (o *operator) types(field, text string) {
+// typeText types into a field, in the place of what is there.
+func (o *browserUser) typeText(field, text string) {
 	o.t.Helper()
 	o.run(chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", field), nil))
-	o.leaves(chromedp.SendKeys(field, text, chromedp.ByQuery)) // the last key may be Enter
+	o.runNavigating(chromedp.SendKeys(field, text, chromedp.ByQuery)) // the last key may be Enter
 }
 
-// visit goes to a page.
-func (o *operator) visit(path string) {
+// navigate goes to a page.
+func (o *browserUser) navigate(path string) {
 	o.t.Helper()
 	o.run(chromedp.Navigate(o.base + path))
 }
 
-// shoot looks at the page as it is: nothing of it may be wider than the window. It
+// captureScreenshot looks at the page as it is: nothing of it may be wider than the window. It
 // is kept where somebody wants to see it.
-func (o *operator) shoot(name string) {
+func (o *browserUser) captureScreenshot(name string) {
 	o.t.Helper()
-	if wide := find[int](o, "document.documentElement.scrollWidth"); wide > o.width {
+	if wide := evaluate[int](o, "document.documentElement.scrollWidth"); wide > o.width {
 		o.t.Errorf("%s is %d wide in a window of %d", name, wide, o.width)
 	}
-	dir := os.Getenv(screenshots)
+	dir := os.Getenv(screenshotsEnv)
 	if dir == "" {
 		return
 	}
@@ -263,83 +263,83 @@ func (o *operator) shoot(name string) {
 	}
 }
 
-func (o *operator) logsIn() {
-	o.visit("/brakes")
-	o.await(`location.pathname == "/login"`)
-	o.shoot("login")
-	o.types("[name=token]", "wrong\r")
-	o.await(`document.querySelector("[role=alert]")`)
-	o.types("[name=token]", browserToken+"\r")
-	o.await(`location.pathname == "/brakes"`)
+func (o *browserUser) logIn() {
+	o.navigate("/brakes")
+	o.waitFor(`location.pathname == "/login"`)
+	o.captureScreenshot("login")
+	o.typeText("[name=token]", "wrong\r")
+	o.waitFor(`document.querySelector("[role=alert]")`)
+	o.typeText("[name=token]", browserToken+"\r")
+	o.waitFor(`location.pathname == "/brakes"`)
 }
 
-// starts starts the project from the list of them, and watches it go on: the page
+// startProject starts the project from the list of them, and watches it go on: the page
 // is not loaded anew, but by the form.
-func (o *operator) starts() {
-	o.visit("/")
+func (o *browserUser) startProject() {
+	o.navigate("/")
 	card := fmt.Sprintf(`[...document.querySelectorAll(".card")].find((c) => c.querySelector("h2").innerText == %q)`, o.project)
-	o.await(card + `.innerText.includes("stopped")`)
+	o.waitFor(card + `.innerText.includes("stopped")`)
 	o.run(chromedp.Evaluate(card+`.querySelector("button[formaction$='/start']").click()`, nil))
-	o.await(`document.querySelector(".flash")`)
+	o.waitFor(`document.querySelector(".flash")`)
 	o.run(chromedp.Evaluate("window.loadedOnce = true", nil))
 	pages := card + `.querySelector(".numbers dd").innerText`
-	o.await(fmt.Sprintf(`%s.innerText.includes("running") && Number(%s) > 3`, card, pages))
-	before := find[string](o, pages)
-	o.await(fmt.Sprintf("Number(%s) > Number(%q)", pages, before))
-	o.await(`document.querySelectorAll("#log li .what").length > 3`)
-	if !find[bool](o, "window.loadedOnce") {
+	o.waitFor(fmt.Sprintf(`%s.innerText.includes("running") && Number(%s) > 3`, card, pages))
+	before := evaluate[string](o, pages)
+	o.waitFor(fmt.Sprintf("Number(%s) > Number(%q)", pages, before))
+	o.waitFor(`document.querySelectorAll("#log li .what").length > 3`)
+	if !evaluate[bool](o, "window.loadedOnce") {
 		o.t.Error("the page was loaded anew to see what has changed")
 	}
-	if worst := find[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
+	if worst := evaluate[string](o, `document.querySelector(".compliance dd").innerText`); worst != "0 ms" {
 		o.t.Errorf("the worst shortfall is said to be %q", worst)
 	}
-	o.shoot("projects")
+	o.captureScreenshot("projects")
 }
 
-// reads looks at the project with the keyboard.
-func (o *operator) reads() {
-	o.visit("/projects/" + o.project)
-	o.await(`document.querySelectorAll(".hosts tbody tr").length == 2`)
-	o.shoot("project")
+// browseProject looks at the project with the keyboard.
+func (o *browserUser) browseProject() {
+	o.navigate("/projects/" + o.project)
+	o.waitFor(`document.querySelectorAll(".hosts tbody tr").length == 2`)
+	o.captureScreenshot("project")
 	o.run(chromedp.KeyEvent("?"))
-	o.await(`document.getElementById("keys").open`)
+	o.waitFor(`document.getElementById("keys").open`)
 	o.run(chromedp.KeyEvent("\x1b"))
-	o.await(`!document.getElementById("keys").open`)
+	o.waitFor(`!document.getElementById("keys").open`)
 	o.run(chromedp.KeyEvent("/"))
-	o.await(`document.activeElement.matches("[data-search]")`)
-	o.types("[data-search]", braked(o.width)+"\r") // and not the / that chromedp types besides pressing the key
-	o.await(fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`, braked(o.width)))
+	o.waitFor(`document.activeElement.matches("[data-search]")`)
+	o.typeText("[data-search]", brakedHost(o.width)+"\r") // and not the / that chromedp types besides pressing the key
+	o.waitFor(fmt.Sprintf(`location.search.includes("q=%s") && document.querySelectorAll(".hosts tbody tr").length == 1`, brakedHost(o.width)))
 	o.run(chromedp.KeyEvent("j"))
-	o.await(fmt.Sprintf(`document.activeElement.innerText == %q`, braked(o.width)))
-	o.leaves(chromedp.KeyEvent("\r"))
-	o.await(`location.pathname.includes("/hosts/")`)
+	o.waitFor(fmt.Sprintf(`document.activeElement.innerText == %q`, brakedHost(o.width)))
+	o.runNavigating(chromedp.KeyEvent("\r"))
+	o.waitFor(`location.pathname.includes("/hosts/")`)
 }
 
 // explains types in a URL that robots.txt closes: the line that closes it is marked
 // and in sight, and so is the one that would have.
-func (o *operator) explains() {
-	o.types("[data-explain]", "http://"+braked(o.width)+"/private/1#x\r")
-	o.await(`document.querySelector(".verdict.bad")`)
+func (o *browserUser) explainURL() {
+	o.typeText("[data-explain]", "http://"+brakedHost(o.width)+"/private/1#x\r")
+	o.waitFor(`document.querySelector(".verdict.bad")`)
 	for selector, want := range map[string]string{".robots .decides code": "Disallow: /private/", ".robots .loses code": "Disallow: /priv", ".robots .decides .number": "3", ".verdict mark": "/private/"} {
-		if got := find[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`, selector)); got != want {
+		if got := evaluate[string](o, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "nothing"`, selector)); got != want {
 			o.t.Errorf("%s is %q, want %q", selector, got, want)
 		}
 	}
-	if !find[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
+	if !evaluate[bool](o, `(() => { const box = document.querySelector("#robots").getBoundingClientRect(), line = document.querySelector(".decides").getBoundingClientRect();
 		return line.top >= box.top && line.bottom <= box.bottom })()`) {
 		o.t.Error("the line that decides is out of sight")
 	}
-	o.shoot("host")
+	o.captureScreenshot("host")
 	for _, scheme := range []string{"dark", "light"} {
 		o.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 		if scheme == "dark" {
-			o.shoot("host-dark")
+			o.captureScreenshot("host-dark")
 		}
 	}
 }
 
-// brakes puts a brake on the host while it is crawled, and lifts it.
-func (o *operator) brakes(f *farm) {
+// brakeAndLift puts a brake on the host while it is crawled, and lifts it.
+func (o *browserUser) brakeAndLift(f *daemonFixture) {
 	to := func(host string, after time.Time) (n int) {
 		for _, x := range f.web.Log() {
 			if strings.HasPrefix(x.URL, "http://"+host+"/") && x.Start.After(after) {
@@ -349,38 +349,38 @@ func (o *operator) brakes(f *farm) {
 		return n
 	}
 	begun := time.Now()
-	await(o.t, "the host is crawled", func() bool { return to(braked(o.width), begun) > 3 })
-	o.types("#brake [name=reason]", "the owner has asked")
+	waitUntil(o.t, "the host is crawled", func() bool { return to(brakedHost(o.width), begun) > 3 })
+	o.typeText("#brake [name=reason]", "the owner has asked")
 	pressed := time.Now()
 	o.run(chromedp.Click("#brake button.danger", chromedp.ByQuery))
-	o.await(`document.querySelector("#brake").innerText.includes("is stopped")`)
+	o.waitFor(`document.querySelector("#brake").innerText.includes("is stopped")`)
 	shown := time.Now()
 	// The other host is visited 20 times a second: the brake has held for a while
 	// when it has been visited 30 times more.
-	await(o.t, "the other host goes on", func() bool { return to(spared(o.width), shown) >= 30 })
-	if n := to(braked(o.width), shown); n > 0 {
+	waitUntil(o.t, "the other host goes on", func() bool { return to(otherHost(o.width), shown) >= 30 })
+	if n := to(brakedHost(o.width), shown); n > 0 {
 		o.t.Errorf("%d requests came after the brake", n)
 	}
-	if n := to(braked(o.width), pressed.Add(time.Second)); n > 0 {
+	if n := to(brakedHost(o.width), pressed.Add(time.Second)); n > 0 {
 		o.t.Errorf("%d requests came more than a second after the button was pressed", n)
 	}
-	o.t.Logf("the brake was shown %v after the button was pressed; %d requests came in between", shown.Sub(pressed).Round(time.Millisecond), to(braked(o.width), pressed))
-	o.shoot("braked")
-	o.types("#brake [name=reason]", "all is well\r")
-	o.await(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
+	o.t.Logf("the brake was shown %v after the button was pressed; %d requests came in between", shown.Sub(pressed).Round(time.Millisecond), to(brakedHost(o.width), pressed))
+	o.captureScreenshot("braked")
+	o.typeText("#brake [name=reason]", "all is well\r")
+	o.waitFor(`document.querySelector("#brake").innerText.includes("Put the brake on")`)
 	lifted := time.Now()
-	await(o.t, "the host is visited again", func() bool { return to(braked(o.width), lifted) > 0 })
+	waitUntil(o.t, "the host is visited again", func() bool { return to(brakedHost(o.width), lifted) > 0 })
 }
 
-// looksAround sees the other pages, of which none may be too wide.
-func (o *operator) looksAround() {
+// visitOtherPages sees the other pages, of which none may be too wide.
+func (o *browserUser) visitOtherPages() {
 	for name, path := range map[string]string{"blocked": "/projects/" + o.project + "/blocked", "file": "/projects/" + o.project + "/file",
 		"urls": "/projects/" + o.project + "/urls", "new": "/new", "brakes": "/brakes", "audit": "/audit", "bot": "/bot"} {
-		o.visit(path)
-		o.shoot(name)
+		o.navigate(path)
+		o.captureScreenshot(name)
 	}
-	o.visit("/audit")
-	if text := find[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
+	o.navigate("/audit")
+	if text := evaluate[string](o, "document.body.innerText"); !strings.Contains(text, "the owner has asked") || !strings.Contains(text, "browser") {
 		o.t.Errorf("the audit does not say who braked, and why: %s", text)
 	}
 }

@@ -23,32 +23,32 @@ const minOutputFileSize, maxOutputFileSize = 1 << 10, 1 << 40
 const minRequestRate = 1.0 / 86400
 
 var (
-	projectName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	versionText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
+	projectNamePattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	versionPattern     = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
 )
 
-// impossible returns the first field of p whose value makes no sense, and what
+// checkProject returns the first field of p whose value makes no sense, and what
 // to do about it.
-func impossible(p *Project) *fault {
-	for _, room := range []func(*Project) *fault{
+func checkProject(p *Project) *fieldProblem {
+	for _, check := range []func(*Project) *fieldProblem{
 		checkAgent, checkSigning, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch, checkOutput, checkRedis,
 	} {
-		if f := room(p); f != nil {
+		if f := check(p); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
-// faulty returns a fault with a formatted problem.
+// newFieldProblem returns a fault with a formatted problem.
 // Values of the file, and texts that repeat them, are formatted with %q.
-func faulty(field, format string, args ...any) *fault {
-	return &fault{field, ": " + fmt.Sprintf(format, args...)}
+func newFieldProblem(field, format string, args ...any) *fieldProblem {
+	return &fieldProblem{field, ": " + fmt.Sprintf(format, args...)}
 }
 
-func checkAgent(p *Project) *fault {
-	if p.Name != "" && !projectName.MatchString(p.Name) {
-		return faulty("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
+func checkAgent(p *Project) *fieldProblem {
+	if p.Name != "" && !projectNamePattern.MatchString(p.Name) {
+		return newFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
 	for _, f := range []struct {
 		field, value string
@@ -59,52 +59,52 @@ func checkAgent(p *Project) *fault {
 		{"agent.contact", p.Agent.Contact, collyfetch.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
-			return faulty(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
+			return newFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
 		}
 	}
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
-		return faulty("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
+		return newFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
-	for i, token := range p.Agent.Wider {
+	for i, token := range p.Agent.FallbackTokens {
 		if _, err := robots.NewAgent(token); err != nil {
-			return faulty(item("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+			return newFieldProblem(itemPath("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
 		}
 	}
-	if !versionText.MatchString(p.Agent.Version) {
-		return faulty("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
+	if !versionPattern.MatchString(p.Agent.Version) {
+		return newFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
 	}
 	switch {
 	case p.Agent.Contact == "":
-		return faulty("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
+		return newFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
 	case !collyfetch.IsContact(p.Agent.Contact):
-		return faulty("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
+		return newFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }
 
-func checkSeeds(p *Project) *fault {
+func checkSeeds(p *Project) *fieldProblem {
 	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
-		return faulty("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
+		return newFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
-		if err := p.checkSeed(s); err != nil {
-			return faulty(item("seeds", i), "%v", err)
+		if err := p.checkSeedURL(s); err != nil {
+			return newFieldProblem(itemPath("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {
 		if name == "" {
-			return faulty(item("seed_files", i), "expected the name of a file")
+			return newFieldProblem(itemPath("seed_files", i), "expected the name of a file")
 		}
 	}
 	return nil
 }
 
-// item names one item of a list.
-func item(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+// itemPath names one item of a list.
+func itemPath(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-func checkScope(p *Project) *fault {
+func checkScope(p *Project) *fieldProblem {
 	if _, err := frontier.ParseWithin(p.Scope.Within); err != nil {
-		return faulty("scope.within", "%v", err)
+		return newFieldProblem("scope.within", "%v", err)
 	}
 	budget := newPatternBudget()
 	for _, f := range []struct {
@@ -113,7 +113,7 @@ func checkScope(p *Project) *fault {
 	}{{"scope.include", p.Scope.Include}, {"scope.exclude", p.Scope.Exclude}} {
 		for i, pattern := range f.patterns {
 			if _, err := budget.compile(pattern); err != nil {
-				return faultyPattern(item(f.field, i), pattern, err)
+				return newRegexpProblem(itemPath(f.field, i), pattern, err)
 			}
 		}
 	}
@@ -123,54 +123,54 @@ func checkScope(p *Project) *fault {
 	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
 		for i, name := range f.names {
 			if _, err := frontier.NewParams(frontier.ParamRules{Drop: []string{name}}); err != nil {
-				return faulty(item(f.field, i), "%v, as in ref or utm_*", err)
+				return newFieldProblem(itemPath(f.field, i), "%v, as in ref or utm_*", err)
 			}
 		}
 	}
 	return nil
 }
 
-// faultyPattern returns the fault of a pattern that cannot be compiled, or is too much.
-func faultyPattern(field, pattern string, err error) *fault {
+// newRegexpProblem returns the fault of a pattern that cannot be compiled, or is too much.
+func newRegexpProblem(field, pattern string, err error) *fieldProblem {
 	if syntaxError := (*syntax.Error)(nil); errors.As(err, &syntaxError) {
-		return faulty(field, "%q is not a regular expression (RE2): %v", pattern, err)
+		return newFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
 	}
-	return faulty(field, "%v", err)
+	return newFieldProblem(field, "%v", err)
 }
 
 // checkDiscover refuses what callbacks, which alone say what leads on, leave
 // without effect.
-func checkDiscover(p *Project) *fault {
+func checkDiscover(p *Project) *fieldProblem {
 	if p.Discover.Images && p.Handler != "" {
-		return faulty("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
+		return newFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
 	}
 	return nil
 }
 
 // checkChoices checks the fields that have a few values.
-func checkChoices(p *Project) *fault {
+func checkChoices(p *Project) *fieldProblem {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
-		return faulty("robots.dialect", "%v", err)
+		return newFieldProblem("robots.dialect", "%v", err)
 	}
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
-		return faulty("revisit.mode", "%v", err)
+		return newFieldProblem("revisit.mode", "%v", err)
 	}
 	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
-		return faulty("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
+		return newFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
-	if len(p.Robots.Purpose) > 0 && !p.Robots.Meta {
-		return faulty("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
+	if len(p.Robots.Purpose) > 0 && !p.Robots.ObeyMetaTags {
+		return newFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purpose {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return faulty(item("robots.purpose", i), "%q is not one of %s", purpose, robots.Purposes)
+			return newFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.Purposes)
 		}
 	}
 	return nil
 }
 
 // checkNumbers checks the fields whose type allows more than makes sense.
-func checkNumbers(p *Project) *fault {
+func checkNumbers(p *Project) *fieldProblem {
 	for _, f := range []struct {
 		field           string
 		value, min, max float64
@@ -188,7 +188,7 @@ func checkNumbers(p *Project) *fault {
 		{"scope.max_hosts", float64(p.Scope.MaxHosts), 0, math.MaxInt32},
 		{"discover.max_links", float64(p.Discover.MaxLinks), 1, 1e6},
 		{"discover.max_sitemaps", float64(p.Discover.MaxSitemaps), 1, 1e6},
-		{"politeness.adaptive", p.Politeness.Adaptive, 0, 1000},
+		{"politeness.adaptive", p.Politeness.AdaptiveFactor, 0, 1000},
 		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},
 		{"limits.pages", float64(p.Limits.Pages), 0, math.MaxInt32},
@@ -201,15 +201,15 @@ func checkNumbers(p *Project) *fault {
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
-			return faulty(f.field, "%v is out of range: expected %v to %v", number(f.value), number(f.min), number(f.max))
+			return newFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
 		}
 	}
 	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
-		return faulty("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
+		return newFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	for _, f := range []struct {
-		field string
-		zero  bool
+		field  string
+		isZero bool
 	}{
 		{"robots.max_ttl", p.Robots.MaxTTL == 0},
 		{"politeness.max_crawl_delay", p.Politeness.MaxCrawlDelay == 0},
@@ -217,27 +217,27 @@ func checkNumbers(p *Project) *fault {
 		{"fetch.max_body", p.Fetch.MaxBody == 0},
 		{"output.ledger_checkpoint", p.Output.LedgerCheckpoint == 0},
 	} {
-		if f.zero {
-			return faulty(f.field, "expected more than 0")
+		if f.isZero {
+			return newFieldProblem(f.field, "expected more than 0")
 		}
 	}
 	return nil
 }
 
 // The times that a page may rest.
-const shortestRest, maxRevisitInterval = time.Second, 3650 * day
+const minRevisitInterval, maxRevisitInterval = time.Second, 3650 * day
 
-func checkRevisit(p *Project) *fault {
+func checkRevisit(p *Project) *fieldProblem {
 	for _, f := range []struct {
 		field string
 		value Duration
-	}{{"revisit.every", p.Revisit.Every}, {"revisit.min", p.Revisit.Min}, {"revisit.max", p.Revisit.Max}} {
-		if d := time.Duration(f.value); d < shortestRest || d > maxRevisitInterval {
-			return faulty(f.field, "%v is out of range: expected 1s to 3650d", f.value)
+	}{{"revisit.every", p.Revisit.Interval}, {"revisit.min", p.Revisit.MinInterval}, {"revisit.max", p.Revisit.MaxInterval}} {
+		if d := time.Duration(f.value); d < minRevisitInterval || d > maxRevisitInterval {
+			return newFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
-	if p.Revisit.Min > p.Revisit.Max {
-		return faulty("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.Min, p.Revisit.Max)
+	if p.Revisit.MinInterval > p.Revisit.MaxInterval {
+		return newFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
 	}
 	return nil
 }
@@ -245,32 +245,32 @@ func checkRevisit(p *Project) *fault {
 // checkOutput refuses what a WARC file could not tell the truth of: through a
 // proxy, the bytes of an exchange are those between the proxy and us. And it
 // refuses a size for what is no file.
-func checkOutput(p *Project) *fault {
-	if !slices.Contains(fileModes, p.Output.Mode) {
-		return faulty("output.mode", "%q is not one of %s", p.Output.Mode, strings.Join(fileModes, ", "))
+func checkOutput(p *Project) *fieldProblem {
+	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
+		return newFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
 	}
 	switch size := p.Output.JSONLMaxSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
-		return faulty("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
+		return newFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
-		return faulty("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
+		return newFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
 	if !p.Output.Ledger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
 		field := "output.ledger_key"
 		if p.Output.LedgerRefusals {
 			field = "output.ledger_refusals"
 		}
-		return faulty(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
+		return newFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
-		return faulty("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
+		return newFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}
 	return nil
 }
 
-// number writes a bound or a value without exponent.
-func number(x float64) string {
+// formatWithoutExponent writes a bound or a value without exponent.
+func formatWithoutExponent(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return fmt.Sprintf("%d", int64(x))
 	}

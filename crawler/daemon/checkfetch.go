@@ -9,54 +9,54 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-func checkFetch(p *Project) *fault {
+func checkFetch(p *Project) *fieldProblem {
 	for i, t := range p.Fetch.ContentTypes {
 		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return faulty(item("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+			return newFieldProblem(itemPath("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
 		}
 	}
 	for i, rule := range p.Fetch.ConnectTo {
 		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return faulty(item("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
+			return newFieldProblem(itemPath("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Fetch.Headers)) {
-		if lower := strings.ToLower(name); known[lower] {
-			return faulty("fetch.headers."+name, "the header is there twice, in other letters")
+		if lower := strings.ToLower(name); seen[lower] {
+			return newFieldProblem("fetch.headers."+name, "the header is there twice, in other letters")
 		} else {
-			known[lower] = true
+			seen[lower] = true
 		}
 		if err := collyfetch.CheckCustomHeader(name, p.Fetch.Headers[name]); err != nil {
-			return faulty("fetch.headers."+name, "%v", err)
+			return newFieldProblem("fetch.headers."+name, "%v", err)
 		}
 	}
-	if p.Fetch.FirstByte > p.Fetch.Timeout {
-		return faulty("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByte, p.Fetch.Timeout)
+	if p.Fetch.FirstByteTimeout > p.Fetch.Timeout {
+		return newFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
 	}
 	switch {
 	case p.Fetch.FTP && p.Fetch.Proxy != "":
-		return faulty("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
+		return newFieldProblem("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
 	case p.Fetch.FTP && p.Handler != "":
-		return faulty("fetch.ftp", "%v; leave one of the two out", errCalledFTP)
+		return newFieldProblem("fetch.ftp", "%v; leave one of the two out", errFTPWithHandler)
 	}
 	if p.Store.Path == "" {
-		return faulty("store.path", "expected the name of a directory")
+		return newFieldProblem("store.path", "expected the name of a directory")
 	}
 	return checkProxy(p)
 }
 
 // checkProxy checks the proxy. What is said of it does not repeat it: it may hold
 // a password.
-func checkProxy(p *Project) *fault {
+func checkProxy(p *Project) *fieldProblem {
 	if p.Fetch.Proxy == "" {
 		return nil
 	}
 	if _, err := collyfetch.ParseProxy(p.Fetch.Proxy); err != nil {
-		return faulty("fetch.proxy", "%v", err)
+		return newFieldProblem("fetch.proxy", "%v", err)
 	}
 	if len(p.Fetch.ConnectTo) > 0 {
-		return faulty("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
+		return newFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
 	}
 	return nil
 }

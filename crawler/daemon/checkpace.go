@@ -9,22 +9,22 @@ import (
 
 // checkPoliteness checks the windows, the pace of addresses, and what is
 // otherwise for single hosts.
-func checkPoliteness(p *Project) *fault {
+func checkPoliteness(p *Project) *fieldProblem {
 	if f := p.Politeness.Window.check("politeness.window"); f != nil {
 		return f
 	}
-	if f := checkConcurrency("politeness.ip.concurrency", p.Politeness.IP.Concurrency); f != nil {
+	if f := checkConcurrency("politeness.ip.concurrency", p.Politeness.PerIP.Concurrency); f != nil {
 		return f
 	}
 	named := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.Politeness.Hosts)) {
 		field := "politeness.hosts." + name
-		host, ok := hostName(name)
+		host, ok := canonicalHost(name)
 		if !ok {
-			return faulty(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
+			return newFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
 		}
-		if twin, ok := named[host]; ok {
-			return faulty(field, "%q is the same host as %q", name, twin)
+		if sameHost, ok := named[host]; ok {
+			return newFieldProblem(field, "%q is the same host as %q", name, sameHost)
 		}
 		named[host] = name
 		if f := p.Politeness.Hosts[name].check(field); f != nil {
@@ -34,12 +34,12 @@ func checkPoliteness(p *Project) *fault {
 	return nil
 }
 
-func (h HostPoliteness) check(field string) *fault {
+func (h HostPoliteness) check(field string) *fieldProblem {
 	if f := checkConcurrency(field+".concurrency", h.Concurrency); f != nil {
 		return f
 	}
-	if a := h.Adaptive; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
-		return faulty(field+".adaptive", "%v is out of range: expected 0 to 1000", number(*a))
+	if a := h.AdaptiveFactor; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
+		return newFieldProblem(field+".adaptive", "%v is out of range: expected 0 to 1000", formatWithoutExponent(*a))
 	}
 	if h.Window != nil {
 		return h.Window.check(field + ".window")
@@ -47,22 +47,22 @@ func (h HostPoliteness) check(field string) *fault {
 	return nil
 }
 
-func checkConcurrency(field string, n *int) *fault {
+func checkConcurrency(field string, n *int) *fieldProblem {
 	if n != nil && (*n < 1 || *n > 1000) {
-		return faulty(field, "%d is out of range: expected 1 to 1000", *n)
+		return newFieldProblem(field, "%d is out of range: expected 1 to 1000", *n)
 	}
 	return nil
 }
 
-func (w Window) check(field string) *fault {
+func (w Window) check(field string) *fieldProblem {
 	if w.Hours == "" && w.Zone != "" {
-		return faulty(field, "expected hours, as in 22:00-06:00")
+		return newFieldProblem(field, "expected hours, as in 22:00-06:00")
 	}
 	if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" {
-		return faulty(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
+		return newFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
 	}
 	if _, err := w.parse(); err != nil {
-		return faulty(field+".hours", "%v", err)
+		return newFieldProblem(field+".hours", "%v", err)
 	}
 	return nil
 }

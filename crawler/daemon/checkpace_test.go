@@ -10,10 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// paced returns the project of a file with the given politeness.
-func paced(t *testing.T, politeness string) Project {
+// projectWithPoliteness returns the project of a file with the given politeness.
+func projectWithPoliteness(t *testing.T, politeness string) Project {
 	t.Helper()
-	p, err := ReadProject(write(t, "p.yaml", minimalProject+"politeness:"+politeness))
+	p, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+"politeness:"+politeness))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func TestAddressLimits(t *testing.T) {
 		{" {ip: {delay: 2s}}\n", politeness.LimitsConfig{IPConcurrency: 2, IPDelay: 2 * time.Second, IPLoopback: true}},
 		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimitsConfig{IPConcurrency: 5, IPLoopback: true}},
 	} {
-		p := paced(t, tt.file)
-		if diff := cmp.Diff(tt.want, p.limits(time.Time{})); diff != "" {
+		p := projectWithPoliteness(t, tt.file)
+		if diff := cmp.Diff(tt.want, p.limiterConfig(time.Time{})); diff != "" {
 			t.Errorf("%s(-want +got)\n%s", tt.file, diff)
 		}
 	}
@@ -41,7 +41,7 @@ func TestAddressLimits(t *testing.T) {
 // TestPolicyOfAHost: an override says only what it says, to the end of its last
 // day; 0 means none, and not the default.
 func TestPolicyOfAHost(t *testing.T) {
-	p := paced(t, `
+	p := projectWithPoliteness(t, `
   delay: 3s
   window: {hours: "22:00-06:00", zone: Europe/Prague}
   hosts:
@@ -52,12 +52,12 @@ func TestPolicyOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ReadProject(write(t, "p.yaml", string(text))); err != nil {
+	if again, err := ReadProject(writeTempFile(t, "p.yaml", string(text))); err != nil {
 		t.Errorf("what is kept for --resume: %v", err)
 	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
 		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)
 	}
-	policy := p.policy()
+	policy := p.politenessPolicy()
 	last := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)
 	winter := time.Date(2027, 1, 31, 21, 0, 0, 0, time.UTC) // 22:00 in Prague
 	for _, tt := range []struct {

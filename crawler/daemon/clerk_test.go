@@ -9,17 +9,17 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// ask returns the answer to a line, as it is written.
-func ask(t *testing.T, c *clerk, line string) string {
+// evaluateToJSON returns the answer to a line, as it is written.
+func evaluateToJSON(t *testing.T, c *robotsBatchEvaluator, line string) string {
 	t.Helper()
 	var out strings.Builder
-	if err := answerAll(strings.NewReader(line), &out, c); err != nil {
+	if err := evaluateRobotsBatch(strings.NewReader(line), &out, c); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-func TestClerk(t *testing.T) {
+func TestRobotsEvaluator(t *testing.T) {
 	const (
 		file  = `"robots":"User-agent: *\nDisallow: /a&b\nCrawl-delay: 1.5\n\nUser-agent: Googlebot\nDisalow /\n\nSitemap: https://h/s.xml\nSitemap: x"`
 		delay = `"crawl_delay_seconds":1.5`
@@ -49,9 +49,9 @@ func TestClerk(t *testing.T) {
 			`{"allowed":true,"rule":null,"line":null,"crawl_delay_seconds":null,"sitemaps":[],"host":null,"clean_url":"http://h/"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newClerk(robots.Google, "*")
+			c := newRobotsBatchEvaluator(robots.Google, "*")
 			for range 2 { // from the file, and from what is known of it
-				if got := ask(t, c, tt.line); got != tt.want {
+				if got := evaluateToJSON(t, c, tt.line); got != tt.want {
 					t.Errorf("%s\n got %s\nwant %s", tt.line, got, tt.want)
 				}
 			}
@@ -59,9 +59,9 @@ func TestClerk(t *testing.T) {
 	}
 }
 
-func TestClerkBadQuestions(t *testing.T) {
+func TestRobotsEvaluatorBadQueries(t *testing.T) {
 	const nothing = `{"allowed":null,"rule":null,"line":null,"crawl_delay_seconds":null,"sitemaps":null,"host":null,"clean_url":null,"error":`
-	c := newClerk(robots.Google, "*")
+	c := newRobotsBatchEvaluator(robots.Google, "*")
 	for line, want := range map[string]string{
 		`hello`:                            "not a question: invalid character",
 		`{"robots":"`:                      "not a question: unexpected end of JSON input",
@@ -76,7 +76,7 @@ func TestClerkBadQuestions(t *testing.T) {
 		"\n":                               "not a question: unexpected end of JSON input",
 		strings.Repeat(" ", maxBatchLineBytes+1) + "{}": "the line is longer than",
 	} {
-		if got := ask(t, c, line); !strings.HasPrefix(got, nothing) || !strings.Contains(got, want) || !json.Valid([]byte(got)) {
+		if got := evaluateToJSON(t, c, line); !strings.HasPrefix(got, nothing) || !strings.Contains(got, want) || !json.Valid([]byte(got)) {
 			t.Errorf("%.40q\n got %s\nwant %q", line, got, want)
 		}
 	}
@@ -84,38 +84,38 @@ func TestClerkBadQuestions(t *testing.T) {
 
 // The clerk's own dialect and agent are for questions that name none, and what
 // is known of a file is of one dialect.
-func TestClerkDefaults(t *testing.T) {
-	c := newClerk(robots.GoogleOSS, "foo2")
+func TestRobotsEvaluatorDefaults(t *testing.T) {
+	c := newRobotsBatchEvaluator(robots.GoogleOSS, "foo2")
 	for line, want := range map[string]bool{
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/"}`:                                  true,
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/","dialect":"google"}`:               false,
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/","agent":"foo"}`:                    false,
 		`{"robots":"user-agent:foo2\ndisallow:/","url":"http://h/","agent":"foo","dialect":"google"}`: true,
 	} {
-		if got := c.answer([]byte(line)); got.Allowed == nil || *got.Allowed != want {
-			t.Errorf("%s: %s, want %v", line, ask(t, c, line), want)
+		if got := c.evaluateLine([]byte(line)); got.Allowed == nil || *got.Allowed != want {
+			t.Errorf("%s: %s, want %v", line, evaluateToJSON(t, c, line), want)
 		}
 	}
 }
 
 // However many files and agents there are, the clerk keeps a bounded number.
-func TestClerkIsBounded(t *testing.T) {
-	longAlone(t)
+func TestRobotsEvaluatorIsBounded(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
-	c := newClerk(robots.Google, "*")
+	c := newRobotsBatchEvaluator(robots.Google, "*")
 	body := strings.Repeat("#", 1<<20)
-	for i := range 3 * clerkBytes >> 22 {
+	for i := range 3 * maxEvaluatorCacheBytes >> 22 {
 		for _, agent := range []string{"a", "b"} {
-			c.answer(fmt.Appendf(nil, `{"robots":"%d%s","agent":%q}`, i, body, agent))
+			c.evaluateLine(fmt.Appendf(nil, `{"robots":"%d%s","agent":%q}`, i, body, agent))
 		}
-		if len(c.folders) > clerkBytes>>20 || c.held > clerkBytes {
-			t.Fatalf("%d files, %d bytes", len(c.folders), c.held)
+		if len(c.parsedFiles) > maxEvaluatorCacheBytes>>20 || c.cachedBytes > maxEvaluatorCacheBytes {
+			t.Fatalf("%d files, %d bytes", len(c.parsedFiles), c.cachedBytes)
 		}
 	}
 }
 
-// FuzzClerk pins that each line gets one line of JSON, whatever it is.
-func FuzzClerk(f *testing.F) {
+// FuzzRobotsEvaluator pins that each line gets one line of JSON, whatever it is.
+func FuzzRobotsEvaluator(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[`, `{"robots":"user-agent: *\ndisallow: /\ud800\u0000","url":"http://h/<&>"}`,
 		`{"robots_base64":"/w==","agent":"\ufeff","url":"","dialect":"google-oss","extensions":false}`,
@@ -124,8 +124,8 @@ func FuzzClerk(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		line = strings.ReplaceAll(line, "\n", " ") + "\n"
-		got := ask(t, newClerk(robots.Google, "*"), line)
-		var a answer
+		got := evaluateToJSON(t, newRobotsBatchEvaluator(robots.Google, "*"), line)
+		var a robotsBatchResult
 		if err := json.Unmarshal([]byte(got), &a); err != nil || strings.Contains(got, "\n") {
 			t.Fatalf("%q: %s: %v", line, got, err)
 		}

@@ -19,9 +19,9 @@ import (
 // was taken was taken once, is visited once, and every call is in the audit.
 func TestManyClients(t *testing.T) {
 	const clients, each = 1000, 5
-	f := farmOf(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
-	f.put("many", f.file("http://many.example/", brisk))
-	s := f.speak()
+	f := newDaemonFixture(t, crawltest.Site{Host: "many.example", Fallback: crawltest.StaticPage(crawltest.HTML("a page"))})
+	f.putProjectFile("many", f.projectYAML("http://many.example/", noDelayYAML))
+	s := f.startAPI()
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -35,8 +35,8 @@ func TestManyClients(t *testing.T) {
 				fmt.Fprintf(&body, "{\"url\": \"http://many.example/%d/%d\"}\n", i, j)
 			}
 			<-begin
-			err := errors.Join(s.ask(client, http.MethodPost, "/api/v1/projects/many/urls", &body, &taken[i]),
-				s.ask(client, http.MethodGet, "/api/v1/projects/many", nil, new(api.Project)))
+			err := errors.Join(s.callAPI(client, http.MethodPost, "/api/v1/projects/many/urls", &body, &taken[i]),
+				s.callAPI(client, http.MethodGet, "/api/v1/projects/many", nil, new(api.Project)))
 			if err != nil {
 				t.Errorf("client %d: %v", i, err)
 			}
@@ -49,9 +49,9 @@ func TestManyClients(t *testing.T) {
 			t.Errorf("of client %d %+v was taken", i, in)
 		}
 	}
-	await(t, "all that was taken is visited", func() bool { return f.project("many").Stats.Pages >= clients*each+1 })
+	waitUntil(t, "all that was taken is visited", func() bool { return f.getProject("many").Stats.Pages >= clients*each+1 })
 	visits := map[string]int{}
-	for _, url := range pagesOf(f.web.Log()) {
+	for _, url := range requestedPages(f.web.Log()) {
 		visits[url]++
 	}
 	for i := range clients {
@@ -84,8 +84,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// ask makes a call as a client does, and reads the answer.
-func (s *speaking) ask(client *http.Client, method, path string, body io.Reader, into any) error {
+// callAPI makes a call as a client does, and reads the answer.
+func (s *apiFixture) callAPI(client *http.Client, method, path string, body io.Reader, into any) error {
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, body)
 	if err != nil {
 		return err

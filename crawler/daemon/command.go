@@ -21,11 +21,11 @@ import (
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
 func Main(h Handlers) {
-	TuneCollector()
-	os.Exit(run(h, true, os.Args[1:]))
+	TuneGC()
+	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
 
-// TuneCollector has the collector run less often than Go would, unless the environment
+// TuneGC has the collector run less often than Go would, unless the environment
 // sets GOGC: Main does. A crawl keeps little in memory and makes garbage of every page.
 // With Go's own settings the collector runs more than ten times in a second of processor
 // time, which costs 6 to 9 % of it. So two bytes may become garbage for each that is
@@ -33,59 +33,59 @@ func Main(h Handlers) {
 // nothing to speak of for a large one. Where much is kept, GOMEMLIMIT bounds it: if that
 // is not set and a control group limits the memory, it is nine tenths of the group's
 // limit, so that garbage alone never has the kernel end the process.
-func TuneCollector() {
+func TuneGC() {
 	if l := memlimit.Get(); l.Source == memlimit.Cgroup && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(l.Bytes / 10 * 9)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
-		ballast = make([]byte, 8<<20)
+		heapBallast = make([]byte, 8<<20)
 	}
 }
 
-// ballast counts as kept, and takes no memory, for nobody ever writes to it.
+// heapBallast counts as kept, and takes no memory, for nobody ever writes to it.
 //
 //lint:ignore U1000 to be kept is all it is for
-var ballast []byte
+var heapBallast []byte
 
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h Handlers, args ...string) int { return run(h, false, args) }
+func Run(h Handlers, args ...string) int { return runCommandLine(h, false, args) }
 
-// run runs what args ask for. own says that the process is all for that.
-func run(h Handlers, own bool, args []string) int {
+// runCommandLine runs what args ask for. own says that the process is all for that.
+func runCommandLine(h Handlers, ownsProcess bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	// Whoever reads the output may go away: that is an error of writing, which
 	// ends the crawl in order, and not a sudden death.
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	defer signal.Stop(broken)
-	a := &app{process: own, stdout: newPrinter(os.Stdout), screen: newScreen(os.Stderr), signals: signals, handlers: h}
+	brokenPipe := make(chan os.Signal, 1)
+	signal.Notify(brokenPipe, syscall.SIGPIPE)
+	defer signal.Stop(brokenPipe)
+	a := &program{ownsProcess: ownsProcess, stdout: newErrWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, namedHandlers: h}
 	return a.main(args)
 }
 
-// An app is one call of the command.
-type app struct {
-	process  bool // the call is all that the process does
-	stdout   *printer
-	screen   *screen // standard error
-	signals  <-chan os.Signal
-	handlers Handlers
-	bodies   *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
-	log      *slog.Logger
-	memory   func() memoryNow // of the process; nil: see readMemory
-	paused   func(error)      // called when outputs wait for room on the disk, see whenPossible; may be nil
+// A program is one call of the command.
+type program struct {
+	ownsProcess   bool // the call is all that the process does
+	stdout        *errWriter
+	stderr        *statusLineWriter // standard error
+	signals       <-chan os.Signal
+	namedHandlers Handlers
+	bodyMemory    *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
+	log           *slog.Logger
+	readMemory    func() memoryUsage // of the process; nil: see readMemoryUsage
+	onDiskFull    func(error)        // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
 }
 
 // main runs the command line args and returns the exit code.
-func (a *app) main(args []string) int {
-	root := a.root()
+func (a *program) main(args []string) int {
+	root := a.rootCommand()
 	root.SetArgs(args)
-	strict(root)
-	return report(a.screen, a.stdout.heeded(root.Execute()))
+	makeBuiltinCommandsStrict(root)
+	return printError(a.stderr, a.stdout.withWriteError(root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that
@@ -98,32 +98,32 @@ Exit codes:
   3  a check says no
   4  stopped by a limit or a signal; the state is kept, and --resume goes on`
 
-// root returns the tree of commands.
-func (a *app) root() *cobra.Command {
+// rootCommand returns the tree of commands.
+func (a *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use: "decorum", Short: "A polite web crawler", Long: rootHelp,
 		Example: `  decorum demo
   decorum crawl --contact mailto:you@example.com https://example.com/
   decorum robots check --agent examplebot https://example.com/private/`,
-		Args: noCommand, SilenceErrors: true, SilenceUsage: true,
+		Args: rejectUnknownCommand, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := noEmptyFlag(c.Flags()); err != nil {
+			if err := rejectEmptyFlags(c.Flags()); err != nil {
 				return err
 			}
-			return a.openLog(c)
+			return a.initLog(c)
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
-	root.SetErr(a.screen)
+	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w; see %s --help", err, c.CommandPath())
+		return usageErrorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
 	robots := &cobra.Command{
-		Use: "robots", Short: "Ask robots.txt files", Args: noCommand, SuggestionsMinimumDistance: 2,
+		Use: "robots", Short: "Ask robots.txt files", Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
@@ -132,15 +132,15 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// strict makes wrong usage of cobra's own commands an error of usage: by themselves
+// makeBuiltinCommandsStrict makes wrong usage of cobra's own commands an error of usage: by themselves
 // they take what they do not know for a wish for help.
-func strict(root *cobra.Command) {
+func makeBuiltinCommandsStrict(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args = noCommand
+	completion.Args = rejectUnknownCommand
 	completion.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, shell := range completion.Commands() {
-		shell.Args = noCommand
+		shell.Args = rejectUnknownCommand
 	}
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -149,7 +149,7 @@ func strict(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		if err := noCommand(c, rest); err != nil {
+		if err := rejectUnknownCommand(c, rest); err != nil {
 			return err
 		}
 		c.InitDefaultHelpFlag()
@@ -157,8 +157,8 @@ func strict(root *cobra.Command) {
 	}
 }
 
-// noCommand refuses a word that is no command.
-func noCommand(c *cobra.Command, args []string) error {
+// rejectUnknownCommand refuses a word that is no command.
+func rejectUnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -166,35 +166,35 @@ func noCommand(c *cobra.Command, args []string) error {
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+	return usageErrorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
-// args makes cobra's check of arguments an error of usage.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+// withUsageError makes cobra's check of arguments an error of usage.
+func withUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usage("%w; see %s --help", err, c.CommandPath())
+			return usageErrorf("%w; see %s --help", err, c.CommandPath())
 		}
 		return nil
 	}
 }
 
-// noEmptyFlag refuses a flag whose value is empty, as that of a variable of a shell may
+// rejectEmptyFlags refuses a flag whose value is empty, as that of a variable of a shell may
 // be that was never set: to crawl without the project file, or to verify without the
 // key, is not what was meant.
-func noEmptyFlag(fs *pflag.FlagSet) (err error) {
+func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
-		if holdsNothing(f.Value) {
-			err = usage("--%s: its value is empty; give it one, or leave the flag out", f.Name)
+		if isEmptyFlagValue(f.Value) {
+			err = usageErrorf("--%s: its value is empty; give it one, or leave the flag out", f.Name)
 		}
 	})
 	return err
 }
 
-// holdsNothing reports whether a flag that was given holds a text without a character.
-func holdsNothing(v pflag.Value) bool {
+// isEmptyFlagValue reports whether a flag that was given holds a text without a character.
+func isEmptyFlagValue(v pflag.Value) bool {
 	switch v := v.(type) {
-	case *setting:
+	case *projectFieldFlagValue:
 		return slices.Contains(v.values, "")
 	case pflag.SliceValue:
 		given := v.GetSlice()
@@ -203,9 +203,9 @@ func holdsNothing(v pflag.Value) bool {
 	return v.Type() == "string" && v.String() == ""
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func (a *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: args(cobra.NoArgs),
+		Use: "version", Short: "Print the version", Args: withUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.stdout, "decorum", decorum.Version())
 			return err
@@ -213,34 +213,34 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// openLog sets up the log as the flags of the command say.
-func (a *app) openLog(c *cobra.Command) error {
+// initLog sets up the log as the flags of the command say.
+func (a *program) initLog(c *cobra.Command) error {
 	var level slog.Level
 	name, _ := c.Flags().GetString("log-level")
 	if err := level.UnmarshalText([]byte(name)); err != nil {
-		return usage("--log-level: %q is not one of debug, info, warn, error", name)
+		return usageErrorf("--log-level: %q is not one of debug, info, warn, error", name)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	switch format, _ := c.Flags().GetString("log-format"); format {
 	case "text":
-		a.log = slog.New(slog.NewTextHandler(a.screen, options))
+		a.log = slog.New(slog.NewTextHandler(a.stderr, options))
 	case "json":
-		a.log = slog.New(slog.NewJSONHandler(a.screen, options))
+		a.log = slog.New(slog.NewJSONHandler(a.stderr, options))
 	default:
-		return usage("--log-format: %q is not one of text, json", format)
+		return usageErrorf("--log-format: %q is not one of text, json", format)
 	}
-	if a.process {
-		a.adopt()
+	if a.ownsProcess {
+		a.setDefaultLogger()
 	}
 	return nil
 }
 
-// adopt makes the log that of the whole process. What is said by the standard
+// setDefaultLogger makes the log that of the whole process. What is said by the standard
 // logger is mostly of libraries, net/http's of servers that send what nobody asked
 // for, and no news to an operator; but callbacks may have something to say by it.
-func (a *app) adopt() {
+func (a *program) setDefaultLogger() {
 	level := slog.LevelDebug
-	if len(a.handlers) > 0 {
+	if len(a.namedHandlers) > 0 {
 		level = slog.LevelInfo
 	}
 	slog.SetLogLoggerLevel(level)

@@ -14,29 +14,29 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A result is what one call of the command did.
-type result struct {
+// A commandResult is what one call of the command did.
+type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// call calls the command as a shell does.
-func call(t *testing.T, args ...string) result {
+// runCommand calls the command as a shell does.
+func runCommand(t *testing.T, args ...string) commandResult {
 	t.Helper()
-	return callWith(t, nil, args...)
+	return runCommandWithSignals(t, nil, args...)
 }
 
-// callWith calls the command, which gets the signals.
-func callWith(t *testing.T, signals <-chan os.Signal, args ...string) result {
+// runCommandWithSignals calls the command, which gets the signals.
+func runCommandWithSignals(t *testing.T, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr), signals: signals}
+	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
 	code := a.main(args)
-	return result{code, stdout.String(), stderr.String()}
+	return commandResult{code, stdout.String(), stderr.String()}
 }
 
 // want checks an exit code and what was said.
-func (r result) want(t *testing.T, code int, says ...string) {
+func (r commandResult) want(t *testing.T, code int, says ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("exit code %d, want %d", r.code, code)
@@ -54,32 +54,32 @@ func (r result) want(t *testing.T, code int, says ...string) {
 // TestReaderLeaves: who has read enough, as head has, is told nothing more. Only a
 // crawl says why it ended, and how it goes on.
 func TestReaderLeaves(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
-	goesOn := "--resume --data " + v.data()
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	resumeFlags := "--resume --data " + v.dataDir()
 	for _, tt := range []struct {
 		args []string
 		says string
 	}{
-		{args: []string{"report", "--data", v.data(), "--format=jsonl"}},
-		{args: []string{"report", "--data", v.data()}},
-		{args: []string{"frontier", "list", "--data", v.data()}},
-		{args: []string{"ledger", "show", "--data", v.data()}},
-		{args: []string{"robots", "batch", write(t, "questions", `{"robots": ""}`)}},
-		{args: []string{"robots", "lint", write(t, "robots.txt", "Disalow: /\n")}},
-		{args: []string{"frontier", "compact", "--data", v.data()}},
+		{args: []string{"report", "--data", v.dataDir(), "--format=jsonl"}},
+		{args: []string{"report", "--data", v.dataDir()}},
+		{args: []string{"frontier", "list", "--data", v.dataDir()}},
+		{args: []string{"ledger", "show", "--data", v.dataDir()}},
+		{args: []string{"robots", "batch", writeTempFile(t, "questions", `{"robots": ""}`)}},
+		{args: []string{"robots", "lint", writeTempFile(t, "robots.txt", "Disalow: /\n")}},
+		{args: []string{"frontier", "compact", "--data", v.dataDir()}},
 		{args: []string{"help"}},
-		{args: v.args("--resume", "--output=-"), says: goesOn},
+		{args: v.crawlArgs("--resume", "--output=-"), says: resumeFlags},
 	} {
-		code, said := callInto(t, openBroken(t), tt.args...)
-		if code != ExitFailed || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
-			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, said, tt.says)
+		code, output := runCommandInto(t, openBrokenPipe(t), tt.args...)
+		if code != ExitFailed || !strings.Contains(output, tt.says) || tt.says == "" && output != "" {
+			t.Errorf("%s: exit code %d; it says %q, want %q", tt.args, code, output, tt.says)
 		}
 	}
 }
 
-// openBroken opens a pipe that nobody reads.
-func openBroken(t *testing.T) *os.File {
+// openBrokenPipe opens a pipe that nobody reads.
+func openBrokenPipe(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -90,18 +90,18 @@ func openBroken(t *testing.T) *os.File {
 	return w
 }
 
-// callInto calls the command with a standard output, and returns what it says of it.
-func callInto(t *testing.T, stdout *os.File, args ...string) (code int, said string) {
+// runCommandInto calls the command with a standard output, and returns what it says of it.
+func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, output string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	a := &app{stdout: newPrinter(stdout), screen: newScreen(&stderr)}
+	a := &program{stdout: newErrWriter(stdout), stderr: newStatusLineWriter(&stderr)}
 	code = a.main(args)
 	return code, stderr.String()
 }
 
 func TestExitCodes(t *testing.T) {
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
-	project := write(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
+	project := writeTempFile(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -140,7 +140,7 @@ func TestExitCodes(t *testing.T) {
 		{"no seeds", []string{"crawl", data, "--contact=mailto:a@b.example"}, ExitUsage, "nothing to crawl: name URLs on the command line"},
 		{"bad seed", []string{"crawl", data, "--contact=mailto:a@b.example", "example.com"}, ExitUsage,
 			`URL: "example.com" is not a URL the crawl can visit`},
-		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numbered("https://example.com/", 0, 40_000)...), ExitUsage,
+		{"more seeds than --resume could read", append([]string{"crawl", data, "--contact=mailto:a@b.example"}, numberedURLs("https://example.com/", 0, 40_000)...), ExitUsage,
 			"the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files"},
 		{"bad duration", []string{"crawl", data, "--delay=5"}, ExitUsage, `invalid argument "5" for "--delay" flag: "5" is not a duration`},
 		{"bad number", []string{"crawl", data, "--workers=x"}, ExitUsage, `"x" is not a whole number`},
@@ -160,11 +160,11 @@ func TestExitCodes(t *testing.T) {
 		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
 		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
 		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", write(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
+		{"handler of the plain command", []string{"crawl", data, "-c", writeTempFile(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			call(t, tt.args...).want(t, tt.code, tt.says)
+			runCommand(t, tt.args...).want(t, tt.code, tt.says)
 		})
 	}
 	if _, err := os.Stat(strings.TrimPrefix(data, "--data=")); err == nil {
@@ -176,7 +176,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := start{flags: addProjectFlags(fs), config: write(t, "p.yaml", minimalProject+`
+	s := crawlOptions{projectFlags: addProjectFieldFlags(fs), configFile: writeTempFile(t, "p.yaml", minimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
@@ -187,7 +187,7 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := s.draft([]string{"https://example.org/"})
+	d, err := s.loadProject([]string{"https://example.org/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,12 +219,12 @@ func TestUserAgent(t *testing.T) {
 // The zero of the project file is none; the zero of a room is its default.
 func TestZeroIsNone(t *testing.T) {
 	p := DefaultProject()
-	p.Politeness.Delay, p.Politeness.Adaptive, p.Scope.MaxDepth = 0, 0, 0
-	policy := p.policy().WithDefaults()
+	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
+	policy := p.politenessPolicy().WithDefaults()
 	if policy.Delay > 0 || policy.Adaptive > 0 {
 		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.Adaptive)
 	}
-	scope, err := p.scope()
+	scope, err := p.scopeConfig()
 	if err != nil || scope.MaxDepth >= 0 {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
 	}

@@ -20,39 +20,39 @@ import (
 // change, such as a symbolic link, does not lead out. A nil *confinement allows
 // everything.
 type confinement struct {
-	output string // outputs are below it, or below home
-	files  string // inputs are below it
-	home   string // the project's own directory
-	data   string // the daemon's directory: the project writes there only below home
-	folder string // of project files: the project writes nothing to it
+	outputRoot      string // outputs are below it, or below home
+	inputRoot       string // inputs are below it
+	projectDir      string // the project's own directory
+	dataDir         string // the daemon's directory: the project writes there only below home
+	projectFilesDir string // of project files: the project writes nothing to it
 
-	private bool                    // the project may reach into private networks
-	known   func(path string) bool  // reports whether the project has begun the file
-	note    func(path string) error // records on the disk that the project begins the file
+	allowPrivate  bool                    // the project may reach into private networks
+	isKnownOutput func(path string) bool  // reports whether the project has begun the file
+	recordOutput  func(path string) error // records on the disk that the project begins the file
 }
 
-// errEscapes refuses a path that is not below the directory that holds it.
-var errEscapes = errors.New("it is outside of the directory that projects of the API may use")
+// errOutsideRoot refuses a path that is not below the directory that holds it.
+var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
-// admits reports whether c lets a project use a path, judged by its name.
-func (c *confinement) admits(use pathKind, path string) bool {
+// allowsPath reports whether c lets a project use a path, judged by its name.
+func (c *confinement) allowsPath(use pathKind, path string) bool {
 	if use == inputFile {
-		return within(path, c.files)
+		return isWithin(path, c.inputRoot)
 	}
-	return within(path, c.home) || within(path, c.output)
+	return isWithin(path, c.projectDir) || isWithin(path, c.outputRoot)
 }
 
-// open opens a file for reading. In a confinement the file must be a regular file below
+// openInput opens a file for reading. In a confinement the file must be a regular file below
 // the input directory; symbolic links may lead from one place there to another.
-func (c *confinement) open(name string) (*os.File, error) {
+func (c *confinement) openInput(name string) (*os.File, error) {
 	if c == nil {
 		return os.Open(name)
 	}
-	rel, err := filepath.Rel(c.files, name)
+	rel, err := filepath.Rel(c.inputRoot, name)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errEscapes}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errOutsideRoot}
 	}
-	root, err := os.OpenRoot(c.files)
+	root, err := os.OpenRoot(c.inputRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,13 @@ func (c *confinement) open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mustBeSame(f, info)
+	return requireSameFile(f, info)
 }
 
-// mustBeSame returns f, or an error if f is not the file that info describes.
-func mustBeSame(f *os.File, info fs.FileInfo) (*os.File, error) {
-	now, err := f.Stat()
-	if err == nil && !os.SameFile(now, info) {
+// requireSameFile returns f, or an error if f is not the file that info describes.
+func requireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
+	current, err := f.Stat()
+	if err == nil && !os.SameFile(current, info) {
 		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("it was replaced at the same moment")}
 	}
 	if err != nil {
@@ -85,40 +85,40 @@ func mustBeSame(f *os.File, info fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// begin records that the project begins a file of lines, unless the file exists: see
-// mayContinue.
-func (c *confinement) begin(name string, dir jsonlDir) error {
-	if c == nil || c.known(name) {
+// recordNewOutput records that the project begins a file of lines, unless the file exists: see
+// checkAppend.
+func (c *confinement) recordNewOutput(name string, dir jsonlDir) error {
+	if c == nil || c.isKnownOutput(name) {
 		return nil
 	}
 	if _, err := dir.lstat(filepath.Base(name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return c.note(name)
+	return c.recordOutput(name)
 }
 
-// mayContinue refuses to append to a file that is not an output of the project. A file
+// checkAppend refuses to append to a file that is not an output of the project. A file
 // that the project has begun is one. So is a file in the project's own directory that
 // begins with a line of output: projects of older versions began files without a
 // record.
-func (c *confinement) mayContinue(name string, f *os.File, size int64) error {
-	if c == nil || size == 0 || c.known(name) {
+func (c *confinement) checkAppend(name string, f *os.File, size int64) error {
+	if c == nil || size == 0 || c.isKnownOutput(name) {
 		return nil
 	}
 	head := make([]byte, len(recordPrefix))
 	if n, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
-	} else if within(name, c.home) && string(head[:n]) == recordPrefix {
+	} else if isWithin(name, c.projectDir) && string(head[:n]) == recordPrefix {
 		return nil
 	}
-	return usage("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
-		"move it away, name another file, or put the project file into %s by hand", name, c.folder)
+	return usageErrorf("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
+		"move it away, name another file, or put the project file into %s by hand", name, c.projectFilesDir)
 }
 
-// mayArchive refuses a directory with an unfinished WARC file of another project:
+// checkAndRecordWARCDir refuses a directory with an unfinished WARC file of another project:
 // opening the directory would cut such files, and remove those without a record.
-func (c *confinement) mayArchive(name string, dir *os.Root) error {
-	if c == nil || within(name, c.home) || c.known(name) {
+func (c *confinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
+	if c == nil || isWithin(name, c.projectDir) || c.isKnownOutput(name) {
 		return nil
 	}
 	unfinished, err := fs.Glob(dir.FS(), "*.warc.gz.open")
@@ -126,41 +126,41 @@ func (c *confinement) mayArchive(name string, dir *os.Root) error {
 		return err
 	}
 	if len(unfinished) > 0 {
-		return usage("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
-			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.folder)
+		return usageErrorf("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
+			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.projectFilesDir)
 	}
-	return c.note(name)
+	return c.recordOutput(name)
 }
 
-// directory opens a directory for writing. Below the directory that confines the
+// openOutputDir opens a directory for writing. Below the directory that confines the
 // project it follows no symbolic link, and creates missing directories for files of the
 // given mode; with mode 0 it creates none.
-func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, error) {
-	base := c.output
-	if within(name, c.home) {
-		base = c.home
+func (c *confinement) openOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
+	base := c.outputRoot
+	if isWithin(name, c.projectDir) {
+		base = c.projectDir
 	}
 	rel, err := filepath.Rel(base, name)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errEscapes}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errOutsideRoot}
 	}
 	dir, err := os.OpenRoot(base)
 	if err != nil {
 		return nil, err
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
-		if base != c.home {
-			err = c.mayWriteTo(dir)
+		if base != c.projectDir {
+			err = c.refuseDaemonDir(dir)
 		}
 		if err == nil && part != "." {
-			dir, err = stepInto(dir, part, create)
+			dir, err = enterSubdir(dir, part, createMode)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), dir.Close())
 		}
 	}
-	if base != c.home {
-		err = c.mayWriteTo(dir)
+	if base != c.projectDir {
+		err = c.refuseDaemonDir(dir)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), dir.Close())
@@ -168,24 +168,24 @@ func (c *confinement) directory(name string, create fs.FileMode) (*os.Root, erro
 	return dir, nil
 }
 
-// stepInto opens the directory called name in dir, and closes dir. It follows no
+// enterSubdir opens the directory called name in dir, and closes dir. It follows no
 // symbolic link. If it returns an error, it also returns dir, still open.
-func stepInto(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
-	next, err := openDirectory(dir, name, create)
+func enterSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
+	next, err := openSubdir(dir, name, createMode)
 	if err != nil {
 		return dir, err
 	}
 	return next, dir.Close()
 }
 
-// openDirectory opens a directory in another. It creates a missing one for files of the
+// openSubdir opens a directory in another. It creates a missing one for files of the
 // mode create, unless create is 0.
-func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, error) {
+func openSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
-	if create != 0 && errors.Is(err, fs.ErrNotExist) {
-		err = dir.Mkdir(name, privateDir)
-		if err == nil && create != privateFile {
-			err = dir.Chmod(name, disk.DirMode(create)) // whatever the umask
+	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
+		err = dir.Mkdir(name, privateDirMode)
+		if err == nil && createMode != privateFileMode {
+			err = dir.Chmod(name, disk.DirMode(createMode)) // whatever the umask
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -203,8 +203,8 @@ func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, err
 	if err != nil {
 		return nil, err
 	}
-	now, err := next.Stat(".")
-	if err == nil && !os.SameFile(now, info) {
+	current, err := next.Stat(".")
+	if err == nil && !os.SameFile(current, info) {
 		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it was replaced at the same moment")}
 	}
 	if err != nil {
@@ -213,18 +213,18 @@ func openDirectory(dir *os.Root, name string, create fs.FileMode) (*os.Root, err
 	return next, nil
 }
 
-// mayWriteTo refuses the daemon's own directories, whatever path led to them.
-func (c *confinement) mayWriteTo(dir *os.Root) error {
-	here, err := dir.Stat(".")
+// refuseDaemonDir refuses the daemon's own directories, whatever path led to them.
+func (c *confinement) refuseDaemonDir(dir *os.Root) error {
+	dirInfo, err := dir.Stat(".")
 	if err != nil {
 		return err
 	}
-	for _, own := range []string{c.data, c.folder} {
-		info, err := os.Stat(own)
+	for _, daemonDir := range []string{c.dataDir, c.projectFilesDir} {
+		info, err := os.Stat(daemonDir)
 		if err != nil {
 			return err
 		}
-		if os.SameFile(here, info) {
+		if os.SameFile(dirInfo, info) {
 			return errors.New("it is where the daemon keeps its own files, or project files")
 		}
 	}

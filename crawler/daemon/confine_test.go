@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// textFields are the fields of a Project that hold text and name no file.
-var textFields = []string{
+// nonPathTextFields are the fields of a Project that hold text and name no file.
+var nonPathTextFields = []string{
 	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory", "agent.signature.agent_form",
 	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
 	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
@@ -28,24 +28,24 @@ var textFields = []string{
 // TestPathFields: every field of a Project that holds text is either in the table of
 // those that name files, with the value that the table reaches, or known to name none.
 func TestPathFields(t *testing.T) {
-	known := map[string]bool{}
-	for _, name := range textFields {
-		known[name] = true
+	listed := map[string]bool{}
+	for _, name := range nonPathTextFields {
+		listed[name] = true
 	}
 	for _, f := range pathFields {
-		if known[f.name] {
+		if listed[f.name] {
 			t.Errorf("%s is in both lists", f.name)
 		}
-		known[f.name] = true
+		listed[f.name] = true
 		var p Project
-		v := p.field(f.name)
+		v := p.fieldAt(f.name)
 		if v.Kind() == reflect.Slice {
 			v.Set(reflect.ValueOf([]string{"x"}))
 		} else {
 			v.SetString("x")
 		}
 		found := 0
-		p.eachPath(func(of pathField, _ string, path *string) *fault {
+		p.forEachPath(func(of pathField, _ string, path *string) *fieldProblem {
 			if found++; of.name != f.name || *path != "x" {
 				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
 			}
@@ -55,35 +55,35 @@ func TestPathFields(t *testing.T) {
 			t.Errorf("%s: the table reaches %d values, want 1", f.name, found)
 		}
 	}
-	for _, name := range textFieldsOf(reflect.TypeFor[Project](), "") {
-		if !known[name] {
+	for _, name := range textFieldPaths(reflect.TypeFor[Project](), "") {
+		if !listed[name] {
 			t.Errorf("%s holds text: add it to pathFields if it names files, or else to textFields of this test", name)
 		}
-		delete(known, name)
+		delete(listed, name)
 	}
-	for name := range known {
+	for name := range listed {
 		t.Errorf("there is no field %s that holds text", name)
 	}
 }
 
-// textFieldsOf returns the fields below a type that hold text, by their names in the
+// textFieldPaths returns the fields below a type that hold text, by their names in the
 // project file. "*" is any key of a map.
-func textFieldsOf(t reflect.Type, path string) (names []string) {
+func textFieldPaths(t reflect.Type, path string) (names []string) {
 	switch t.Kind() {
 	case reflect.String:
 		return []string{path}
 	case reflect.Pointer:
-		return textFieldsOf(t.Elem(), path)
+		return textFieldPaths(t.Elem(), path)
 	case reflect.Slice:
-		return textFieldsOf(t.Elem(), path)
+		return textFieldPaths(t.Elem(), path)
 	case reflect.Map:
-		below := textFieldsOf(t.Elem(), path+".*")
+		below := textFieldPaths(t.Elem(), path+".*")
 		return append(slices.DeleteFunc(below, func(s string) bool { return s == path+".*" }), path) // the keys are text
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if f.IsExported() && fieldName(f) != "" {
-				names = append(names, textFieldsOf(f.Type, strings.TrimPrefix(path+"."+fieldName(f), "."))...)
+			if f.IsExported() && yamlFieldName(f) != "" {
+				names = append(names, textFieldPaths(f.Type, strings.TrimPrefix(path+"."+yamlFieldName(f), "."))...)
 			}
 		}
 	}
@@ -96,9 +96,9 @@ const secret = "xyzzy-the-secret"
 // What a project names that comes by the API is in the two directories for that, and
 // private networks are closed to it. The error names the field, and the flag that would
 // allow it. The same file in the folder, put there by hand, is followed.
-func TestAPIProjectsAreHeld(t *testing.T) {
-	f := farmOf(t, shop())
-	f.api = apiRules{}
+func TestAPIProjectsAreConfined(t *testing.T) {
+	f := newDaemonFixture(t, shopSite())
+	f.apiRules = apiProjectRestrictions{}
 	f.start(false)
 	outside := t.TempDir()
 	list := filepath.Join(outside, "list")
@@ -106,7 +106,7 @@ func TestAPIProjectsAreHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := filepath.Join(outside, "key.pem")
-	if _, err := makeKey(key); err != nil {
+	if _, err := createSigningKeyFile(key); err != nil {
 		t.Fatal(err)
 	}
 	const redisAt = "store: {redis: {addresses: ['127.0.0.1:7000'], "
@@ -134,8 +134,8 @@ func TestAPIProjectsAreHeld(t *testing.T) {
 		t.Errorf("a key elsewhere: %v", err)
 	}
 	own := minimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
-	f.put("own", own)
-	if got := f.reload("own"); got.Change != "new" {
+	f.putProjectFile("own", own)
+	if got := f.reloadAndFind("own"); got.Change != "new" {
 		t.Errorf("put into the folder by hand: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "own", []byte(own)); err == nil {
@@ -145,16 +145,16 @@ func TestAPIProjectsAreHeld(t *testing.T) {
 
 // No error that the API, the page or the log shows has the text of a line of a file.
 func TestSeedErrorsHideText(t *testing.T) {
-	f := farmOf(t)
+	f := newDaemonFixture(t)
 	f.start(false)
 	for name, text := range map[string]string{"seeds.txt": "https://example.com/\n" + secret + "\n", "long.txt": secret + strings.Repeat("x", 1<<17)} {
-		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(f.projectFilesPath(), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		project := minimalProject + "seed_files: [" + name + "]\n"
 		_, err := f.PutProject(t.Context(), "p", []byte(project))
-		f.put("p", project)
-		fileError := f.reload("p").Error
+		f.putProjectFile("p", project)
+		fileError := f.reloadAndFind("p").Error
 		for _, got := range []string{fmt.Sprint(err), fileError} {
 			if !strings.Contains(got, name+":") || strings.Contains(got, secret) {
 				t.Errorf("%s: %q; want the number of the line without its text", name, got)
@@ -166,29 +166,29 @@ func TestSeedErrorsHideText(t *testing.T) {
 // The files of a project that came by the API are confined whenever they are opened,
 // after a restart too. Its operator frees it by editing the file.
 func TestConfinementOutlivesRestart(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	f.start(false)
-	list := filepath.Join(f.folderName(), "list")
-	outside := write(t, "outside", "http://shop.example/a\n")
+	list := filepath.Join(f.projectFilesPath(), "list")
+	outside := writeTempFile(t, "outside", "http://shop.example/a\n")
 	if err := os.WriteFile(list, []byte("http://shop.example/\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := f.file("http://shop.example/", "seed_files: [list]", brisk)
+	text := f.projectYAML("http://shop.example/", "seed_files: [list]", noDelayYAML)
 	if _, err := f.PutProject(t.Context(), "p", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	f.do("p", api.ActionStart)
-	f.becomes("p", api.StateDone)
+	f.doActions("p", api.ActionStart)
+	f.waitForState("p", api.StateDone)
 	f.stop()
 	if err := errors.Join(os.Remove(list), os.Symlink(outside, list)); err != nil {
 		t.Fatal(err)
 	}
 	f.start(false)
-	if p := f.project("p"); !strings.Contains(p.FileError, "list") || !strings.Contains(p.FileError, "escapes") {
+	if p := f.getProject("p"); !strings.Contains(p.FileError, "list") || !strings.Contains(p.FileError, "escapes") {
 		t.Errorf("with a list that leads out of the folder: %q", p.FileError)
 	}
-	f.put("p", text+"# edited by hand\n")
-	if got := f.reload("p"); got.Change != "changed" && got.Change != "new" {
+	f.putProjectFile("p", text+"# edited by hand\n")
+	if got := f.reloadAndFind("p"); got.Change != "changed" && got.Change != "new" {
 		t.Errorf("after its operator edited it: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "p", []byte(text+"# edited by hand\n")); err == nil {
@@ -198,47 +198,47 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 
 // After a crash between the two writes of a PUT, neither the file before nor the new one
 // counts as the operator's own; a file that the operator wrote before still does.
-func TestPutBrokenOff(t *testing.T) {
-	file := filepath.Join(t.TempDir(), wishesFile)
-	w, err := openWishes(file)
+func TestInterruptedPut(t *testing.T) {
+	file := filepath.Join(t.TempDir(), daemonStateFile)
+	w, err := openDaemonStateStore(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.addAPIFile("p", sumOf([]byte("one"))), w.keepAPIFile("p", sumOf([]byte("one"))), w.addAPIFile("p", sumOf([]byte("two")))); err != nil {
+	if err := errors.Join(w.addAPIFileHash("p", sha256Hex([]byte("one"))), w.setAPIFileHash("p", sha256Hex([]byte("one"))), w.addAPIFileHash("p", sha256Hex([]byte("two")))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		for text, want := range map[string]bool{"one": true, "two": true, "three": false} {
-			if got := w.apiWrote("p", []byte(text)); got != want {
+			if got := w.isProjectFileFromAPI("p", []byte(text)); got != want {
 				t.Errorf("%s came by the API: %v, want %v", text, got, want)
 			}
 		}
-		if w, err = openWishes(file); err != nil {
+		if w, err = openDaemonStateStore(file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.keepAPIFile("p", sumOf([]byte("two"))); err != nil || w.apiWrote("p", []byte("one")) {
+	if err := w.setAPIFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
 		t.Errorf("%v; the file before is still noted", err)
 	}
-	if err := w.forget("p"); err != nil || w.apiWrote("p", []byte("two")) {
+	if err := w.deleteProject("p"); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
 		t.Errorf("%v; a deleted project is still noted", err)
 	}
 }
 
 // The copy of an API project in its directory says where it came from.
-func TestLastGoodIsConfined(t *testing.T) {
-	f := farmOf(t, shop())
+func TestLastValidRevisionIsConfined(t *testing.T) {
+	f := newDaemonFixture(t, shopSite())
 	f.start(false)
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
-	f.put("own", f.file("http://shop.example/", brisk))
-	f.reload("own")
+	f.putProjectFile("own", f.projectYAML("http://shop.example/", noDelayYAML))
+	f.reloadAndFind("own")
 	for name, confined := range map[string]bool{"p": true, "own": false} {
-		f.do(name, api.ActionStart)
-		f.becomes(name, api.StateDone)
-		if ed := f.lastGood(name); ed == nil || (ed.confined != nil) != confined {
-			t.Errorf("%s: %+v, want confined: %v", name, ed, confined)
+		f.doActions(name, api.ActionStart)
+		f.waitForState(name, api.StateDone)
+		if loaded := f.lastValidProject(name); loaded == nil || (loaded.confinement != nil) != confined {
+			t.Errorf("%s: %+v, want confined: %v", name, loaded, confined)
 		}
 	}
 }
@@ -252,9 +252,9 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 		{"archive in a directory", "warc: sub/archive", "sub"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := farmOf(t, shop())
+			f := newDaemonFixture(t, shopSite())
 			f.start(false)
-			if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {"+tt.output+"}"))); err != nil {
+			if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {"+tt.output+"}"))); err != nil {
 				t.Fatal(err)
 			}
 			outside := t.TempDir()
@@ -262,12 +262,12 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 			if tt.name == "file" {
 				target = filepath.Join(outside, ".bashrc")
 			}
-			link := f.home("p").path(tt.link)
+			link := f.projectDir("p").path(tt.link)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 				t.Fatal(err)
 			}
-			f.do("p", api.ActionStart)
-			f.becomes("p", api.StateFailed)
+			f.doActions("p", api.ActionStart)
+			f.waitForState("p", api.StateFailed)
 			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
 				t.Errorf("%v, %v were made outside", entries, err)
 			}
@@ -278,18 +278,18 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 // A project that came by the API appends to a file that it has begun, or to one of an
 // older daemon in its own directory, and to no other.
 func TestAPIProjectsContinueTheirOwn(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	root := t.TempDir()
-	f.api.outputRoot = root
+	f.apiRules.outputRoot = root
 	f.start(false)
 	put := func(jsonl string) {
 		t.Helper()
-		if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {jsonl: "+jsonl+"}"))); err != nil {
+		if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {jsonl: "+jsonl+"}"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	home := f.home("p")
-	if err := os.MkdirAll(string(home), 0o700); err != nil {
+	projectDir := f.projectDir("p")
+	if err := os.MkdirAll(string(projectDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	const line = `{"url":"http://shop.example/old"}` + "\n"
@@ -300,8 +300,8 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	}{
 		{filepath.Join(root, "foreign.jsonl"), line, false},
 		{filepath.Join(root, "rc"), "alias ls=ls\n", false},
-		{home.path("rc"), "alias ls=ls\n", false},
-		{home.path("old.jsonl"), line, true},
+		{projectDir.path("rc"), "alias ls=ls\n", false},
+		{projectDir.path("old.jsonl"), line, true},
 		{filepath.Join(root, "empty.jsonl"), "", true},
 		{began, "", true},
 		{began, "a line that is torn, or zeros", true},
@@ -315,7 +315,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 			}
 		}
 		put(tt.path)
-		err := f.openOutputOf("p")
+		err := f.openProjectOutput("p")
 		text, readErr := os.ReadFile(tt.path)
 		if (err == nil) != tt.appends || readErr != nil || !tt.appends && string(text) != tt.holds {
 			t.Errorf("%s with %q: %v; it holds %q now (%v)", tt.path, tt.holds, err, text, readErr)
@@ -331,25 +331,25 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 // A project that came by the API cuts or removes no unfinished WARC file of others. Its
 // own it closes after a crash, as any project does.
 func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	root := t.TempDir()
-	f.api.outputRoot = root
+	f.apiRules.outputRoot = root
 	f.start(false)
 	dir := filepath.Join(root, "archive")
 	unfinished := filepath.Join(dir, "other-20261122000000-00000-host.warc.gz.open")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(string(f.home("p")), 0o700),
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(string(f.projectDir("p")), 0o700),
 		os.WriteFile(unfinished, []byte("no record"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {warc: "+dir+"}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.find("p")
+	r, err := f.findRunner("p")
 	if err != nil {
 		t.Fatal(err)
 	}
 	open := func() error {
-		a, err := r.app.openArchive(r.edition().project, r.edition().confined, knownFiles{})
+		a, err := r.program.openArchive(r.loadedProject().project, r.loadedProject().confinement, durableFileRecords{})
 		return errors.Join(err, a.Close())
 	}
 	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {
@@ -373,14 +373,14 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	}
 }
 
-// openOutputOf opens the output of a project as a run does, and closes it.
-func (f *farm) openOutputOf(name string) error {
-	r, err := f.find(name)
+// openProjectOutput opens the output of a project as a run does, and closes it.
+func (f *daemonFixture) openProjectOutput(name string) error {
+	r, err := f.findRunner(name)
 	if err != nil {
 		return err
 	}
-	ed := r.edition()
-	o, err := openOutput(ed.confined, ed.project.Output.JSONL, 0, privateFile, io.Discard, true, knownFiles{})
+	loaded := r.loadedProject()
+	o, err := openJSONLRecorder(loaded.confinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableFileRecords{})
 	if err != nil {
 		return err
 	}
@@ -390,9 +390,9 @@ func (f *farm) openOutputOf(name string) error {
 // TestConfinementHoldsInRaces: while a file is swapped for a link that leads out,
 // opening it returns the file or an error, and never the target outside.
 func TestConfinementHoldsInRaces(t *testing.T) {
-	root, outside := t.TempDir(), write(t, "outside", secret)
+	root, outside := t.TempDir(), writeTempFile(t, "outside", secret)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &confinement{files: root, output: root, home: filepath.Join(root, "home"), data: t.TempDir(), folder: t.TempDir()}
+	c := &confinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), dataDir: t.TempDir(), projectFilesDir: t.TempDir()}
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
@@ -414,8 +414,8 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 	}
 	for try := 0; try < 2000 || opened == 0 && try < 200_000; try++ {
 		for _, open := range []func() (*os.File, error){
-			func() (*os.File, error) { return c.open(name) },
-			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, privateFile) },
+			func() (*os.File, error) { return c.openInput(name) },
+			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, privateFileMode) },
 		} {
 			f, err := open()
 			if err != nil {
@@ -437,9 +437,9 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &confinement{output: alias, data: filepath.Join(real, "data"), folder: filepath.Join(real, "projects")}
-	c.home = filepath.Join(c.data, projectsDir, "p")
-	for _, dir := range []string{c.home, c.folder, filepath.Join(real, "out")} {
+	c := &confinement{outputRoot: alias, dataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
+	c.projectDir = filepath.Join(c.dataDir, projectsDir, "p")
+	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -448,7 +448,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
-		root, err := c.directory(filepath.Join(alias, dir), privateFile)
+		root, err := c.openOutputDir(filepath.Join(alias, dir), privateFileMode)
 		if (err == nil) != open {
 			t.Errorf("%s: %v, want it open: %v", dir, err, open)
 		}
@@ -456,7 +456,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 			root.Close()
 		}
 	}
-	root, err := c.directory(filepath.Join(c.home, "sub"), privateFile)
+	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), privateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}

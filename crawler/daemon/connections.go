@@ -8,87 +8,87 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// connections are the limits on the connections of a daemon's listeners. The defaults
+// connectionLimits are the limits on the connections of a daemon's listeners. The defaults
 // leave most of the descriptors of the process to the crawl.
-type connections struct {
-	trusted, strangers, bot, perAddress int
-	strangerTime                        Duration
+type connectionLimits struct {
+	maxTrusted, maxUntrusted, maxBot, maxUntrustedPerAddress int
+	untrustedRequestTimeout                                  Duration
 }
 
 // The defaults for processes with enough descriptors.
 const (
-	defaultTrusted      = 4096
-	defaultStrangers    = 1024
-	defaultBot          = 512
-	defaultPerAddress   = 64
-	defaultStrangerTime = Duration(10 * time.Second)
+	defaultMaxTrusted              = 4096
+	defaultMaxUntrusted            = 1024
+	defaultMaxBot                  = 512
+	defaultMaxUntrustedPerAddress  = 64
+	defaultUntrustedRequestTimeout = Duration(10 * time.Second)
 )
 
-func (c *connections) addFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&c.trusted, "connections", 0,
+func (c *connectionLimits) addFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&c.maxTrusted, "connections", 0,
 		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
-	fs.IntVar(&c.strangers, "stranger-connections", 0,
+	fs.IntVar(&c.maxUntrusted, "stranger-connections", 0,
 		"keep `N` connections of callers without a token open; a new one closes the one that has been idle longest "+
 			"(0: 1024, but an eighth of the open files allowed at most)")
-	fs.IntVar(&c.bot, "bot-connections", 0,
+	fs.IntVar(&c.maxBot, "bot-connections", 0,
 		"the same for --bot-listen: `N` connections (0: 512, but a sixteenth of the open files allowed at most)")
-	fs.IntVar(&c.perAddress, "connections-per-address", defaultPerAddress,
+	fs.IntVar(&c.maxUntrustedPerAddress, "connections-per-address", defaultMaxUntrustedPerAddress,
 		"keep `N` connections without a token open from one address, of IPv6 one /64; raise it behind a reverse proxy")
-	c.strangerTime = defaultStrangerTime
-	fs.Var(timeFlag{&c.strangerTime}, "stranger-time",
+	c.untrustedRequestTimeout = defaultUntrustedRequestTimeout
+	fs.Var(durationFlag{&c.untrustedRequestTimeout}, "stranger-time",
 		"close a connection without a token that sends no request for `TIME`")
 }
 
 // check refuses limits that cannot work.
-func (c *connections) check() error {
-	for flag, n := range map[string]int{"connections": c.trusted, "stranger-connections": c.strangers,
-		"bot-connections": c.bot, "connections-per-address": c.perAddress, "stranger-time": int(c.strangerTime)} {
+func (c *connectionLimits) check() error {
+	for flag, n := range map[string]int{"connections": c.maxTrusted, "stranger-connections": c.maxUntrusted,
+		"bot-connections": c.maxBot, "connections-per-address": c.maxUntrustedPerAddress, "stranger-time": int(c.untrustedRequestTimeout)} {
 		if n < 0 {
-			return usage("--%s: it must not be negative", flag)
+			return usageErrorf("--%s: it must not be negative", flag)
 		}
 	}
-	files := maxDescriptors()
-	set := c.withDefaults(files)
-	if sum := uint64(set.trusted + set.strangers + set.bot); files > 0 && sum > files/2 {
-		return usage("--connections, --stranger-connections and --bot-connections come to %d, "+
+	maxFiles := maxDescriptors()
+	effective := c.withDefaults(maxFiles)
+	if sum := uint64(effective.maxTrusted + effective.maxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
+		return usageErrorf("--connections, --stranger-connections and --bot-connections come to %d, "+
 			"and the process may have %d files open, half of which the crawl needs: "+
-			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, files)
+			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
 	}
 	return nil
 }
 
 // withDefaults returns the limits for a process that may open so many files; 0 means
 // unlimited.
-func (c *connections) withDefaults(files uint64) connections {
-	set := *c
+func (c *connectionLimits) withDefaults(maxFiles uint64) connectionLimits {
+	effective := *c
 	for _, l := range []struct {
 		limit    *int
 		standard int
 		share    uint64
-	}{{&set.trusted, defaultTrusted, 4}, {&set.strangers, defaultStrangers, 8}, {&set.bot, defaultBot, 16}} {
+	}{{&effective.maxTrusted, defaultMaxTrusted, 4}, {&effective.maxUntrusted, defaultMaxUntrusted, 8}, {&effective.maxBot, defaultMaxBot, 16}} {
 		if *l.limit != 0 {
 			continue
 		}
 		*l.limit = l.standard
-		if files > 0 {
-			*l.limit = int(max(1, min(uint64(l.standard), files/l.share)))
+		if maxFiles > 0 {
+			*l.limit = int(max(1, min(uint64(l.standard), maxFiles/l.share)))
 		}
 	}
-	return set
+	return effective
 }
 
-// ofAPI returns the limits of the listener of the API.
-func (c *connections) ofAPI() connlimit.Limits {
-	set := c.withDefaults(maxDescriptors())
+// apiLimits returns the limits of the listener of the API.
+func (c *connectionLimits) apiLimits() connlimit.Limits {
+	effective := c.withDefaults(maxDescriptors())
 	return connlimit.Limits{
-		Trusted: set.trusted, Strangers: set.strangers,
-		PerNetwork: set.perAddress, StrangerTime: time.Duration(set.strangerTime),
+		Trusted: effective.maxTrusted, Strangers: effective.maxUntrusted,
+		PerNetwork: effective.maxUntrustedPerAddress, StrangerTime: time.Duration(effective.untrustedRequestTimeout),
 	}
 }
 
-// ofBot returns the limits of the listener for site owners, who have no tokens.
-func (c *connections) ofBot() connlimit.Limits {
-	l := c.ofAPI()
-	l.Strangers = c.withDefaults(maxDescriptors()).bot
+// botLimits returns the limits of the listener for site owners, who have no tokens.
+func (c *connectionLimits) botLimits() connlimit.Limits {
+	l := c.apiLimits()
+	l.Strangers = c.withDefaults(maxDescriptors()).maxBot
 	return l
 }

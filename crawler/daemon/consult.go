@@ -6,74 +6,74 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// consult lets do work with the project's rooms and the state that they are on,
+// withEngine lets do work with the project's rooms and the state that they are on,
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *runner) consult(ctx context.Context, do func(context.Context, *crawlEngine, stores) error) error {
-	if r.lost() != nil {
-		return r.unavailable(nil)
+func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawlEngine, crawlStores) error) error {
+	if r.availabilityError() != nil {
+		return r.toUnavailableError(nil)
 	}
-	files, err := r.vault.enter()
+	stores, err := r.storeHandle.acquire()
 	if err != nil {
-		return r.unavailable(err)
+		return r.toUnavailableError(err)
 	}
-	defer r.vault.leave()
-	engine, err := r.engineForStores(files)
+	defer r.storeHandle.release()
+	engine, err := r.engineForStores(stores)
 	if err != nil {
 		return err
 	}
-	ctx, stop := r.withinReach(ctx)
+	ctx, stop := r.withUnavailableCancel(ctx)
 	defer stop()
-	if err = do(ctx, engine, files); err != nil {
-		return r.unavailable(err)
+	if err = do(ctx, engine, stores); err != nil {
+		return r.toUnavailableError(err)
 	}
 	return nil
 }
 
 // engineForStores returns the project's rooms on files that are open.
-func (r *runner) engineForStores(files stores) (*crawlEngine, error) {
+func (r *runner) engineForStores(stores crawlStores) (*crawlEngine, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ed := r.orders.edition
+	loaded := r.command.lastValidProject
 	switch {
-	case r.engine != nil && r.engine.files == files && (r.interrupt != nil || r.engineProject == ed):
+	case r.engine != nil && r.engine.stores == stores && (r.interruptRun != nil || r.engineProject == loaded):
 		return r.engine, nil
-	case ed == nil:
-		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.orders.may())
+	case loaded == nil:
+		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
 	}
-	engine, err := ground{
-		files: files, confined: ed.confined, log: r.app.log, waits: true,
-		discovered: r.metrics.Discovered, refused: r.metrics.Refused,
-	}.open(ed.project, ed.roots, nil)
+	engine, err := engineConfig{
+		stores: stores, confinement: loaded.confinement, log: r.program.log, waitForRevisits: true,
+		onDiscovered: r.metrics.Discovered, onRefused: r.metrics.Refused,
+	}.newEngineWithoutCrawler(loaded.project, loaded.oneSeedPerOrigin, nil)
 	if err == nil {
-		r.engine, r.engineProject = engine, ed
+		r.engine, r.engineProject = engine, loaded
 	}
 	return engine, err
 }
 
-// occupy makes rooms, of an edition, those of the project.
-func (r *runner) occupy(engine *crawlEngine, ed *edition) {
+// setEngine makes rooms, of an edition, those of the project.
+func (r *runner) setEngine(engine *crawlEngine, loaded *loadedProject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.engine, r.engineProject = engine, ed
+	r.engine, r.engineProject = engine, loaded
 }
 
-// vacate lets go of the rooms, and of all that a crawl had in memory.
-func (r *runner) vacate() {
+// clearEngine lets go of the rooms, and of all that a crawl had in memory.
+func (r *runner) clearEngine() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine, r.engineProject = nil, nil
 }
 
-// stir has a project go on that had nothing left: URLs were added to it, by way of
+// resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *runner) stir(engine *crawlEngine) {
+func (r *runner) resumeForNewURLs(engine *crawlEngine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.interrupt != nil && r.engine == engine {
-		r.stirred = true
+	if r.interruptRun != nil && r.engine == engine {
+		r.urlsAddedDuringRun = true
 		return
 	}
-	r.command(func(*orders) {})
+	r.updateCommandLocked(func(*runnerCommand) {})
 }

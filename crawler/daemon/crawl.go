@@ -32,99 +32,99 @@ const crawlExample = `  decorum crawl --contact https://example.com/bot https://
   decorum crawl --contact mailto:you@example.com --output - https://example.com/ | jq .title
   decorum crawl --resume --data decorum-data`
 
-// A start is how a crawl is begun, beyond what its project says.
-type start struct {
-	config        string
-	resume, fresh bool
-	progress      string
-	bodyMemory    Size
-	brisk         bool // ask again soon where an answer failed: the demo's servers are its own
-	dryRun        dryRun
-	confined      *confinement // of the files that the project names
-	known         knownFiles   // how much of each output file is on the disk, by the state
-	flags         []*pflag.Flag
+// A crawlOptions is how a crawl is begun, beyond what its project says.
+type crawlOptions struct {
+	configFile         string
+	resume, startFresh bool
+	progress           string
+	bodyMemory         Size
+	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
+	dryRun             dryRunOptions
+	confinement        *confinement       // of the files that the project names
+	durableFileRecords durableFileRecords // how much of each output file is on the disk, by the state
+	projectFlags       []*pflag.Flag
 }
 
-func (a *app) crawlCommand() *cobra.Command {
-	var s start
+func (a *program) crawlCommand() *cobra.Command {
+	var s crawlOptions
 	c := &cobra.Command{
 		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
-		Long: crawlHelp, Example: crawlExample, Args: args(cobra.ArbitraryArgs),
+		Long: crawlHelp, Example: crawlExample, Args: withUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
-	s.flags = addProjectFlags(fs)
-	fs.StringVarP(&s.config, "config", "c", "", "read the project file `FILE`")
+	s.projectFlags = addProjectFieldFlags(fs)
+	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE`")
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
-	fs.BoolVar(&s.fresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
-	fs.StringVar(&s.progress, "progress", "auto", progressUsage)
-	bodyMemoryFlag(fs, &s.bodyMemory)
-	s.dryRun.flags(fs)
+	fs.BoolVar(&s.startFresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
+	fs.StringVar(&s.progress, "progress", "auto", progressFlagUsage)
+	addBodyMemoryFlag(fs, &s.bodyMemory)
+	s.dryRun.addFlags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
 	return c
 }
 
 // crawl reads what is wanted, makes the data directory fit for it, and runs.
-func (a *app) crawl(c *cobra.Command, s start, urls []string) error {
-	if s.resume && s.fresh {
-		return usage("--resume goes on and --fresh starts anew: choose one")
+func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
+	if s.resume && s.startFresh {
+		return usageErrorf("--resume goes on and --fresh starts anew: choose one")
 	}
-	if err := errors.Join(checkProgress(s.progress), s.dryRun.check(c.Flags())); err != nil {
+	if err := errors.Join(checkProgressFlag(s.progress), s.dryRun.resolveFlags(c.Flags())); err != nil {
 		return err
 	}
-	if err := a.limitBodies(s.bodyMemory); err != nil {
+	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
-	d, err := s.draft(urls)
+	d, err := s.loadProject(urls)
 	if err != nil {
 		return err
 	}
 	if err := d.check(); err != nil {
 		return err
 	}
-	if f := a.handlers.unknown(d.Handler); f != nil {
-		return d.blame(*f)
+	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
+		return d.fieldError(*f)
 	}
-	if s.dryRun.wanted {
-		return a.foresee(c.Context(), d.Project, s)
+	if s.dryRun.enabled {
+		return a.forecastCrawl(c.Context(), d.Project, s)
 	}
-	return a.start(c.Context(), d.Project, s)
+	return a.runProject(c.Context(), d.Project, s)
 }
 
-// draft returns the project: the defaults, under the project file or, if the
+// loadProject returns the project: the defaults, under the project file or, if the
 // crawl goes on, the project it was started with, under the flags.
-func (s *start) draft(urls []string) (*draft, error) {
-	d, err := s.base()
+func (s *crawlOptions) loadProject(urls []string) (*projectSource, error) {
+	d, err := s.loadBaseProject()
 	if err != nil {
 		return nil, err
 	}
-	if err := applyFlags(d, s.flags); err != nil {
+	if err := applyProjectFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	if len(urls) > 0 {
-		return d, d.set("seeds", "URL", append(urls, d.Seeds...)...)
+		return d, d.setField("seeds", "URL", append(urls, d.Seeds...)...)
 	}
 	return d, nil
 }
 
-// base returns the project that the flags are laid over.
-func (s *start) base() (*draft, error) {
+// loadBaseProject returns the project that the flags are laid over.
+func (s *crawlOptions) loadBaseProject() (*projectSource, error) {
 	switch {
-	case s.config != "":
-		return readDraft(s.config)
+	case s.configFile != "":
+		return readProjectSource(s.configFile)
 	case !s.resume:
-		return newDraft(), nil
+		return newDefaultProjectSource(), nil
 	}
-	d := newDraft() // for the flag that says where the crawl is kept
-	if err := applyFlags(d, s.flags); err != nil {
+	d := newDefaultProjectSource() // for the flag that says where the crawl is kept
+	if err := applyProjectFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	dir := stateDir(d.Store.Path)
-	if holds, err := dir.holdsCrawl(); err != nil || !holds {
-		return nil, errors.Join(dir.nothingHere(), err)
+	if hasCrawl, err := dir.hasCrawl(); err != nil || !hasCrawl {
+		return nil, errors.Join(dir.newNoCrawlError(), err)
 	}
-	saved, err := readDraft(dir.path(projectFile))
+	saved, err := readProjectSource(dir.path(projectFile))
 	if err != nil {
-		return nil, usage("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
+		return nil, usageErrorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
 			err, dir.path(projectFile))
 	}
 	saved.Store.Path = string(dir) // it may have been moved since

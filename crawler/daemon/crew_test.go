@@ -11,21 +11,21 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// crewOf returns a crew with a limit of pages, of which the brakes are known for long.
-func crewOf(pages int64, muster func(context.Context, redis.Report) (redis.Muster, error)) *crew {
-	c := &crew{commons: &commons{}, muster: muster, rates: politeness.NewLimits(politeness.LimitsConfig{}), log: slog.New(slog.DiscardHandler)}
-	c.commons.known.Store(time.Now().Add(time.Hour).UnixNano())
-	c.report.Limits.Pages = pages
-	c.join()
+// newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.Report) (redis.Muster, error)) *workerCoordinator {
+	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimits(politeness.LimitsConfig{}), log: slog.New(slog.DiscardHandler)}
+	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
+	c.nextStatus.Limits.Pages = pages
+	c.resetWorker()
 	return c
 }
 
 // A worker visits what it is permitted, and not what it would like to be: neither while
 // its report is under way, nor when no answer came.
-func TestCrewVisitsWhatIsPermitted(t *testing.T) {
+func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := crewOf(100, func(ctx context.Context, r redis.Report) (redis.Muster, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context, r redis.Report) (redis.Muster, error) {
 			select {
 			case n := <-answers:
 				return redis.Muster{Workers: 1, Permits: n}, nil
@@ -44,18 +44,18 @@ func TestCrewVisitsWhatIsPermitted(t *testing.T) {
 			}
 		}
 		visit(0)
-		go c.call(t.Context())
+		go c.reportStatus(t.Context())
 		synctest.Wait()
 		visit(0) // it has asked for one
 		answers <- 3
 		synctest.Wait()
 		visit(3)
-		go c.call(t.Context())
+		go c.reportStatus(t.Context())
 		synctest.Wait()
 		visit(0) // for more
-		time.Sleep(2 * boardTrust)
+		time.Sleep(2 * sharedMaxAge)
 		visit(0) // and was not answered
-		go c.call(t.Context())
+		go c.reportStatus(t.Context())
 		answers <- 5
 		synctest.Wait()
 		visit(2)
@@ -64,38 +64,38 @@ func TestCrewVisitsWhatIsPermitted(t *testing.T) {
 
 // A worker that is new begins when all others know of it, however long the answer to
 // its first report takes: another may have reported just before that was read.
-func TestCrewBeginsWhenAllKnowOfIt(t *testing.T) {
+func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const took = boardTrust / 2
+		const took = sharedMaxAge / 2
 		var answered time.Time
-		c := crewOf(0, func(context.Context, redis.Report) (redis.Muster, error) {
+		c := newTestSharedLimits(0, func(context.Context, redis.Report) (redis.Muster, error) {
 			if answered.IsZero() {
 				time.Sleep(took)
 				answered = time.Now()
 			}
 			return redis.Muster{Workers: 2}, nil
 		})
-		defer c.begin(func(error) {})()
+		defer c.startReporting(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
-			time.Sleep(musterPoll / 10)
+			time.Sleep(heartbeatInterval / 10)
 		}
-		if waited := time.Since(answered); waited < boardTrust || waited > boardTrust+musterPoll {
-			t.Errorf("it begins %v after it was answered, want %v", waited, boardTrust)
+		if waited := time.Since(answered); waited < sharedMaxAge || waited > sharedMaxAge+heartbeatInterval {
+			t.Errorf("it begins %v after it was answered, want %v", waited, sharedMaxAge)
 		}
 	})
 }
 
 // Reports are numbered as they are made, the last one too: one that arrives late is known
 // by that.
-func TestCrewNumbersItsReports(t *testing.T) {
+func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports []redis.Report
-		c := crewOf(100, func(_ context.Context, r redis.Report) (redis.Muster, error) {
+		c := newTestSharedLimits(100, func(_ context.Context, r redis.Report) (redis.Muster, error) {
 			reports = append(reports, r)
 			return redis.Muster{Workers: 1}, nil
 		})
-		end := c.begin(func(error) {})
-		time.Sleep(5 * musterPoll)
+		end := c.startReporting(func(error) {})
+		time.Sleep(5 * heartbeatInterval)
 		end()
 		for i, r := range reports {
 			if r.Number != int64(i+1) || r.Leaves != (i == len(reports)-1) {

@@ -29,21 +29,21 @@ Exit codes: 0 no rule was broken, 1 failed, 3 a rule was broken, 4 interrupted.`
 // demoDelay is the rest of a host in the demo: short, so that nobody waits.
 const demoDelay = 200 * time.Millisecond
 
-// demoTime bounds the demo on a slow machine; it ends by itself in half of it.
-const demoTime = time.Minute
+// demoTimeout bounds the demo on a slow machine; it ends by itself in half of it.
+const demoTimeout = time.Minute
 
 const demoContact = "https://" + decorum.Module
 
-func (a *app) demoCommand() *cobra.Command {
+func (a *program) demoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
 		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",
-		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: args(cobra.NoArgs),
+		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: withUsageError(cobra.NoArgs),
 	}
 	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`")
-	c.Flags().StringVar(&progress, "progress", "auto", progressUsage)
+	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := checkProgress(progress); err != nil {
+		if err := checkProgressFlag(progress); err != nil {
 			return err
 		}
 		web := crawltest.DemoWeb()
@@ -60,33 +60,33 @@ func (a *app) demoCommand() *cobra.Command {
 }
 
 // serveDemo serves the web until somebody interrupts it.
-func (a *app) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
-	fmt.Fprintf(a.screen, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
+func (a *program) serveDemo(web *crawltest.Web, server *crawltest.Server) error {
+	fmt.Fprintf(a.stderr, "serving the sample web on %s until Ctrl-C; to crawl it:\n  decorum crawl --contact %s --allow-private --connect-to ::%s %s\n",
 		server.Addr, demoContact, server.Addr, strings.Join(web.CrawlPlan.Seeds, " "))
 	<-a.signals
 	if err := server.Close(); err != nil {
 		return err
 	}
-	return a.printReport(web.Judge(crawltest.JudgeOptions{}))
+	return a.printDemoReport(web.Judge(crawltest.JudgeOptions{}))
 }
 
 // crawlDemo crawls the web, and prints what it saw.
-func (a *app) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawltest.Server, progress string) error {
+func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawltest.Server, progress string) error {
 	dir, err := os.MkdirTemp("", "decorum-demo-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	end := a.start(ctx, demoProject(web.CrawlPlan, server.Addr, dir), start{progress: progress, brisk: true})
+	crawlErr := a.runProject(ctx, demoProject(web.CrawlPlan, server.Addr, dir), crawlOptions{progress: progress, fastRetries: true})
 	if err := server.Close(); err != nil {
 		return err
 	}
-	if end != nil && !errors.Is(end, errTime) && !errors.Is(end, errSignal) {
-		return end
+	if crawlErr != nil && !errors.Is(crawlErr, errTimeLimit) && !errors.Is(crawlErr, errInterrupted) {
+		return crawlErr
 	}
-	report := a.printReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
-	if errors.Is(end, errSignal) {
-		return &exit{ExitStopped, errSignal}
+	report := a.printDemoReport(web.Judge(crawltest.JudgeOptions{MinDelay: demoDelay, RequiredProductToken: "decorum"}))
+	if errors.Is(crawlErr, errInterrupted) {
+		return &exitError{ExitStopped, errInterrupted}
 	}
 	return report
 }
@@ -95,7 +95,7 @@ func (a *app) crawlDemo(ctx context.Context, web *crawltest.Web, server *crawlte
 func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
-	p.Politeness.Delay, p.Limits.Duration = Duration(demoDelay), Duration(demoTime)
+	p.Politeness.Delay, p.Limits.Duration = Duration(demoDelay), Duration(demoTimeout)
 	p.Fetch.ConnectTo, p.Fetch.AllowPrivate = []string{"::" + addr}, true
 	if plan.MaxDepth > 0 {
 		p.Scope.MaxDepth = plan.MaxDepth
@@ -106,25 +106,25 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 	return p
 }
 
-// hurryGate makes robots.txt files that cannot be had be asked for again within
-// seconds, and hurryPolicy pages. They are for servers that only play at being in
+// setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
+// seconds, and setFastHostRetries pages. They are for servers that only play at being in
 // trouble.
-func hurryGate(gate *robots.GateConfig) {
-	gate.Retry503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
-	gate.Retry = gate.Retry503
+func setFastRobotsRetries(gateConfig *robots.GateConfig) {
+	gateConfig.Retry503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
+	gateConfig.Retry = gateConfig.Retry503
 }
 
-func hurryPolicy(policy *politeness.Policy) {
+func setFastHostRetries(policy *politeness.Policy) {
 	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
 
-// printReport prints what the servers saw.
-func (a *app) printReport(r crawltest.JudgeReport) error {
+// printDemoReport prints what the servers saw.
+func (a *program) printDemoReport(r crawltest.JudgeReport) error {
 	if _, err := fmt.Fprintf(a.stdout, "What the servers saw:\n\n%s", r); err != nil {
 		return err
 	}
 	if !r.OK() {
-		return &exit{code: ExitNo}
+		return &exitError{code: ExitCheckFailed}
 	}
 	return nil
 }

@@ -11,29 +11,29 @@ import (
 // are found within a line, and a run of the crawl is a session, which begins
 // with robots.txt (SESS-01) though the copy is young.
 func TestDialect(t *testing.T) {
-	site := shop()
+	site := shopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: The decorum (crawler)\nDisallow: /b\nUser-agent: *\nDisallow: /\n")})
 	for _, test := range []struct {
-		dialect string
-		pages   string
-		asked   int // for robots.txt, by the crawl and by its resumption
+		dialect        string
+		pages          string
+		robotsRequests int // for robots.txt, by the crawl and by its resumption
 	}{
 		{"google", "pages: 0 (", 1},
 		{"yandex", "pages: 4 (", 2},
 	} {
 		t.Run(test.dialect, func(t *testing.T) {
-			v := visitTo(t, site)
-			call(t, v.args("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
-			call(t, v.args("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
-			asked := 0
+			v := newCrawlFixture(t, site)
+			runCommand(t, v.crawlArgs("--dialect", test.dialect, "http://shop.example/a", "http://shop.example/b")...).want(t, ExitDone, test.pages)
+			runCommand(t, v.crawlArgs("--resume", "http://shop.example/b?again")...).want(t, ExitDone, "pages: 0 (")
+			robotsRequests := 0
 			for _, x := range v.web.Log() {
 				if x.URL == "http://shop.example/robots.txt" {
-					asked++
+					robotsRequests++
 				}
 			}
-			if asked != test.asked {
-				t.Errorf("robots.txt was asked for %d times, want %d", asked, test.asked)
+			if robotsRequests != test.robotsRequests {
+				t.Errorf("robots.txt was asked for %d times, want %d", robotsRequests, test.robotsRequests)
 			}
 		})
 	}
@@ -53,9 +53,9 @@ func TestCleanParam(t *testing.T) {
 		{"off", "robots: {extensions: false}\n", []string{"/", "/a?sid=1", "/a?sid=2&b=1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := visitTo(t, site)
-			project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
-			call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitDone)
+			v := newCrawlFixture(t, site)
+			project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
+			runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
 			var got []string
 			for _, x := range v.web.Log() {
 				if path := x.URL[len("http://shop.example"):]; path != "/robots.txt" {

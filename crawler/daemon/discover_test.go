@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// gazette is a site whose articles only a feed lists, compressed and served as
+// feedSite is a site whose articles only a feed lists, compressed and served as
 // XML.
-func gazette() crawltest.Site {
+func feedSite() crawltest.Site {
 	feed := crawltest.TypedResponse("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
 		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
 	feed.Gzip = true
@@ -31,10 +31,10 @@ func gazette() crawltest.Site {
 		}}
 }
 
-// sources returns "source url" of each line of output, in order.
-func sources(t *testing.T, v *visit) (list []string) {
+// visitSources returns "source url" of each line of output, in order.
+func visitSources(t *testing.T, v *crawlFixture) (list []string) {
 	t.Helper()
-	for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+	for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 		list = append(list, r.Source+" "+r.URL)
 	}
 	return list
@@ -43,16 +43,16 @@ func sources(t *testing.T, v *visit) (list []string) {
 // TestFeedsOverSockets crawls the gazette as a user would, with the types of
 // content that are wanted by default.
 func TestFeedsOverSockets(t *testing.T) {
-	v := visitTo(t, gazette())
-	call(t, v.args("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
+	v := newCrawlFixture(t, feedSite())
+	runCommand(t, v.crawlArgs("http://gazette.example/")...).want(t, ExitDone, "pages: 4 (", "within 1", "set aside: 1")
 	want := []string{"seed http://gazette.example/", "feed http://gazette.example/news/feed", "feed http://gazette.example/news/1", "feed http://gazette.example/news/2"}
-	if got := sources(t, v); !slices.Equal(got, want) {
+	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
 	}
-	if feed := records(t, filepath.Join(v.data(), outputFile))[1]; feed.Links != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+	if feed := readRecords(t, filepath.Join(v.dataDir(), outputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
-	call(t, "explain", "--data", v.data(), "http://gazette.example/closed/3").want(t, ExitDone,
+	runCommand(t, "explain", "--data", v.dataDir(), "http://gazette.example/closed/3").want(t, ExitDone,
 		"parked, found as feed at depth 2", "on http://gazette.example/news/feed")
 	if report := v.web.Judge(crawltest.JudgeOptions{MinDelay: time.Nanosecond}); !report.OK() {
 		t.Errorf("the judge found:\n%v", report)
@@ -68,10 +68,10 @@ func TestDiscover(t *testing.T) {
 		"feeds: false, links: false": {"seed http://gazette.example/"},
 	} {
 		t.Run(discover, func(t *testing.T) {
-			v := visitTo(t, gazette())
-			file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
-			call(t, v.args("-c", file, "http://gazette.example/")...).want(t, ExitDone)
-			if got := sources(t, v); !slices.Equal(got, want) {
+			v := newCrawlFixture(t, feedSite())
+			file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+			runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/")...).want(t, ExitDone)
+			if got := visitSources(t, v); !slices.Equal(got, want) {
 				t.Errorf("visits %q, want %q", got, want)
 			}
 		})
@@ -83,14 +83,14 @@ func TestDiscover(t *testing.T) {
 func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
-		v := visitTo(t, gazette())
-		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
-		call(t, v.args("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
-		lines := records(t, filepath.Join(v.data(), outputFile))
+		v := newCrawlFixture(t, feedSite())
+		file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+		runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
+		lines := readRecords(t, filepath.Join(v.dataDir(), outputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
-		call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
+		runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, fmt.Sprintf("gazette.example  0          1          %d", pages))
 	}
 }
 
@@ -106,15 +106,15 @@ func TestImagesOverSockets(t *testing.T) {
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",
 		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
 	} {
-		v := visitTo(t, site)
-		file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
-		said := call(t, v.args("-c", file, "http://gallery.example/")...)
-		said.want(t, ExitDone)
-		if limited := strings.Contains(said.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
-			t.Errorf("%s: the log says\n%s", fields, said.stderr)
+		v := newCrawlFixture(t, site)
+		file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
+		res := runCommand(t, v.crawlArgs("-c", file, "http://gallery.example/")...)
+		res.want(t, ExitDone)
+		if limited := strings.Contains(res.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
+			t.Errorf("%s: the log says\n%s", fields, res.stderr)
 		}
 		var got []string
-		for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+		for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 			got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.Bytes))
 		}
 		if s := strings.Join(got, ", "); s != want {
@@ -125,12 +125,12 @@ func TestImagesOverSockets(t *testing.T) {
 
 // TestSitemapBody: a project says how much of a sitemap is read, whatever it says of pages.
 func TestSitemapBody(t *testing.T) {
-	site := mapped("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": mapOf("urls", numbered("http://map.test/", 0, 100)...)})
+	site := sitemapSite("map.test", "Sitemap: http://map.test/map.xml\n", map[string]crawltest.PageFunc{"/map.xml": sitemapPage("urls", numberedURLs("http://map.test/", 0, 100)...)})
 	site.Latency = crawltest.Latency{}
 	for fetch, want := range map[string]int{
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
-		v := visitTo(t, site)
-		call(t, v.args("-c", write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
+		v := newCrawlFixture(t, site)
+		runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

@@ -4,43 +4,43 @@ import "sync"
 
 // A diskFullState records which files wait for room on the disk.
 type diskFullState struct {
-	mu      sync.Mutex // guards the fields below
-	waiting int        // writes of outputs that wait
-	output  error      // why the last of them began to wait
-	state   error      // why the state cannot be written; nil: it can
+	mu            sync.Mutex // guards the fields below
+	waitingWrites int        // writes of outputs that wait
+	lastOutputErr error      // why the last of them began to wait
+	storeErr      error      // why the state cannot be written; nil: it can
 }
 
-// ofOutput records that a write of an output waits, or, if err is nil, that it no
+// recordOutputError records that a write of an output waits, or, if err is nil, that it no
 // longer waits.
-func (s *diskFullState) ofOutput(err error) {
+func (s *diskFullState) recordOutputError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.waiting--
+		s.waitingWrites--
 		return
 	}
-	s.waiting++
-	s.output = err
+	s.waitingWrites++
+	s.lastOutputErr = err
 }
 
-// ofState records that the state cannot be written, or, if err is nil, that it can be
+// recordStoreError records that the state cannot be written, or, if err is nil, that it can be
 // written again.
-func (s *diskFullState) ofState(err error) {
+func (s *diskFullState) recordStoreError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = err
+	s.storeErr = err
 }
 
-// why returns the error of a file that waits for room; nil if no file waits. Another
+// currentError returns the error of a file that waits for room; nil if no file waits. Another
 // failure of the state is not a shortage: it makes the project fail.
-func (s *diskFullState) why() error {
+func (s *diskFullState) currentError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.waiting > 0:
-		return s.output
-	case passing(s.state):
-		return s.state
+	case s.waitingWrites > 0:
+		return s.lastOutputErr
+	case isDiskFull(s.storeErr):
+		return s.storeErr
 	}
 	return nil
 }

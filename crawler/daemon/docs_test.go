@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// documents are the documents of the project, by the path from its root.
-func documents(t *testing.T) map[string]string {
+// markdownDocs are the documents of the project, by the path from its root.
+func markdownDocs(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*.md"} {
@@ -32,12 +32,12 @@ func documents(t *testing.T) map[string]string {
 	return texts
 }
 
-var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+var codeBlockPattern = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// blocks returns the texts of a page that are in fences of a language.
-func blocks(page, language string) []string {
+// codeBlocks returns the texts of a page that are in fences of a language.
+func codeBlocks(page, language string) []string {
 	var texts []string
-	for _, m := range fence.FindAllStringSubmatch(page, -1) {
+	for _, m := range codeBlockPattern.FindAllStringSubmatch(page, -1) {
 		if m[1] == language {
 			texts = append(texts, m[2])
 		}
@@ -48,12 +48,12 @@ func blocks(page, language string) []string {
 // TestDocumentedFields: whatever the documents say may stand in a project file, may.
 func TestDocumentedFields(t *testing.T) {
 	read := 0
-	for name, page := range documents(t) {
-		for _, block := range blocks(page, "yaml") {
+	for name, page := range markdownDocs(t) {
+		for _, block := range codeBlocks(page, "yaml") {
 			if strings.HasPrefix(block, "scrape_configs:") || strings.HasPrefix(block, "- ") {
 				continue // of Prometheus; of --tokens
 			}
-			if _, err := parseDraft(name, []byte(block)); err != nil {
+			if _, err := parseProjectSource(name, []byte(block)); err != nil {
 				t.Errorf("%v in\n%s", err, block)
 			}
 			read++
@@ -81,8 +81,8 @@ func TestDocumentedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := 0
-	for name, page := range documents(t) {
-		for _, block := range blocks(page, "go") {
+	for name, page := range markdownDocs(t) {
+		for _, block := range codeBlocks(page, "go") {
 			if !strings.Contains(code.String(), unindented(block)) {
 				t.Errorf("%s has code that is in no Go file:\n%s", name, block)
 			}
@@ -94,20 +94,20 @@ func TestDocumentedCode(t *testing.T) {
 	}
 }
 
-var indents = regexp.MustCompile(`(?m)^\t+`)
+var leadingTabs = regexp.MustCompile(`(?m)^\t+`)
 
-func unindented(code string) string { return indents.ReplaceAllString(code, "") }
+func unindented(code string) string { return leadingTabs.ReplaceAllString(code, "") }
 
-var decorumCall = regexp.MustCompile(`(?m)^(?:sudo |curl .* \| |go run \./cmd/)?decorum ((?:[^\\\n]|\\\n)*)`)
+var decorumCommandLine = regexp.MustCompile(`(?m)^(?:sudo |curl .* \| |go run \./cmd/)?decorum ((?:[^\\\n]|\\\n)*)`)
 
 // TestDocumentedCommands: there are the commands and flags that the documents name.
 func TestDocumentedCommands(t *testing.T) {
 	read := 0
-	for name, page := range documents(t) {
-		for _, block := range blocks(page, "sh") {
-			for _, m := range decorumCall.FindAllStringSubmatch(block, -1) {
-				line := words(m[1])
-				c, rest, err := (&app{}).root().Find(line)
+	for name, page := range markdownDocs(t) {
+		for _, block := range codeBlocks(page, "sh") {
+			for _, m := range decorumCommandLine.FindAllStringSubmatch(block, -1) {
+				line := shellWords(m[1])
+				c, rest, err := (&program{}).rootCommand().Find(line)
 				if err == nil {
 					err = c.ParseFlags(rest)
 				}
@@ -123,13 +123,13 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-var word = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
 
-// words are those of a line of shell, up to where a comment, or another command,
+// shellWords are those of a line of shell, up to where a comment, or another command,
 // begins.
-func words(line string) []string {
+func shellWords(line string) []string {
 	var all []string
-	for _, w := range word.FindAllString(strings.ReplaceAll(line, "\\\n", " "), -1) {
+	for _, w := range shellWord.FindAllString(strings.ReplaceAll(line, "\\\n", " "), -1) {
 		if strings.ContainsAny(w[:1], "#|><&;") {
 			break
 		}
@@ -138,14 +138,14 @@ func words(line string) []string {
 	return all
 }
 
-var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // TestDocumentedLinks: what the documents link to within the project is there, the
 // heading too.
 func TestDocumentedLinks(t *testing.T) {
-	texts := documents(t)
+	texts := markdownDocs(t)
 	for name, page := range texts {
-		for _, m := range link.FindAllStringSubmatch(page, -1) {
+		for _, m := range markdownLink.FindAllStringSubmatch(page, -1) {
 			to, heading, _ := strings.Cut(m[1], "#")
 			if strings.Contains(to, ":") {
 				continue // elsewhere
@@ -156,7 +156,7 @@ func TestDocumentedLinks(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join("..", "..", target)); err != nil {
 				t.Errorf("%s links to %s: %v", name, m[1], err)
-			} else if heading != "" && !headings(texts[target])[heading] {
+			} else if heading != "" && !headingAnchors(texts[target])[heading] {
 				t.Errorf("%s links to %s: there is no such heading", name, m[1])
 			}
 		}
@@ -164,21 +164,21 @@ func TestDocumentedLinks(t *testing.T) {
 }
 
 var (
-	labelUsed  = regexp.MustCompile(`\]\[([a-z0-9-]+)\]`)
-	labelGiven = regexp.MustCompile(`(?m)^\[([a-z0-9-]+)\]: https://`)
+	linkLabelUse        = regexp.MustCompile(`\]\[([a-z0-9-]+)\]`)
+	linkLabelDefinition = regexp.MustCompile(`(?m)^\[([a-z0-9-]+)\]: https://`)
 )
 
 // TestDocumentedLabels: a link that leads to where a label at the end of the page
 // says has that label, and no label is left over.
 func TestDocumentedLabels(t *testing.T) {
 	read := 0
-	for name, page := range documents(t) {
-		page = fence.ReplaceAllString(page, "")
+	for name, page := range markdownDocs(t) {
+		page = codeBlockPattern.ReplaceAllString(page, "")
 		used, defined := map[string]bool{}, map[string]bool{}
-		for _, m := range labelUsed.FindAllStringSubmatch(page, -1) {
+		for _, m := range linkLabelUse.FindAllStringSubmatch(page, -1) {
 			used[m[1]] = true
 		}
-		for _, m := range labelGiven.FindAllStringSubmatch(page, -1) {
+		for _, m := range linkLabelDefinition.FindAllStringSubmatch(page, -1) {
 			if defined[m[1]] || !used[m[1]] {
 				t.Errorf("%s: the label %s is there twice, or leads from nowhere", name, m[1])
 			}
@@ -197,15 +197,15 @@ func TestDocumentedLabels(t *testing.T) {
 }
 
 var (
-	title   = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	dropped = regexp.MustCompile(`[^a-z0-9 _-]`)
+	headingPattern = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	nonAnchorChars = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// headings are what the headings of a page are linked by.
-func headings(page string) map[string]bool {
+// headingAnchors are what the headings of a page are linked by.
+func headingAnchors(page string) map[string]bool {
 	anchors := map[string]bool{}
-	for _, m := range title.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
-		anchors[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	for _, m := range headingPattern.FindAllStringSubmatch(codeBlockPattern.ReplaceAllString(page, ""), -1) {
+		anchors[strings.ReplaceAll(nonAnchorChars.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
 	}
 	return anchors
 }

@@ -9,53 +9,53 @@ import (
 	"unicode/utf8"
 )
 
-// A draft is a project in the making: it knows where each value came from, so
+// A projectSource is a project in the making: it knows where each value came from, so
 // that a mistake can be shown in its place.
-type draft struct {
+type projectSource struct {
 	Project
-	file  string
-	text  string
-	at    map[string]place  // of the fields that the file has
-	flags map[string]string // of the fields that the command line set: by what
+	file      string
+	text      string
+	positions map[string]filePosition // of the fields that the file has
+	setBy     map[string]string       // of the fields that the command line set: by what
 }
 
-// A place is a line and a column of the project file, counted from 1.
-type place struct{ line, column int }
+// A filePosition is a line and a column of the project file, counted from 1.
+type filePosition struct{ line, column int }
 
-// A fault is a field that cannot stand as it is, and why: what reads well after
+// A fieldProblem is a field that cannot stand as it is, and why: what reads well after
 // the field's name. It has the values of the file in quotes only, as %q writes them.
-type fault struct{ field, problem string }
+type fieldProblem struct{ field, problem string }
 
-// maxProjectFile bounds a project file. Longer lists of seeds belong in files
+// maxProjectFileSize bounds a project file. Longer lists of seeds belong in files
 // of their own.
-const maxProjectFile = 1 << 20
+const maxProjectFileSize = 1 << 20
 
-// newDraft returns a draft of the defaults.
-func newDraft() *draft {
-	return &draft{Project: DefaultProject(), at: map[string]place{}, flags: map[string]string{}}
+// newDefaultProjectSource returns a draft of the defaults.
+func newDefaultProjectSource() *projectSource {
+	return &projectSource{Project: DefaultProject(), positions: map[string]filePosition{}, setBy: map[string]string{}}
 }
 
-// readDraft reads a project file over the defaults.
-func readDraft(file string) (*draft, error) {
+// readProjectSource reads a project file over the defaults.
+func readProjectSource(file string) (*projectSource, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, usage("cannot read the project file: %w", err)
+		return nil, usageErrorf("cannot read the project file: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProjectFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxProjectFileSize+1))
 	if err != nil {
-		return nil, usage("cannot read the project file: %w", err)
+		return nil, usageErrorf("cannot read the project file: %w", err)
 	}
-	return parseDraft(file, text)
+	return parseProjectSource(file, text)
 }
 
-// parseDraft reads the text of a project file over the defaults. file names it in
+// parseProjectSource reads the text of a project file over the defaults. file names it in
 // errors.
-func parseDraft(file string, text []byte) (*draft, error) {
-	if len(text) > maxProjectFile {
-		return nil, usage("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
+func parseProjectSource(file string, text []byte) (*projectSource, error) {
+	if len(text) > maxProjectFileSize {
+		return nil, usageErrorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
-	d := newDraft()
+	d := newDefaultProjectSource()
 	d.file, d.text = file, strings.TrimPrefix(string(text), byteOrderMark)
 	if err := d.decode(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func parseDraft(file string, text []byte) (*draft, error) {
 
 // ReadProject reads and checks a project file.
 func ReadProject(file string) (Project, error) {
-	d, err := readDraft(file)
+	d, err := readProjectSource(file)
 	if err != nil {
 		return Project{}, err
 	}
@@ -75,11 +75,11 @@ func ReadProject(file string) (Project, error) {
 	return d.Project, nil
 }
 
-// set gives a field the values that the command line has for it; by names what
+// setField gives a field the values that the command line has for it; by names what
 // on the command line did.
-func (d *draft) set(field, by string, values ...string) error {
-	v := d.field(field)
-	d.flags[field] = by
+func (d *projectSource) setField(field, setBy string, values ...string) error {
+	v := d.fieldAt(field)
+	d.setBy[field] = setBy
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(values))
 		return nil
@@ -88,47 +88,49 @@ func (d *draft) set(field, by string, values ...string) error {
 }
 
 // check reports the first field that is impossible.
-func (d *draft) check() error {
-	if f := impossible(&d.Project); f != nil {
-		return d.blame(*f)
+func (d *projectSource) check() error {
+	if f := checkProject(&d.Project); f != nil {
+		return d.fieldError(*f)
 	}
 	return nil
 }
 
-// parent returns the path of the room that a field is in, "" for the outermost.
-func parent(path string) string {
+// parentFieldPath returns the path of the room that a field is in, "" for the outermost.
+func parentFieldPath(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }
 
-// widest is how many characters of a line an error shows.
-const widest = 160
+// maxExcerptWidth is how many characters of a line an error shows.
+const maxExcerptWidth = 160
 
-// excerpt returns what an error shows of a line, and which column of it is the one that
+// excerptLine returns what an error shows of a line, and which column of it is the one that
 // is meant. Tabs stay tabs.
-func excerpt(line string, column int) (string, int) {
+func excerptLine(line string, column int) (string, int) {
 	text := []rune(line)
-	if from := column - widest/2; len(text) > widest && from > 0 {
+	if from := column - maxExcerptWidth/2; len(text) > maxExcerptWidth && from > 0 {
 		text, column = append([]rune("…"), text[min(from, len(text)):]...), column-from+1
 	}
-	if len(text) > widest {
-		text = append(text[:widest], '…')
+	if len(text) > maxExcerptWidth {
+		text = append(text[:maxExcerptWidth], '…')
 	}
 	cells := strings.Split(string(text), "\t")
 	for i := range cells {
-		cells[i] = plain(cells[i])
+		cells[i] = replaceControlChars(cells[i])
 	}
 	return strings.Join(cells, "\t"), column
 }
 
-// credentials are what a URL has before its host; stars hide them, and keeps
+// credentialsPattern are what a URL has before its host; stars hide them, and keeps
 // the place of what follows.
-var credentials = regexp.MustCompile(`//[^/\s@]*@`)
+var credentialsPattern = regexp.MustCompile(`//[^/\s@]*@`)
 
-func stars(s string) string { return "//" + strings.Repeat("*", utf8.RuneCountInString(s)-3) + "@" }
+func maskCredentials(s string) string {
+	return "//" + strings.Repeat("*", utf8.RuneCountInString(s)-3) + "@"
+}
 
-// indent returns the blanks that put what follows under a column of line: tabs
+// caretIndent returns the blanks that put what follows under a column of line: tabs
 // stay tabs, so that it is under it however wide they are shown.
-func indent(line string, column int) string {
+func caretIndent(line string, column int) string {
 	var b strings.Builder
 	for _, r := range line {
 		if column--; column <= 0 {

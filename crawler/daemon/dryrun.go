@@ -19,34 +19,34 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// assumedPage is how many bytes a page is taken to have of which nothing is known.
-const assumedPage = 100 << 10
+// defaultPageSize is how many bytes a page is taken to have of which nothing is known.
+const defaultPageSize = 100 << 10
 
-// A dryRun is a crawl that is only to be foreseen.
-type dryRun struct {
-	wanted   bool
+// A dryRunOptions is a crawl that is only to be foreseen.
+type dryRunOptions struct {
+	enabled  bool
 	pageSize Size   // of a page of a host that was never crawled
 	output   string // file for the forecast; empty: only the table
 }
 
-// flags adds the flags of a dry run.
-func (r *dryRun) flags(fs *pflag.FlagSet) {
-	r.pageSize = assumedPage
-	fs.BoolVar(&r.wanted, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
+// addFlags adds the flags of a dry run.
+func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
+	r.pageSize = defaultPageSize
+	fs.BoolVar(&r.enabled, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
 	fs.TextVar(&r.pageSize, "page-size", r.pageSize, "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
 }
 
-// check reads the rest of what the flags of the crawl mean for a dry run.
-func (r *dryRun) check(fs *pflag.FlagSet) error {
-	if !r.wanted {
+// resolveFlags reads the rest of what the flags of the crawl mean for a dry run.
+func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
+	if !r.enabled {
 		if fs.Changed("page-size") {
-			return usage("--page-size: says what a dry run assumes; give --dry-run with it")
+			return usageErrorf("--page-size: says what a dry run assumes; give --dry-run with it")
 		}
 		return nil
 	}
 	for _, name := range []string{"resume", "fresh", "warc"} {
 		if fs.Changed(name) {
-			return usage("--dry-run keeps nothing, and goes on with nothing: leave --%s away", name)
+			return usageErrorf("--dry-run keeps nothing, and goes on with nothing: leave --%s away", name)
 		}
 	}
 	if output := fs.Lookup("output"); output.Changed { // what the project file says is for pages
@@ -55,16 +55,16 @@ func (r *dryRun) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// foresee visits what leads to pages, and says what a crawl of the project would
+// forecastCrawl visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
-func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
-	roots, err := p.roots(nil)
+func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) (err error) {
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		return err
 	}
-	out := &output{w: discarded{}}
+	out := &jsonlRecorder{w: discardWriter{}}
 	if s.dryRun.output != "" {
-		if out, err = openOutput(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, knownFiles{}); err != nil {
+		if out, err = openJSONLRecorder(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, durableFileRecords{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -74,44 +74,44 @@ func (a *app) foresee(ctx context.Context, p Project, s start) (err error) {
 		return fmt.Errorf("a dry run keeps its queue in a temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	files, err := openStores(scoutOf(p, dir), a.boltOptions(p, nil))
+	files, err := openStores(projectForDryRun(p, dir), a.boltOptions(p, nil))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	scout, err := newScout(ground{
-		files: files, handlers: a.handlers, log: a.log,
-		shared: shared{hosts: politeness.NewHosts(), bodies: a.bodies}, brisk: s.brisk,
-	}, scoutOf(p, dir), roots)
+	crawl, err := newDryRun(engineConfig{
+		stores: files, namedHandlers: a.namedHandlers, log: a.log,
+		sharedResources: sharedResources{sharedHosts: politeness.NewHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
+	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err
 	}
-	switch err := a.runJob(ctx, &scout.job, s.progress); {
-	case errors.Is(err, errSignal):
-		return &exit{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
-	case err != nil && !errors.Is(err, errTime) && !errors.Is(err, frontier.ErrDormant): // else the crawl would find no more either
+	switch err := a.runCrawl(ctx, &crawl.crawlRun, s.progress); {
+	case errors.Is(err, errInterrupted):
+		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
+	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrDormant): // else the crawl would find no more either
 		return err
 	}
-	f, err := scout.forecast(context.WithoutCancel(ctx), p, a.earlier(ctx, p), s.dryRun.pageSize)
+	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRun.pageSize)
 	if err != nil {
 		return err
 	}
 	var table io.Writer = a.stdout
 	if s.dryRun.output == "-" {
-		table = a.screen
+		table = a.stderr
 	}
-	return errors.Join(f.writeLines(out), f.writeTable(table))
+	return errors.Join(f.writeJSONL(out), f.writeTable(table))
 }
 
-// discarded is where the lines of a forecast go that nobody wants.
-type discarded struct{}
+// discardWriter is where the lines of a forecast go that nobody wants.
+type discardWriter struct{}
 
 // Write forgets p.
-func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// scoutOf returns p as its dry run is made: the state is kept in dir, and what
+// projectForDryRun returns p as its dry run is made: the state is kept in dir, and what
 // bounds pages does not bound what leads to them.
-func scoutOf(p Project, dir string) Project {
+func projectForDryRun(p Project, dir string) Project {
 	p.Store, p.Output = Store{Path: dir}, Output{}
 	p.Limits.Pages, p.Limits.Bytes = 0, 0
 	p.Scope.MaxPagesPerHost = 0
@@ -119,31 +119,31 @@ func scoutOf(p Project, dir string) Project {
 	return p
 }
 
-// A scout is the run of a crawl that passes its pages by.
-type scout struct {
-	job
-	mu     sync.Mutex
-	pages  map[decorum.Origin]int64 // passed by
-	robots map[string]int64         // requests for robots.txt, by host
-	tdmrep map[string]int64         // likewise, for tdmrep.json
-	rules  map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
+// A dryRun is the run of a crawl that passes its pages by.
+type dryRun struct {
+	crawlRun
+	mu                        sync.Mutex
+	skippedPagesByOrigin      map[decorum.Origin]int64 // passed by
+	robotsRequestsByHost      map[string]int64         // requests for robots.txt, by host
+	tdmrepRequestsByHost      map[string]int64         // likewise, for tdmrep.json
+	requestsOfLastRobotsFetch map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
 }
 
-// newScout returns the scout of a project, ready to run on g.
-func newScout(g ground, p Project, roots []decorum.URL) (*scout, error) {
-	s := &scout{pages: map[decorum.Origin]int64{}, robots: map[string]int64{}, tdmrep: map[string]int64{}, rules: map[decorum.Origin]int64{},
-		job: job{files: g.files, hosts: hostSet{names: map[string]bool{}}, start: time.Now()}}
-	g.hooks.Visited, g.hooks.SkippedInDryRun = s.visited, s.passed
+// newDryRun returns the scout of a project, ready to run on g.
+func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
+	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, requestsOfLastRobotsFetch: map[decorum.Origin]int64{},
+		crawlRun: crawlRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
+	g.hooks.Visited, g.hooks.SkippedInDryRun = s.countVisit, s.countSkippedPage
 	var err error
-	if s.crawlEngine, err = g.furnish(p, roots); err != nil {
+	if s.crawlEngine, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {
 		return nil, err
 	}
 	s.crawler.Settings.DryRun, s.crawler.PageRecorder = true, nil
 	return s, nil
 }
 
-func (s *scout) visited(v *crawler.Visit) {
-	s.hosts.add(v)
+func (s *dryRun) countVisit(v *crawler.Visit) {
+	s.visitedHosts.addVisitedHost(v)
 	if !v.Sent() {
 		return
 	}
@@ -151,41 +151,41 @@ func (s *scout) visited(v *crawler.Visit) {
 	defer s.mu.Unlock()
 	switch o := v.URL().Origin(); {
 	case v.Clearance.ForRobots():
-		s.robots[o.Host()]++
+		s.robotsRequestsByHost[o.Host()]++
 		if v.Lease.For.IsZero() {
-			s.rules[o] = 1
+			s.requestsOfLastRobotsFetch[o] = 1
 		} else { // a redirect led there, be it on another host
-			s.rules[v.Lease.For]++
+			s.requestsOfLastRobotsFetch[v.Lease.For]++
 		}
 	case v.URL() == robots.TDMRepURL(o):
-		s.tdmrep[o.Host()]++
+		s.tdmrepRequestsByHost[o.Host()]++
 	}
 }
 
-func (s *scout) passed(_ storage.Lease, c robots.Clearance) {
+func (s *dryRun) countSkippedPage(_ storage.Lease, c robots.Clearance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pages[c.Origin()]++
+	s.skippedPagesByOrigin[c.Origin()]++
 }
 
-// A habit is what an earlier crawl says of a host's answers.
-type habit struct {
-	bytes int64         // of one
-	visit time.Duration // that it takes
+// A hostAverages is what an earlier crawl says of a host's answers.
+type hostAverages struct {
+	responseBytes int64         // of one
+	visitTime     time.Duration // that it takes
 }
 
-// earlier returns what the crawl in the project's directory, if there is one,
+// loadHostAverages returns what the crawl in the project's directory, if there is one,
 // remembers of its hosts. One that cannot be asked tells nothing.
-func (a *app) earlier(ctx context.Context, p Project) map[string]habit {
-	if holds, err := stateDir(p.Store.Path).holdsCrawl(); err == nil && !holds {
+func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]hostAverages {
+	if hasCrawl, err := stateDir(p.Store.Path).hasCrawl(); err == nil && !hasCrawl {
 		return nil
 	}
-	habits := map[string]habit{}
+	averages := map[string]hostAverages{}
 	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.Host.Memo); m.Requests > 0 {
-				habits[o.Origin.Host()] = habit{bytes: m.Bytes / m.Requests, visit: m.RequestTime / time.Duration(m.Requests)}
+				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitTime: m.RequestTime / time.Duration(m.Requests)}
 			}
 			return true
 		}), k.Close())
@@ -193,5 +193,5 @@ func (a *app) earlier(ctx context.Context, p Project) map[string]habit {
 	if err != nil {
 		a.log.Warn("the earlier crawl cannot be asked how large its pages were", "dir", p.Store.Path, "why", err)
 	}
-	return habits
+	return averages
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// mapOf returns a sitemap of pages, or of sitemaps.
-func mapOf(kind string, urls ...string) crawltest.PageFunc {
+// sitemapPage returns a sitemap of pages, or of sitemaps.
+func sitemapPage(kind string, urls ...string) crawltest.PageFunc {
 	outer, inner := "urlset", "url"
 	if kind == "index" {
 		outer, inner = "sitemapindex", "sitemap"
@@ -42,17 +42,17 @@ func mapOf(kind string, urls ...string) crawltest.PageFunc {
 	return crawltest.StaticPage(crawltest.TypedResponse("application/xml", b.String()))
 }
 
-// numbered returns URLs from one number on to before another.
-func numbered(prefix string, from, to int) (urls []string) {
+// numberedURLs returns URLs from one number on to before another.
+func numberedURLs(prefix string, from, to int) (urls []string) {
 	for i := from; i < to; i++ {
 		urls = append(urls, prefix+fmt.Sprint(i))
 	}
 	return urls
 }
 
-// mapped returns a site of which sitemaps list all pages, that says more in its
+// sitemapSite returns a site of which sitemaps list all pages, that says more in its
 // robots.txt. Pages take a moment, as its other files do.
-func mapped(host, robots string, sitemaps map[string]crawltest.PageFunc) crawltest.Site {
+func sitemapSite(host, robots string, sitemaps map[string]crawltest.PageFunc) crawltest.Site {
 	answer := crawltest.Text("User-agent: *\n" + robots)
 	if _, age, ok := strings.Cut(robots, "# max-age "); ok {
 		answer.Header.Set("Cache-Control", "max-age="+strings.TrimSpace(age))
@@ -64,33 +64,33 @@ func mapped(host, robots string, sitemaps map[string]crawltest.PageFunc) crawlte
 	}
 }
 
-// county is sites whose pages are all in sitemaps, and what makes it hard to
+// forecastSites is sites whose pages are all in sitemaps, and what makes it hard to
 // foresee how long they take.
-func county() (sites []crawltest.Site, seeds []string) {
-	index := mapped("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": mapOf("index", "http://index.test/a.xml", "http://index.test/b.xml"),
-		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 80), numbered("http://index.test/closed/", 0, 30)...)...),
-		"/b.xml":     mapOf("urls", numbered("http://index.test/a", 40, 120)...), // half of them again
+func forecastSites() (sites []crawltest.Site, seeds []string) {
+	index := sitemapSite("index.test", "Disallow: /closed\nCrawl-delay: 3\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
+		"/index.xml": sitemapPage("index", "http://index.test/a.xml", "http://index.test/b.xml"),
+		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 80), numberedURLs("http://index.test/closed/", 0, 30)...)...),
+		"/b.xml":     sitemapPage("urls", numberedURLs("http://index.test/a", 40, 120)...), // half of them again
 
 		"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
 	})
-	refreshed := mapped("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.PageFunc{
-		"/all.xml": mapOf("urls", numbered("http://refreshed.test/", 0, 150)...),
+	refreshed := sitemapSite("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", numberedURLs("http://refreshed.test/", 0, 150)...),
 	})
-	moved := mapped("moved.test", "", map[string]crawltest.PageFunc{
+	moved := sitemapSite("moved.test", "", map[string]crawltest.PageFunc{
 		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/old.xml\n")),
 		"/old.xml":   crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, "http://moved.test/new.xml")),
-		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 50), numbered("http://moved.test/no", 0, 5)...)...),
+		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 50), numberedURLs("http://moved.test/no", 0, 5)...)...),
 	})
 	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := mapped("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 40), numbered("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
+	clean := sitemapSite("clean.test", "Clean-param: ref\nDisallow: /.well-known\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 40), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 40)...)...),
 	})
-	daily := mapped("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": mapOf("urls", numbered("http://daily.test/", 0, 400)...),
+	daily := sitemapSite("daily.test", "Visit-time: 0200-0210\nSitemap: http://daily.test/all.xml\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", numberedURLs("http://daily.test/", 0, 400)...),
 	})
-	slow := mapped("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": mapOf("urls", numbered("http://slow.test/", 0, 50)...),
+	slow := sitemapSite("slow.test", "Crawl-delay: 7200\nSitemap: http://slow.test/all.xml\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", numberedURLs("http://slow.test/", 0, 50)...),
 	})
 	sites = []crawltest.Site{index, refreshed, moved, clean, daily, slow}
 	for _, s := range sites {
@@ -99,66 +99,66 @@ func county() (sites []crawltest.Site, seeds []string) {
 	return sites, seeds
 }
 
-// countyProject returns the project of a crawl of the county.
-func countyProject(seeds []string) Project {
+// forecastProject returns the project of a crawl of the county.
+func forecastProject(seeds []string) Project {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Discover.Links = "mailto:bot@example.com", seeds, false
 	p.Politeness.Delay = Duration(2 * time.Second)
 	return p
 }
 
-// inMemory returns a ground that leaves nothing on the disk, for a crawl of web.
-func inMemory(web *crawltest.Web) ground {
-	return ground{
+// newInMemoryEngineConfig returns a ground that leaves nothing on the disk, for a crawl of web.
+func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
+	return engineConfig{
 		transport: web,
-		files:     stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
-		outputs:   outputs{out: &output{w: io.Discard}}, log: slog.New(slog.DiscardHandler), shared: shared{hosts: politeness.NewHosts()},
+		stores:    crawlStores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
+		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewHosts()},
 	}
 }
 
-// foreseen returns the forecast for the county, and what the servers saw of it.
-func foreseen(t *testing.T, p Project) (*prospect, []crawltest.Exchange) {
+// runDryRun returns the forecast for the county, and what the servers saw of it.
+func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
 	t.Helper()
-	sites, _ := county()
+	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	roots, err := p.roots(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newScout(inMemory(web), scoutOf(p, ""), roots)
+	s, err := newDryRun(newInMemoryEngineConfig(web), projectForDryRun(p, ""), seedPerOrigin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	goThrough(t, s.crawlEngine)
-	f, err := s.forecast(t.Context(), p, nil, assumedPage)
+	runToEnd(t, s.crawlEngine)
+	f, err := s.newForecast(t.Context(), p, nil, defaultPageSize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f, web.Log()
 }
 
-// crawled returns what the servers of the county saw of a crawl.
-func crawled(t *testing.T, p Project) []crawltest.Exchange {
+// crawlForecastSites returns what the servers of the county saw of a crawl.
+func crawlForecastSites(t *testing.T, p Project) []crawltest.Exchange {
 	t.Helper()
-	sites, _ := county()
+	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	roots, err := p.roots(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := inMemory(web).furnish(p, roots)
+	r, err := newInMemoryEngineConfig(web).newCrawlEngine(p, seedPerOrigin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	goThrough(t, r)
+	runToEnd(t, r)
 	return web.Log()
 }
 
-func goThrough(t *testing.T, r *crawlEngine) {
+func runToEnd(t *testing.T, r *crawlEngine) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.project.Limits.Duration), 1000*time.Hour))
 	defer cancel()
-	if err := r.plant(ctx); err != nil {
+	if err := r.discoverSeeds(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrDormant) && !errors.Is(err, context.DeadlineExceeded) {
@@ -166,26 +166,26 @@ func goThrough(t *testing.T, r *crawlEngine) {
 	}
 }
 
-// hostLogs returns how many requests each host got, and how long after the first
+// requestsByHost returns how many requests each host got, and how long after the first
 // of all the last one ended.
-func hostLogs(log []crawltest.Exchange) (requests map[string]int64, ends map[string]time.Duration) {
-	requests, ends = map[string]int64{}, map[string]time.Duration{}
+func requestsByHost(log []crawltest.Exchange) (requests map[string]int64, lastRequestEnds map[string]time.Duration) {
+	requests, lastRequestEnds = map[string]int64{}, map[string]time.Duration{}
 	for _, x := range log {
 		_, rest, _ := strings.Cut(x.URL, "://")
 		host, _, _ := strings.Cut(rest, "/")
 		requests[host]++
-		ends[host] = max(ends[host], x.End.Sub(log[0].Start))
+		lastRequestEnds[host] = max(lastRequestEnds[host], x.End.Sub(log[0].Start))
 	}
-	return requests, ends
+	return requests, lastRequestEnds
 }
 
 // Forecasts of one county, under settings that each shape the crawl otherwise.
-var forecasts = []struct {
+var forecastTests = []struct {
 	name   string
 	change func(*Project)
 	// shared says that hosts compete for something: which of them comes first is
 	// chance, and only the crawl as a whole can be foreseen.
-	shared bool
+	competing bool
 }{
 	{name: "as it is", change: func(*Project) {}},
 	{name: "one worker", change: func(p *Project) { p.Limits.Workers = 1 }},
@@ -193,7 +193,7 @@ var forecasts = []struct {
 	{name: "another pace for a host", change: func(p *Project) {
 		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(20 * time.Second))}}
 	}},
-	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, shared: true},
+	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, competing: true},
 	{name: "a purpose", change: func(p *Project) { p.Robots.Purpose = []string{"ai-train"} }},
 	{name: "a purpose, and files that hold for an hour", change: func(p *Project) {
 		p.Robots.Purpose, p.Robots.MaxTTL = []string{"ai-train"}, Duration(time.Hour)
@@ -218,60 +218,60 @@ var forecasts = []struct {
 // and sitemaps.
 func TestForecastAgainstTheCrawl(t *testing.T) {
 	t.Parallel()
-	for _, tt := range forecasts {
+	for _, tt := range forecastTests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, seeds := county()
-			p := countyProject(seeds)
+			_, seeds := forecastSites()
+			p := forecastProject(seeds)
 			tt.change(&p)
-			var f *prospect
-			var log, scouted []crawltest.Exchange
-			synctest.Test(t, func(t *testing.T) { f, scouted = foreseen(t, p) })
-			synctest.Test(t, func(t *testing.T) { log = crawled(t, p) })
-			for _, x := range scouted {
+			var f *crawlForecast
+			var log, dryRunLog []crawltest.Exchange
+			synctest.Test(t, func(t *testing.T) { f, dryRunLog = runDryRun(t, p) })
+			synctest.Test(t, func(t *testing.T) { log = crawlForecastSites(t, p) })
+			for _, x := range dryRunLog {
 				if !slices.Contains([]string{".txt", ".xml", ".json"}, path.Ext(x.URL)) {
 					t.Errorf("the dry run visited %s", x.URL)
 				}
 			}
-			requests, ends := hostLogs(log)
+			requests, lastRequestEnds := requestsByHost(log)
 			for _, h := range f.hosts {
-				if h.Requests != h.Robots+h.TDMRep+h.Sitemaps+h.Pages {
-					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.outlook)
+				if h.Requests != h.RobotsRequests+h.TDMRepRequests+h.SitemapRequests+h.PageRequests {
+					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.forecastCounts)
 				}
 				n := requests[h.Host]
 				delete(requests, h.Host)
 				if p.Limits.Duration > 0 { // how many there are depends on how long they take
-					sameTo5Percent(t, h.Host+": requests", h.Requests, n)
+					checkWithin5Percent(t, h.Host+": requests", h.Requests, n)
 				} else if h.Requests != n {
 					t.Errorf("%s: %d requests were foreseen, there were %d", h.Host, h.Requests, n)
 				}
-				if !tt.shared {
-					sameTo5Percent(t, h.Host+": time", time.Duration(h.Duration), ends[h.Host])
+				if !tt.competing {
+					checkWithin5Percent(t, h.Host+": time", time.Duration(h.Duration), lastRequestEnds[h.Host])
 				}
 			}
 			if len(requests) > 0 {
 				t.Errorf("not foreseen: %v", requests)
 			}
 			if p.Limits.Duration == 0 {
-				sameTo5Percent(t, "the whole time", time.Duration(f.Duration), slices.Max(slices.Collect(maps.Values(ends))))
+				checkWithin5Percent(t, "the whole time", time.Duration(f.Duration), slices.Max(slices.Collect(maps.Values(lastRequestEnds))))
 			}
 		})
 	}
 }
 
-// sameTo5Percent checks a number that was foreseen.
-func sameTo5Percent[N int64 | time.Duration](t *testing.T, what string, foreseen, was N) {
+// checkWithin5Percent checks a number that was foreseen.
+func checkWithin5Percent[N int64 | time.Duration](t *testing.T, what string, forecast, actual N) {
 	t.Helper()
-	if math.Abs(float64(foreseen-was)) > 0.05*float64(was) {
-		t.Errorf("%s: %v was foreseen, it was %v", what, foreseen, was)
+	if math.Abs(float64(forecast-actual)) > 0.05*float64(actual) {
+		t.Errorf("%s: %v was foreseen, it was %v", what, forecast, actual)
 	}
 }
 
 // The forecast says what robots.txt closes, and by which line, and why a host is
 // set aside.
 func TestForecastSaysWhatIsClosed(t *testing.T) {
-	_, seeds := county()
+	_, seeds := forecastSites()
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := foreseen(t, countyProject(seeds))
+		f, _ := runDryRun(t, forecastProject(seeds))
 		var b strings.Builder
 		if err := f.writeTable(&b); err != nil {
 			t.Fatal(err)
@@ -294,12 +294,12 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 }
 
 // Of a crawl that mines the forecast has a column more: files that reserve the right.
-func TestForecastOfACrawlThatMines(t *testing.T) {
-	_, seeds := county()
-	p := countyProject(seeds[:1])
+func TestForecastWithTDMRep(t *testing.T) {
+	_, seeds := forecastSites()
+	p := forecastProject(seeds[:1])
 	p.Robots.Purpose = []string{"ai-train"}
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := foreseen(t, p)
+		f, _ := runDryRun(t, p)
 		var b strings.Builder
 		if err := f.writeTable(&b); err != nil {
 			t.Fatal(err)
@@ -320,20 +320,20 @@ func TestForecastOfACrawlThatMines(t *testing.T) {
 // foreseen, and its state is as if there had been no dry run.
 func TestDryRunCommand(t *testing.T) {
 	t.Parallel()
-	sites := []crawltest.Site{mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": mapOf("index", "http://index.test/a.xml"),
-		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
+	sites := []crawltest.Site{sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
+		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
+		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1")...),
 	})}
 	sites[0].Latency = crawltest.Latency{}
-	v := visitTo(t, sites...)
+	v := newCrawlFixture(t, sites...)
 	lines := filepath.Join(v.dir, "forecast.jsonl")
-	call(t, v.args("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
+	runCommand(t, v.crawlArgs("--dry-run", "--output="+lines, "--page-size=2KiB", "http://index.test/")...).
 		want(t, ExitDone, "index.test  16        1       2         13     0     1 ", "disallow: /closed", "2KiB a page is assumed")
-	if _, err := os.Stat(v.data()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(v.dataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
-	text := linesIn(t, lines, 0)
-	total, host := decoded[map[string]any](t, text[0]), decoded[map[string]any](t, text[1])
+	text := outputLines(t, lines, 0)
+	total, host := decodeJSON[map[string]any](t, text[0]), decodeJSON[map[string]any](t, text[1])
 	for name, line := range map[string]map[string]any{"totals": total, "host": host} {
 		got := map[string]any{}
 		for _, field := range []string{"type", "requests", "robots", "sitemaps", "pages", "left", "blocked_by_robots", "bytes_from"} {
@@ -344,17 +344,17 @@ func TestDryRunCommand(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	scouted := len(v.web.Log())
-	call(t, v.args("http://index.test/")...).want(t, ExitDone)
-	if n := len(v.web.Log()) - scouted; n != 16 {
+	dryRunRequests := len(v.web.Log())
+	runCommand(t, v.crawlArgs("http://index.test/")...).want(t, ExitDone)
+	if n := len(v.web.Log()) - dryRunRequests; n != 16 {
 		t.Errorf("16 requests were foreseen, there were %d", n)
 	}
-	call(t, v.args("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
+	runCommand(t, v.crawlArgs("--dry-run", "http://index.test/")...).want(t, ExitDone, "had in the earlier crawl.")
 }
 
 func TestDryRunUsage(t *testing.T) {
 	for _, flag := range []string{"--resume", "--fresh", "--warc=w"} {
-		call(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "leave --")
+		runCommand(t, "crawl", "--dry-run", flag, "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "leave --")
 	}
-	call(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "--dry-run")
+	runCommand(t, "crawl", "--page-size=1KiB", "--contact=mailto:a@b.example", "http://a.test/").want(t, ExitUsage, "--dry-run")
 }

@@ -12,161 +12,161 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 )
 
-// An edition is a project file that makes sense, as it was read.
-type edition struct {
-	project  Project      // with the paths of the daemon
-	confined *confinement // of the files that the project names; nil: the file did not come by the API
-	roots    []decorum.URL
-	keys     []*botauth.Key // keys that sign the project's requests, now or later
-	loaded   time.Time
+// A loadedProject is a project file that makes sense, as it was read.
+type loadedProject struct {
+	project          Project      // with the paths of the daemon
+	confinement      *confinement // of the files that the project names; nil: the file did not come by the API
+	oneSeedPerOrigin []decorum.URL
+	signingKeys      []*botauth.Key // signingKeys that sign the project's requests, now or later
+	loadedAt         time.Time
 }
 
-// defaultStore is the only store.path that a project of a daemon may have: the
+// defaultStorePath is the only store.path that a project of a daemon may have: the
 // daemon says where its state is.
-var defaultStore = DefaultProject().Store.Path
+var defaultStorePath = DefaultProject().Store.Path
 
-// edit parses the text of a project file and validates it. byAPI says that the text
+// parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
-func (s *supervisor) edit(name string, text []byte, byAPI bool) (*edition, error) {
-	d, err := parseDraft(s.projectFile(name), text)
+func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
+	d, err := parseProjectSource(s.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
 	c := s.confinementOf(name, byAPI)
-	for _, f := range []*fault{
-		s.unfit(name, &d.Project), s.tooMuch(name, d.Project, c), s.app.handlers.unknown(d.Handler),
+	for _, f := range []*fieldProblem{
+		s.checkDaemonRules(name, &d.Project), s.checkConfinement(name, d.Project, c), s.program.namedHandlers.checkHandler(d.Handler),
 	} {
 		if f != nil {
-			return nil, d.blame(*f)
+			return nil, d.fieldError(*f)
 		}
 	}
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	ed, err := s.publish(name, d.Project, c)
-	if err == nil && ed.project.Output.JSONL != "" {
-		if other := s.writer(ed.project.Output.JSONL); other != "" && other != name {
-			return nil, d.blame(*faulty("output.jsonl", "%q is written by project %s: name another file",
-				ed.project.Output.JSONL, other))
+	loaded, err := s.newLoadedProject(name, d.Project, c)
+	if err == nil && loaded.project.Output.JSONL != "" {
+		if other := s.outputOwner(loaded.project.Output.JSONL); other != "" && other != name {
+			return nil, d.fieldError(*newFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+				loaded.project.Output.JSONL, other))
 		}
 	}
-	return ed, err
+	return loaded, err
 }
 
-// writer returns the project that writes an output; empty if none does.
-func (s *supervisor) writer(output string) string {
-	for _, r := range s.all() {
-		if ed := r.edition(); ed != nil && ed.project.Output.JSONL == output {
+// outputOwner returns the project that writes an output; empty if none does.
+func (s *supervisor) outputOwner(output string) string {
+	for _, r := range s.allRunners() {
+		if loaded := r.loadedProject(); loaded != nil && loaded.project.Output.JSONL == output {
 			return r.name
 		}
 	}
 	return ""
 }
 
-// publish makes an edition of a project that has been checked.
-func (s *supervisor) publish(name string, p Project, c *confinement) (*edition, error) {
+// newLoadedProject makes an edition of a project that has been checked.
+func (s *supervisor) newLoadedProject(name string, p Project, c *confinement) (*loadedProject, error) {
 	p.Name = name
-	s.settle(&p)
-	roots, err := p.roots(c)
+	s.makePathsAbsolute(&p)
+	seedPerOrigin, err := p.oneSeedPerOrigin(c)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := p.Agent.Signature.keys(c)
+	keys, err := p.Agent.Signature.readKeys(c)
 	if err != nil {
 		return nil, err
 	}
-	return &edition{project: p, confined: c, roots: roots, keys: keys, loaded: time.Now()}, nil
+	return &loadedProject{project: p, confinement: c, oneSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
-// unfit returns what a daemon cannot do for a project, and a command could.
-func (s *supervisor) unfit(name string, p *Project) *fault {
+// checkDaemonRules returns what a daemon cannot do for a project, and a command could.
+func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
-		return faulty("project", "%q is not the name of its file: expected %s", p.Name, name)
-	case p.Store.Path != defaultStore:
-		return faulty("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+		return newFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
+	case p.Store.Path != defaultStorePath:
+		return newFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
-		return faulty("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
-	case s.trespasses(name, p.Output.JSONL):
-		return faulty("output.jsonl", elsewhere, p.Output.JSONL)
-	case s.trespasses(name, p.Output.WARC):
-		return faulty("output.warc", elsewhere, p.Output.WARC)
+		return newFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+	case s.isReservedPath(name, p.Output.JSONL):
+		return newFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
+	case s.isReservedPath(name, p.Output.WARC):
+		return newFieldProblem("output.warc", reservedPathText, p.Output.WARC)
 	}
 	return nil
 }
 
-// elsewhere is what is wrong with an output that trespasses.
-const elsewhere = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
+// reservedPathText is what is wrong with an output that trespasses.
+const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// trespasses reports whether what a project writes would be a file of its state, or
+// isReservedPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (s *supervisor) trespasses(name, out string) bool {
-	home := s.home(name)
-	if out != "" && !filepath.IsAbs(out) {
-		out = home.path(out)
+func (s *supervisor) isReservedPath(name, outputPath string) bool {
+	projectDir := s.projectDir(name)
+	if outputPath != "" && !filepath.IsAbs(outputPath) {
+		outputPath = projectDir.path(outputPath)
 	}
-	return home.owns(out) || out != "" && !within(out, string(home)) && (within(out, string(s.data)) || filepath.Dir(out) == s.folder)
+	return projectDir.isOwnStateFile(outputPath) || outputPath != "" && !isWithin(outputPath, string(projectDir)) && (isWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
 }
 
-// within reports whether a file is in a directory, or is it.
-func within(file, dir string) bool {
+// isWithin reports whether a file is in a directory, or is it.
+func isWithin(file, dir string) bool {
 	rel, err := filepath.Rel(dir, file)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// settle makes the paths of a project absolute: what it writes is in its
+// makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
-func (s *supervisor) settle(p *Project) {
-	p.Store.Path = string(s.home(p.Name))
-	p.eachPath(func(f pathField, _ string, path *string) *fault {
+func (s *supervisor) makePathsAbsolute(p *Project) {
+	p.Store.Path = string(s.projectDir(p.Name))
+	p.forEachPath(func(f pathField, _ string, path *string) *fieldProblem {
 		if f.kind != stateDirectory {
-			*path = s.pathOf(p.Name, f.kind, *path)
+			*path = s.absolutePath(p.Name, f.kind, *path)
 		}
 		return nil
 	})
 }
 
-// pathOf returns the absolute path of a name in a project.
-func (s *supervisor) pathOf(project string, use pathKind, path string) string {
+// absolutePath returns the absolute path of a name in a project.
+func (s *supervisor) absolutePath(project string, use pathKind, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case use == inputFile:
-		return filepath.Join(s.folder, path)
+		return filepath.Join(s.projectFilesDir, path)
 	}
-	return s.home(project).path(path)
+	return s.projectDir(project).path(path)
 }
 
-// lastGood returns the edition that a project followed last, in this process or
+// lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
-func (s *supervisor) lastGood(name string) *edition {
-	d, err := readDraft(s.home(name).path(projectFile))
-	if err != nil || d.check() != nil || s.app.handlers.unknown(d.Handler) != nil {
+func (s *supervisor) lastValidProject(name string) *loadedProject {
+	d, err := readProjectSource(s.projectDir(name).path(projectFile))
+	if err != nil || d.check() != nil || s.program.namedHandlers.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.text, apiMark))
-	if s.tooMuch(name, d.Project, c) != nil {
+	c := s.confinementOf(name, strings.HasPrefix(d.text, apiProjectHeader))
+	if s.checkConfinement(name, d.Project, c) != nil {
 		return nil
 	}
-	ed, err := s.publish(name, d.Project, c)
+	loaded, err := s.newLoadedProject(name, d.Project, c)
 	if err != nil {
 		return nil
 	}
-	return ed
+	return loaded
 }
 
-// stampOf returns a digest of the project file's text, of byAPI, and of the present
+// projectFilesDigest returns a digest of the project file's text, of byAPI, and of the present
 // seed and key files that the project names. An equal stamp means that they are
 // unchanged.
-func stampOf(text []byte, byAPI bool, ed *edition) string {
-	stamp := fmt.Sprint(sumOf(text), " ", byAPI)
-	if ed == nil {
-		return stamp
+func projectFilesDigest(text []byte, byAPI bool, loaded *loadedProject) string {
+	digest := fmt.Sprint(sha256Hex(text), " ", byAPI)
+	if loaded == nil {
+		return digest
 	}
-	for _, name := range slices.Concat(ed.project.SeedFiles, ed.project.Agent.Signature.Keys) {
+	for _, name := range slices.Concat(loaded.project.SeedFiles, loaded.project.Agent.Signature.KeyFiles) {
 		if info, err := os.Stat(name); err == nil {
-			stamp += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
+			digest += fmt.Sprint(" ", info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	return stamp
+	return digest
 }

@@ -19,81 +19,81 @@ import (
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
 type politeFetcher struct {
-	gate    *robots.Gate
-	fetcher crawler.Fetcher
-	policy  politeness.Policy
-	limits  *politeness.Limits
-	hosts   map[string]acquaintance
-	last    *decorum.Response // to the last visit; nil if there was none
+	gate         *robots.Gate
+	fetcher      crawler.Fetcher
+	policy       politeness.Policy
+	limiter      *politeness.Limits
+	hostClocks   map[string]hostClock
+	lastResponse *decorum.Response // to the last visit; nil if there was none
 }
 
-// An acquaintance is what an errand knows of a host.
-type acquaintance struct {
+// A hostClock is what an errand knows of a host.
+type hostClock struct {
 	politeness.Rest
 	delay time.Duration // the longest pause that its origins ask for
 }
 
-func newPoliteFetcher(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
-	d := q.draft()
+func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
+	d := q.projectSource()
 	if err := d.check(); err != nil {
 		return nil, err
 	}
 	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()})
 }
 
-// draft returns a project of what the flags of a command that fetches say.
-func (q robotsCheck) draft() *draft {
-	d := newDraft()
+// projectSource returns a project of what the flags of a command that fetches say.
+func (q robotsCheckOptions) projectSource() *projectSource {
+	d := newDefaultProjectSource()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.Module}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
-	d.flags["agent.contact"], d.flags["fetch.connect_to"] = "--contact", "--connect-to"
+	d.setBy["agent.contact"], d.setBy["fetch.connect_to"] = "--contact", "--connect-to"
 	return d
 }
 
 // newPoliteFetcher returns an errand that fetches as the project says.
-func (d *draft) newPoliteFetcher(gate robots.GateConfig) (*politeFetcher, error) {
+func (d *projectSource) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
 	store := storage.NewMemory(storage.Config{})
-	bodies := bodymem.NewDefault()
-	web, err := d.fetcher(nil, store, nil, bodies)
+	bodyMemory := bodymem.NewDefault()
+	httpFetcher, err := d.newFetcher(nil, store, nil, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := d.withFTP(web, bodies)
+	fetcher, err := d.newSchemeFetcher(httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
 	return &politeFetcher{
-		gate:    robots.NewGate(gate, store),
-		fetcher: fetcher, policy: d.policy(), limits: politeness.NewLimits(politeness.LimitsConfig{}),
-		hosts: map[string]acquaintance{},
+		gate:    robots.NewGate(gateConfig, store),
+		fetcher: fetcher, policy: d.politenessPolicy(), limiter: politeness.NewLimits(politeness.LimitsConfig{}),
+		hostClocks: map[string]hostClock{},
 	}, nil
 }
 
-// rules returns the rules of an origin, and fetches its robots.txt unless it
+// fetchRules returns the rules of an origin, and fetches its robots.txt unless it
 // has already.
-func (e *politeFetcher) rules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
-	if _, err := e.clear(ctx, o.RobotsURL()); err != nil {
+func (e *politeFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+	if _, err := e.clearanceFor(ctx, o.RobotsURL()); err != nil {
 		return nil, err
 	}
 	return e.gate.Rules(ctx, o)
 }
 
-// clear clears the visit to u, and fetches its robots.txt first unless it has
+// clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
 // already.
-func (e *politeFetcher) clear(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
 	o := u.Origin()
 	c, err := e.gate.Check(ctx, time.Now(), u)
 	for err == nil && c.ForRobots() {
-		var lesson robots.Lesson
-		if lesson, err = e.visit(ctx, c); err != nil {
+		var result robots.Lesson
+		if result, err = e.visit(ctx, c); err != nil {
 			break
 		}
-		if lesson.Hop.IsZero() {
+		if result.Hop.IsZero() {
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		} else {
-			c, err = e.gate.CheckHop(ctx, time.Now(), lesson.Hop, o)
+			c, err = e.gate.CheckHop(ctx, time.Now(), result.Hop, o)
 		}
-		if end := new(robots.ChainEnd); errors.As(err, &end) {
+		if blocked := new(robots.ChainEnd); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		}
@@ -104,9 +104,9 @@ func (e *politeFetcher) clear(ctx context.Context, u decorum.URL) (robots.Cleara
 	return c, err
 }
 
-// explain says what the robots.txt of an origin says of u.
-func (e *politeFetcher) explain(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
-	rules, err := e.rules(ctx, o)
+// explainURL says what the robots.txt of an origin says of u.
+func (e *politeFetcher) explainURL(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+	rules, err := e.fetchRules(ctx, o)
 	if err != nil {
 		return robots.Explanation{}, err
 	}
@@ -116,74 +116,74 @@ func (e *politeFetcher) explain(ctx context.Context, o decorum.Origin, u decorum
 	return x, err
 }
 
-// body returns the robots.txt of an origin as it came.
-func (e *politeFetcher) body(ctx context.Context, o decorum.Origin) ([]byte, error) {
-	if _, err := e.rules(ctx, o); err != nil {
+// fetchRobotsBody returns the robots.txt of an origin as it came.
+func (e *politeFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
+	if _, err := e.fetchRules(ctx, o); err != nil {
 		return nil, err
 	}
-	if e.last == nil || e.last.Status < 200 || e.last.Status > 299 {
+	if e.lastResponse == nil || e.lastResponse.Status < 200 || e.lastResponse.Status > 299 {
 		return nil, fmt.Errorf("there is no %s", o.RobotsURL())
 	}
-	return e.last.Body, nil
+	return e.lastResponse.Body, nil
 }
 
-// fetch fetches what is at u, if its robots.txt allows it.
-func (e *politeFetcher) fetch(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
-	c, err := e.clear(ctx, u)
+// fetchURL fetches what is at u, if its robots.txt allows it.
+func (e *politeFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+	c, err := e.clearanceFor(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	_, err = e.visit(ctx, c)
-	return e.last, err
+	return e.lastResponse, err
 }
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (lesson robots.Lesson, err error) {
+func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.Lesson, err error) {
 	host := c.URL().Origin().Host()
-	due := e.hosts[host].Due
-	if err := e.wait(ctx, host, due); err != nil {
+	due := e.hostClocks[host].Due
+	if err := e.waitUntilDue(ctx, host, due); err != nil {
 		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
-		return lesson, err
+		return result, err
 	}
-	permit, err := e.limits.Request(time.Now(), host, politeness.Wish{NotBefore: due})
+	permit, err := e.limiter.Request(time.Now(), host, politeness.Wish{NotBefore: due})
 	if err != nil {
-		return lesson, err
+		return result, err
 	}
 	ticket, err := crawler.NewTicket(c, permit)
 	if err != nil {
-		return lesson, err
+		return result, err
 	}
 	visit := politeness.Visit{Start: time.Now()}
-	e.last, err = e.fetcher.Fetch(ctx, ticket)
+	e.lastResponse, err = e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
 	if c.ForRobots() {
-		lesson, err = e.gate.Learn(ctx, visit.End, c, e.last, err)
+		result, err = e.gate.Learn(ctx, visit.End, c, e.lastResponse, err)
 	}
-	e.rest(ctx, c.URL().Origin(), visit)
-	return lesson, err
+	e.setNextVisit(ctx, c.URL().Origin(), visit)
+	return result, err
 }
 
-// rest has the host of an origin rest after a visit, for as long as the answer
+// setNextVisit has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
-func (e *politeFetcher) rest(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
-	host := e.hosts[o.Host()]
-	if pause, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
-		host.delay = max(host.delay, pause)
+func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
+	host := e.hostClocks[o.Host()]
+	if crawlDelay, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
+		host.delay = max(host.delay, crawlDelay)
 	}
 	visit.Host, visit.CrawlDelay, visit.Strikes = o.Host(), host.delay, host.Strikes
-	if e.last != nil {
-		visit.Status = e.last.Status
-		visit.RetryAfter = politeness.ParseRetryAfter(e.last.Header.Get("Retry-After"), visit.End)
+	if e.lastResponse != nil {
+		visit.Status = e.lastResponse.Status
+		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)
 	}
 	host.Rest = e.policy.Next(visit)
-	e.limits.Ended(o.Host(), host.Rest, 0)
-	e.hosts[o.Host()] = host
+	e.limiter.Ended(o.Host(), host.Rest, 0)
+	e.hostClocks[o.Host()] = host
 }
 
-// wait waits until a host is due. Nobody sits through more than the longest
+// waitUntilDue waits until a host is due. Nobody sits through more than the longest
 // Crawl-delay that a crawl waits for.
-func (e *politeFetcher) wait(ctx context.Context, host string, due time.Time) error {
+func (e *politeFetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
 	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}

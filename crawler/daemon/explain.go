@@ -32,50 +32,50 @@ const explainExample = `  decorum explain 'https://example.com/shop?ref=home&ite
   decorum explain -c books.yaml --fetch https://example.com/private/
   decorum explain --format json https://example.com/ | jq .robots.rule`
 
-// An explainQuery is what somebody wants to have explained.
-type explainQuery struct {
-	data, config, format string
-	fetch                bool
+// An explainOptions is what somebody wants to have explained.
+type explainOptions struct {
+	dataDir, configFile, format string
+	fetchRobots                 bool
 }
 
-func (a *app) explainCommand() *cobra.Command {
-	var q explainQuery
+func (a *program) explainCommand() *cobra.Command {
+	var q explainOptions
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
-		Long: explainHelp, Example: explainExample, Args: args(cobra.ExactArgs(1)),
+		Long: explainHelp, Example: explainExample, Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if q.config != "" && c.Flags().Changed("data") {
-				return usage("--data and -c name two crawls: choose one")
+			if q.configFile != "" && c.Flags().Changed("data") {
+				return usageErrorf("--data and -c name two crawls: choose one")
 			}
 			return a.explain(c.Context(), q, args[0])
 		},
 	}
 	fs := c.Flags()
-	dataFlag(fs, &q.data)
-	fs.StringVarP(&q.config, "config", "c", "", "explain by the project file `FILE`")
-	fs.BoolVar(&q.fetch, "fetch", false, "fetch robots.txt if it is not known")
+	addDataFlag(fs, &q.dataDir)
+	fs.StringVarP(&q.configFile, "config", "c", "", "explain by the project file `FILE`")
+	fs.BoolVar(&q.fetchRobots, "fetch", false, "fetch robots.txt if it is not known")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
 // explain prints what the crawl makes of a URL.
-func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
+func (a *program) explain(ctx context.Context, q explainOptions, text string) error {
 	if err := checkFormat(q.format, "table", "json"); err != nil {
 		return err
 	}
 	if _, err := decorum.ParseURL(text); err != nil {
-		return usage("%q is not a URL: %s", text, cause(err))
+		return usageErrorf("%q is not a URL: %s", text, innerErrorText(err))
 	}
-	k, err := a.openAsked(q)
+	k, err := a.openCrawlToExplain(q)
 	if err != nil {
 		return err
 	}
 	return a.useAndCloseOfflineCrawl(ctx, k, func(ctx context.Context, k *offlineCrawl) error {
-		if err := k.withScope(); err != nil {
+		if err := k.loadScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		if q.fetch {
-			if err := k.fetchRobots(ctx, text); err != nil {
+		if q.fetchRobots {
+			if err := k.ensureRobotsFetched(ctx, text); err != nil {
 				return err
 			}
 		}
@@ -86,26 +86,26 @@ func (a *app) explain(ctx context.Context, q explainQuery, text string) error {
 		case q.format == "json":
 			return writeJSON(a.stdout, e)
 		}
-		return writeExplanation(a.stdout, e)
+		return writeURLExplanation(a.stdout, e)
 	})
 }
 
-// openAsked opens the crawl that is asked about.
-func (a *app) openAsked(q explainQuery) (*offlineCrawl, error) {
-	if q.config == "" {
-		return a.openOfflineCrawl(q.data)
+// openCrawlToExplain opens the crawl that is asked about.
+func (a *program) openCrawlToExplain(q explainOptions) (*offlineCrawl, error) {
+	if q.configFile == "" {
+		return a.openOfflineCrawl(q.dataDir)
 	}
-	p, err := ReadProject(q.config)
+	p, err := ReadProject(q.configFile)
 	if err != nil {
 		return nil, err
 	}
-	return a.openAs(p)
+	return a.openOfflineProject(p)
 }
 
-// fetchRobots makes sure that the robots.txt of the origin of text is known to the
+// ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
-func (k *offlineCrawl) fetchRobots(ctx context.Context, text string) error {
-	u, _, err := k.rewrite(ctx, text)
+func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) error {
+	u, _, err := k.rewriteURL(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (k *offlineCrawl) fetchRobots(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	e, err := (&draft{Project: k.project}).newPoliteFetcher(cfg)
+	e, err := (&projectSource{Project: k.project}).newPoliteFetcher(cfg)
 	if err != nil {
 		return err
 	}
@@ -124,11 +124,11 @@ func (k *offlineCrawl) fetchRobots(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	known := e.hosts[u.Origin().Host()]
-	known.Due = info.Host.Due
-	e.hosts[u.Origin().Host()] = known
+	host := e.hostClocks[u.Origin().Host()]
+	host.Due = info.Host.Due
+	e.hostClocks[u.Origin().Host()] = host
 	k.gate = e.gate
-	if _, err := e.rules(ctx, u.Origin()); err != nil {
+	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)
 	}
 	return nil

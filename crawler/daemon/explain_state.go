@@ -15,31 +15,31 @@ import (
 // stateUnknown is the state of a URL that the crawl has not met.
 const stateUnknown = "unknown"
 
-// find looks for u in the frontier, and then for the forms that it had on the way
+// findURL looks for u in the frontier, and then for the forms that it had on the way
 // to u: rules that came later may have made it u, or it was not found on https.
-func (q *inquiry) find(ctx context.Context, u decorum.URL, e *explained) error {
-	err := q.findAs(ctx, u, &e.found)
-	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.found.entry == nil && e.found.KnownAs == ""; i-- {
-		var raw decorum.URL
-		if raw, err = decorum.ParseURL(e.RewriteSteps[i].URL); err != nil || raw == u {
+func (q *inspector) findURL(ctx context.Context, u decorum.URL, e *explainedURL) error {
+	err := q.findExactURL(ctx, u, &e.urlFrontierState)
+	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil && e.urlFrontierState.KnownAs == ""; i-- {
+		var earlierURL decorum.URL
+		if earlierURL, err = decorum.ParseURL(e.RewriteSteps[i].URL); err != nil || earlierURL == u {
 			continue
 		}
-		var s foundURL
-		err = q.findAs(ctx, raw, &s)
-		switch met := e.found.State != stateUnknown; {
+		var s urlFrontierState
+		err = q.findExactURL(ctx, earlierURL, &s)
+		switch isKnown := e.urlFrontierState.State != stateUnknown; {
 		case err != nil || s.State == stateUnknown:
-		case met && (s.entry == nil || !s.entry.Folded): // u was visited, or given up, itself
-		case s.entry == nil: // u itself is still to be met
-			e.found.KnownAs = raw.String()
+		case isKnown && (s.storedEntry == nil || !s.storedEntry.Folded): // u was visited, or given up, itself
+		case s.storedEntry == nil: // u itself is still to be met
+			e.urlFrontierState.KnownAs = earlierURL.String()
 		default:
-			e.found, e.found.KnownAs = s, raw.String()
+			e.urlFrontierState, e.urlFrontierState.KnownAs = s, earlierURL.String()
 		}
 	}
 	return err
 }
 
-// findAs looks for a URL in the frontier.
-func (q *inquiry) findAs(ctx context.Context, u decorum.URL, s *foundURL) error {
+// findExactURL looks for a URL in the frontier.
+func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFrontierState) error {
 	s.State = stateUnknown
 	known, err := q.store.Known(ctx, u)
 	if err != nil || !known {
@@ -47,34 +47,34 @@ func (q *inquiry) findAs(ctx context.Context, u decorum.URL, s *foundURL) error 
 	}
 	s.State = "done"
 	for state, name := range stateNames {
-		ahead := 0
+		urlsAhead := 0
 		err := q.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
 			if e.URL != u || !e.For.IsZero() {
-				ahead++
+				urlsAhead++
 				return true
 			}
-			s.State, s.URLsAhead, s.entry, s.at = name, ahead, &e, at
-			s.Entry = newURLLine(&e, storage.State(state), at)
+			s.State, s.URLsAhead, s.storedEntry, s.dueAt = name, urlsAhead, &e, at
+			s.Entry = toAPIFrontierURL(&e, storage.State(state), at)
 			return false
 		})
-		if err != nil || s.entry != nil {
+		if err != nil || s.storedEntry != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visit says when the URL is visited, and why, and so what becomes of another form
+// explainVisit says when the URL is visited, and why, and so what becomes of another form
 // of it that is kept.
-func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
+func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedVisit {
 	never := func(why string) api.ExplainedVisit { return api.ExplainedVisit{When: "never", Reason: why} }
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
 		return never("it is no page: it is asked for when a URL of its origin is to be judged")
 	case !e.Scope.InScope:
 		return never("it is out of scope: " + e.Scope.Detail)
-	case q.refusedPort(target) != "":
-		return never(q.refusedPort(target))
+	case q.portRefusal(target) != "":
+		return never(q.portRefusal(target))
 	case e.Robots.MayVisit != nil && !*e.Robots.MayVisit:
 		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
 	case e.FrontierState.State == "done":
@@ -82,9 +82,9 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 	case e.FrontierState.State == stateNames[storage.InParking]:
 		return never("it is parked; a crawl that goes on will judge it again")
 	case e.FrontierState.State == stateUnknown:
-		return q.visitUnknown(e)
+		return q.explainUnknownVisit(e)
 	}
-	v := q.visitKnown(e)
+	v := q.explainPendingVisit(e)
 	switch storedAs := e.FrontierState.KnownAs; {
 	case storedAs == "":
 	case storedAs == target.String():
@@ -95,8 +95,8 @@ func (q *inquiry) visit(e *explained, target decorum.URL) api.ExplainedVisit {
 	return v
 }
 
-// refusedPort says why visits must not connect to the port of a URL; "" if they may.
-func (q *inquiry) refusedPort(u decorum.URL) string {
+// portRefusal says why visits must not connect to the port of a URL; "" if they may.
+func (q *inspector) portRefusal(u decorum.URL) string {
 	var rules []collyfetch.ConnectTo
 	for _, rule := range q.project.Fetch.ConnectTo {
 		to, _ := collyfetch.ParseConnectTo(rule) // the rule was validated with the project
@@ -109,8 +109,8 @@ func (q *inquiry) refusedPort(u decorum.URL) string {
 	return ""
 }
 
-// visitUnknown is visit for a URL that the crawl has not met.
-func (q *inquiry) visitUnknown(e *explained) api.ExplainedVisit {
+// explainUnknownVisit is visit for a URL that the crawl has not met.
+func (q *inspector) explainUnknownVisit(e *explainedURL) api.ExplainedVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.FrontierState.KnownAs != "" {
 		why = "it was visited, or given up, as " + e.FrontierState.KnownAs + "; it is queued when a page, sitemap or redirect names it again"
@@ -121,42 +121,42 @@ func (q *inquiry) visitUnknown(e *explained) api.ExplainedVisit {
 	return api.ExplainedVisit{When: "never", Reason: why}
 }
 
-// visitKnown is visit for one that waits.
-func (q *inquiry) visitKnown(e *explained) api.ExplainedVisit {
+// explainPendingVisit is visit for one that waits.
+func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 	v := api.ExplainedVisit{When: "now", Reason: "its host is due"}
 	if e.Robots.MayVisit == nil {
 		v.Reason += ", and its robots.txt is fetched first"
 	}
-	later := func(at time.Time, why string) {
+	postpone := func(at time.Time, why string) {
 		if at.After(q.now) && at.After(v.NotBefore) {
 			v = api.ExplainedVisit{When: "at", NotBefore: at.UTC(), Reason: why}
 		}
 	}
-	if h := e.host; h != nil {
-		later(h.due, fmt.Sprintf("its host rests for %v after its last visit", paceText(h.RequiredDelay)))
-		later(h.HeldUntil, "its origin is held"+because(h.HoldReason))
+	if h := e.hostReport; h != nil {
+		postpone(h.hostDueAt, fmt.Sprintf("its host rests for %v after its last visit", delayText(h.RequiredDelay)))
+		postpone(h.HeldUntil, "its origin is held"+reasonSuffix(h.HoldReason))
 	}
-	later(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.project.policy().For(hostOfURL(e.URL), q.now); !policy.Window.Open(q.now) {
-		later(policy.Window.Opens(q.now), "the hours of visits begin then")
+	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
+	if policy := q.project.politenessPolicy().For(hostOfURL(e.URL), q.now); !policy.Window.Open(q.now) {
+		postpone(policy.Window.Opens(q.now), "the hours of visits begin then")
 	}
-	what := "it was put off after a failed visit"
+	delayReason := "it was put off after a failed visit"
 	if e.FrontierState.State == stateNames[storage.InRest] {
-		what = "it was visited, and its revisit is due then"
+		delayReason = "it was visited, and its revisit is due then"
 	}
-	later(e.found.at, what)
+	postpone(e.urlFrontierState.dueAt, delayReason)
 	if e.FrontierState.URLsAhead > 0 && e.FrontierState.State == stateNames[storage.InQueue] {
-		gap := time.Duration(0)
-		if e.host != nil {
-			gap = time.Duration(max(e.host.RequiredDelay, e.host.CrawlDelay, e.host.ConfiguredDelay))
+		delay := time.Duration(0)
+		if e.hostReport != nil {
+			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
 		}
-		first := q.now
+		firstVisit := q.now
 		if !v.NotBefore.IsZero() {
-			first = v.NotBefore
+			firstVisit = v.NotBefore
 		}
-		v = api.ExplainedVisit{When: "after", NotBefore: first.Add(time.Duration(e.FrontierState.URLsAhead) * gap).UTC(),
+		v = api.ExplainedVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
 			Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
-				e.FrontierState.URLsAhead, paceText(api.Milliseconds(gap)), clock(first), v.Reason)}
+				e.FrontierState.URLsAhead, delayText(api.Milliseconds(delay)), formatTime(firstVisit), v.Reason)}
 	}
 	return v
 }

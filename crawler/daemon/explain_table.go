@@ -9,40 +9,40 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// writeExplanation writes the explanation for people.
-func writeExplanation(w io.Writer, e *api.Explanation) error {
-	var p sheet
-	p.writeLine("%s", plain(e.Input))
-	p.table(func(row func(...any)) {
+// writeURLExplanation writes the explanation for people.
+func writeURLExplanation(w io.Writer, e *api.Explanation) error {
+	var p textBuilder
+	p.writeLine("%s", replaceControlChars(e.Input))
+	p.writeTable(func(row func(...any)) {
 		for _, s := range e.RewriteSteps {
 			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
 			if len(s.Changes) > 0 {
 				row("", "→ "+s.URL)
 			}
 		}
-		row("  scope", scopeText(&e.Scope))
-		for i, line := range rulesLines(&e.Robots) {
-			row(label("  robots.txt", i), line)
+		row("  scope", explainedScopeText(&e.Scope))
+		for i, line := range explainedRulesLines(&e.Robots) {
+			row(labelOnFirstLine("  robots.txt", i), line)
 		}
-		row("  state", stateText(&e.FrontierState))
-		for i, line := range hostLines(e.Host) {
-			row(label("  host", i), line)
+		row("  state", explainedStateText(&e.FrontierState))
+		for i, line := range explainedHostLines(e.Host) {
+			row(labelOnFirstLine("  host", i), line)
 		}
-		row("  visit", visitText(&e.Visit))
+		row("  visit", explainedVisitText(&e.Visit))
 	})
 	_, err := p.WriteTo(w)
 	return err
 }
 
-// label returns the name of the first line of several.
-func label(name string, i int) string {
+// labelOnFirstLine returns the name of the first line of several.
+func labelOnFirstLine(name string, i int) string {
 	if i > 0 {
 		return ""
 	}
 	return name
 }
 
-func scopeText(s *api.ExplainedScope) string {
+func explainedScopeText(s *api.ExplainedScope) string {
 	text := "within"
 	switch {
 	case !s.InScope:
@@ -56,10 +56,10 @@ func scopeText(s *api.ExplainedScope) string {
 	return text
 }
 
-func rulesLines(r *api.ExplainedRules) (lines []string) {
+func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	file := "it is not known"
 	if !r.FetchedAt.IsZero() {
-		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), clock(r.FetchedAt))
+		file = fmt.Sprintf("%s, fetched at %s", strings.ReplaceAll(r.Outcome, "_", " "), formatTime(r.FetchedAt))
 	}
 	if r.SHA256 != "" {
 		file += ", SHA-256 " + r.SHA256
@@ -73,13 +73,13 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 	}
 	lines = append(lines, verdict+": "+r.Reason, file)
 	if r.IndexingVerdict != nil {
-		lines = append(lines, notForIndexing(*r.IndexingVerdict))
+		lines = append(lines, notForIndexingText(*r.IndexingVerdict))
 	}
 	if r.OriginPostponedReason != "" {
-		lines = append(lines, fmt.Sprintf("closed until %s: %s", clock(r.OriginPostponedUntil), r.OriginPostponedReason))
+		lines = append(lines, fmt.Sprintf("closed until %s: %s", formatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
-		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plain(m.Rule), m.Line, loss(m, r.Matches[0])))
+		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", replaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
 	}
 	for _, s := range r.Signals {
 		lines = append(lines, "asks "+usageSignalText(s))
@@ -87,7 +87,7 @@ func rulesLines(r *api.ExplainedRules) (lines []string) {
 	return lines
 }
 
-func stateText(s *api.ExplainedFrontierState) string {
+func explainedStateText(s *api.ExplainedFrontierState) string {
 	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
 	switch {
 	case s.Entry == nil && s.KnownAs != "":
@@ -108,26 +108,26 @@ func stateText(s *api.ExplainedFrontierState) string {
 	return text
 }
 
-// hostLines says what the crawl knows of the URL's host.
-func hostLines(h *api.Host) []string {
+// explainedHostLines says what the crawl knows of the URL's host.
+func explainedHostLines(h *api.Host) []string {
 	if h == nil {
 		return []string{"not met yet"}
 	}
 	return []string{
 		h.Host + " is " + hostStateText(h),
 		fmt.Sprintf("delay: declared %v, configured %v, owed after the last request %v; slots %d, failures in a row %d",
-			paceText(h.CrawlDelay), paceText(h.ConfiguredDelay), paceText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
+			delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.RequiredDelay), h.Slots, h.ConsecutiveFailures),
 	}
 }
 
-func visitText(v *api.ExplainedVisit) string {
+func explainedVisitText(v *api.ExplainedVisit) string {
 	switch v.When {
 	case "now":
 		return "now: " + v.Reason
 	case "at":
-		return fmt.Sprintf("not before %s: %s", clock(v.NotBefore), v.Reason)
+		return fmt.Sprintf("not before %s: %s", formatTime(v.NotBefore), v.Reason)
 	case "after":
-		return fmt.Sprintf("not before %s, about: %s", clock(v.NotBefore), v.Reason)
+		return fmt.Sprintf("not before %s, about: %s", formatTime(v.NotBefore), v.Reason)
 	}
 	return "no: " + v.Reason
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// puzzle is a site of which something can be said at every step.
-func puzzle() crawltest.Site {
+// explainSite is a site of which something can be said at every step.
+func explainSite() crawltest.Site {
 	return crawltest.Site{
 		Host: "puzzle.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{
@@ -28,18 +28,18 @@ func puzzle() crawltest.Site {
 	}
 }
 
-func (v *visit) explain(t *testing.T, args ...string) result {
+func (v *crawlFixture) runExplain(t *testing.T, args ...string) commandResult {
 	t.Helper()
-	return call(t, append([]string{"explain"}, args...)...)
+	return runCommand(t, append([]string{"explain"}, args...)...)
 }
 
 // Each step is explained by what the crawl has kept, and as the crawl went.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, puzzle())
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
-		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.data()+"}\n")
-	call(t, v.args("-c", file, "--max-pages=2")...).want(t, ExitStopped)
+	v := newCrawlFixture(t, explainSite())
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.dataDir()+"}\n")
+	runCommand(t, v.crawlArgs("-c", file, "--max-pages=2")...).want(t, ExitStopped)
 	for _, tt := range []struct {
 		name, url string
 		says      []string
@@ -61,10 +61,10 @@ func TestExplain(t *testing.T) {
 		{"done", "http://puzzle.example/", []string{"state        done", "no: it was visited"}},
 		{"pattern", "http://puzzle.example/day/2030-01-31", []string{"counts as /day/#-#-#"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { v.explain(t, "--data", v.data(), tt.url).want(t, ExitDone, tt.says...) })
+		t.Run(tt.name, func(t *testing.T) { v.runExplain(t, "--data", v.dataDir(), tt.url).want(t, ExitDone, tt.says...) })
 	}
 	sent := len(v.web.Log())
-	queued := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/r").stdout)
+	queued := decodeJSON[api.Explanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/r").stdout)
 	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" || queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
 		queued.Robots.MayVisit == nil || !*queued.Robots.MayVisit || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
@@ -73,30 +73,30 @@ func TestExplain(t *testing.T) {
 		t.Error("something was sent")
 	}
 	// The explanation is the crawl's own: it goes on to do what was said.
-	call(t, v.args("--resume")...).want(t, ExitDone)
-	got := urls(records(t, filepath.Join(v.data(), outputFile)))
+	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
+	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
 	if strings.Join(got, " ") != want {
 		t.Errorf("visited %q, want %s", got, want)
 	}
-	v.explain(t, "--data", v.data(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
-	v.explain(t, "--data", v.data(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/r").want(t, ExitDone, "state        done")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/till").want(t, ExitDone, "state        parked, found as link at depth 1")
 }
 
 // What the crawl would refuse or never queue is not said to wait for a link.
-func TestExplainNoRoom(t *testing.T) {
-	v := visitTo(t, puzzle())
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
-		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.data()+"}\n")
-	call(t, v.args("-c", file)...).want(t, ExitDone)
-	v.explain(t, "--data", v.data(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
-	v.explain(t, "--data", v.data(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
-	v.explain(t, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
-	v.explain(t, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
+func TestExplainURLLimit(t *testing.T) {
+	v := newCrawlFixture(t, explainSite())
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.dataDir()+"}\n")
+	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitDone, "scope        within", "no: it was visited")
+	v.runExplain(t, "-c", file, "http://puzzle.example/robots.txt").want(t, ExitDone, "no: it is no page")
+	v.runExplain(t, "-c", file, "http://puzzle.example:25/").want(t, ExitDone, "no: port 25 is for a service other than http")
 }
 
 // What was redirected to with a parameter put back is judged as it is visited.
-func TestExplainAsFound(t *testing.T) {
+func TestExplainUseOriginal(t *testing.T) {
 	site := crawltest.Site{
 		Host: "found.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{
@@ -104,10 +104,10 @@ func TestExplainAsFound(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("<a href='/p?ref=1'>p</a>")),
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
-	v := visitTo(t, site)
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.data()+"}\n")
-	call(t, v.args("-c", file)...).want(t, ExitDone)
-	v.explain(t, "--data", v.data(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
+	v := newCrawlFixture(t, site)
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.dataDir()+"}\n")
+	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
+	v.runExplain(t, "--data", v.dataDir(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
 
 // A sitemap is visited as robots.txt names it, and no parameter of it is taken off.
@@ -118,11 +118,11 @@ func TestExplainSitemap(t *testing.T) {
 		Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("")),
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
-	v := visitTo(t, site)
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.data()+"}\n"+
+	v := newCrawlFixture(t, site)
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.dataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
-	call(t, v.args("-c", file)...).want(t, ExitDone)
-	got := v.explain(t, "--data", v.data(), "http://map.example/map?ref=1")
+	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
+	got := v.runExplain(t, "--data", v.dataDir(), "http://map.example/map?ref=1")
 	got.want(t, ExitDone, "resting as http://map.example/map?ref=1, found as robots", "it is visited as http://map.example/map?ref=1")
 }
 
@@ -130,40 +130,40 @@ func TestExplainSitemap(t *testing.T) {
 // is said what becomes of it; and the crawl does so.
 func TestExplainQueuedRaw(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, puzzle())
-	call(t, v.args("http://puzzle.example/")...).want(t, ExitDone)
-	call(t, "frontier", "add", "--data", v.data(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")
+	v := newCrawlFixture(t, explainSite())
+	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
+	runCommand(t, "frontier", "add", "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "1 new")
 	for _, form := range []string{"http://puzzle.example/p?id=6&ref=10", "http://puzzle.example/p?ref=10&id=6#there"} {
 		says := []string{"→ http://puzzle.example/p?id=6", "unknown;"}
 		if form == "http://puzzle.example/p?id=6&ref=10" {
 			says = []string{"queued as http://puzzle.example/p?id=6&ref=10, found as seed", "allowed",
 				"then http://puzzle.example/p?id=6 takes the place of http://puzzle.example/p?id=6&ref=10"}
 		}
-		v.explain(t, "--data", v.data(), form).want(t, ExitDone, says...)
+		v.runExplain(t, "--data", v.dataDir(), form).want(t, ExitDone, says...)
 	}
-	got := decoded[api.Explanation](t, v.explain(t, "--data", v.data(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	got := decodeJSON[api.Explanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
 	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.FrontierState)
 	}
-	call(t, v.args("--resume")...).want(t, ExitDone)
-	for _, u := range urls(records(t, filepath.Join(v.data(), outputFile))) {
+	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
+	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))) {
 		if strings.Contains(u, "ref=") {
 			t.Errorf("visited %s", u)
 		}
 	}
-	v.explain(t, "--data", v.data(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
 	// By other rules than the crawl had, a page that it visited has another URL.
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
-		"scope: {params: {drop: [id]}}\nstore: {path: "+v.data()+"}\n")
-	v.explain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+		"scope: {params: {drop: [id]}}\nstore: {path: "+v.dataDir()+"}\n")
+	v.runExplain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
 }
 
 // A URL on http whose twin on https is not there is found where it waits.
-func TestExplainUnfolded(t *testing.T) {
-	v := visitTo(t, puzzle())
-	call(t, v.args("http://puzzle.example/")...).want(t, ExitDone)
-	s, err := openStore(stateDir(v.data()).path(storeFile), bolt.Options{})
+func TestExplainHTTPVariant(t *testing.T) {
+	v := newCrawlFixture(t, explainSite())
+	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
+	s, err := openBoltStore(stateDir(v.dataDir()).path(storeFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,34 +196,34 @@ func TestExplainUnfolded(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	v.explain(t, "--data", v.data(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
-	v.explain(t, "--data", v.data(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/there").want(t, ExitDone, "→ https://puzzle.example/there", "queued, found as link")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/here").want(t, ExitDone, "→ https://puzzle.example/here",
 		"queued as http://puzzle.example/here", "allowed", "it is visited as http://puzzle.example/here")
 }
 
 // Without a crawl the project explains, and --fetch asks for the robots.txt once.
 func TestExplainByProject(t *testing.T) {
-	v := visitTo(t, puzzle(), crawltest.Site{Host: "broken.example",
+	v := newCrawlFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
-		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.data()+"}\n")
-	v.explain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
+		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.dataDir()+"}\n")
+	v.runExplain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
 	if n := len(v.web.Log()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	v.explain(t, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
-	v.explain(t, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
-	if got := asked(v.web); got != "/robots.txt /robots.txt" {
+	v.runExplain(t, "-c", file, "--fetch", "http://puzzle.example/till").want(t, ExitDone, "disallowed: disallow: /till (line 2", "fetched at")
+	v.runExplain(t, "-c", file, "--fetch", "http://puzzle.example/p?sid=1").want(t, ExitDone, "→ http://puzzle.example/p")
+	if got := requestedPaths(v.web); got != "/robots.txt /robots.txt" {
 		t.Errorf("asked for %s", got)
 	}
-	v.explain(t, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
-	v.explain(t, "-c", file, "--data", v.data(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
-	v.explain(t, "--data", v.data(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
-	v.explain(t, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
+	v.runExplain(t, "-c", file, "--fetch", "http://broken.example/").want(t, ExitFailed, "status 503")
+	v.runExplain(t, "-c", file, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "choose one")
+	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/").want(t, ExitUsage, "holds no crawl")
+	v.runExplain(t, "-c", file, "no URL").want(t, ExitUsage, `"no URL" is not a URL`)
 }
 
-// asked returns the paths that a web was asked for.
-func asked(web *crawltest.Web) string {
+// requestedPaths returns the paths that a web was asked for.
+func requestedPaths(web *crawltest.Web) string {
 	var all []string
 	for _, x := range web.Log() {
 		_, rest, _ := strings.Cut(x.URL, "://")

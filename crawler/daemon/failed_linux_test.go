@@ -44,9 +44,9 @@ func breakSync(t *testing.T, name string) {
 	}
 }
 
-// busyOnce is a site that asks to be left alone for ten minutes when its page is asked
+// busyOnceSite is a site that asks to be left alone for ten minutes when its page is asked
 // for the first time, after during was called.
-func busyOnce(during func()) crawltest.Site {
+func busyOnceSite(during func()) crawltest.Site {
 	return crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": func(r crawltest.PageRequest) crawltest.Response {
 		if r.NthForURL > 1 {
 			return crawltest.HTML("a page")
@@ -73,11 +73,11 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
 			var file string
-			v := visitTo(t, busyOnce(func() { breakSync(t, file) }))
-			file = outputFiles(v.data())[name]()
-			call(t, v.args("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
-			call(t, v.args("--resume")...).want(t, ExitDone)
-			if got := records(t, filepath.Join(v.data(), outputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			v := newCrawlFixture(t, busyOnceSite(func() { breakSync(t, file) }))
+			file = outputFiles(v.dataDir())[name]()
+			runCommand(t, v.crawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
+			runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
+			if got := readRecords(t, filepath.Join(v.dataDir(), outputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})
@@ -90,20 +90,20 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 	for name := range outputFiles("") {
 		t.Run(name, func(t *testing.T) {
 			var file string
-			f := farmOf(t, busyOnce(func() { breakSync(t, file) }))
-			f.put("books", f.file("http://a.example/", brisk))
+			f := newDaemonFixture(t, busyOnceSite(func() { breakSync(t, file) }))
+			f.putProjectFile("books", f.projectYAML("http://a.example/", noDelayYAML))
 			f.start(false)
-			file = outputFiles(string(f.home("books")))[name]()
-			f.do("books", api.ActionStart)
-			p := f.becomes("books", api.StateFailed)
+			file = outputFiles(string(f.projectDir("books")))[name]()
+			f.doActions("books", api.ActionStart)
+			p := f.waitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {
 				t.Errorf("it failed because %q", p.StateReason)
 			}
 			if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "books") {
 				t.Errorf("ready: %v, want that books has failed", err)
 			}
-			f.do("books", api.ActionStart)
-			f.becomes("books", api.StateDone)
+			f.doActions("books", api.ActionStart)
+			f.waitForState("books", api.StateDone)
 			if err := f.CheckReady(t.Context()); err != nil {
 				t.Errorf("ready: %v", err)
 			}

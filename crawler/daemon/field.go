@@ -12,38 +12,38 @@ import (
 // The struct tags of Project are the only list of names: file, flags and
 // messages all go through here.
 
-// fieldOf returns the field of struct v with that name in the file, and false
+// fieldByYAMLName returns the field of struct v with that name in the file, and false
 // if there is none.
-func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
+func fieldByYAMLName(v reflect.Value, name string) (reflect.Value, bool) {
 	for i := range v.NumField() {
-		if fieldName(v.Type().Field(i)) == name {
+		if yamlFieldName(v.Type().Field(i)) == name {
 			return v.Field(i), true
 		}
 	}
 	return reflect.Value{}, false
 }
 
-// fieldNames returns the names of the fields of a struct, in its order.
-func fieldNames(t reflect.Type) []string {
+// yamlFieldNames returns the names of the fields of a struct, in its order.
+func yamlFieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
 	for i := range names {
-		names[i] = fieldName(t.Field(i))
+		names[i] = yamlFieldName(t.Field(i))
 	}
 	return names
 }
 
-// fieldName returns the name of a field in the file.
-func fieldName(f reflect.StructField) string {
+// yamlFieldName returns the name of a field in the file.
+func yamlFieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
 }
 
-// field returns the field of p at path, settable. The paths are this
+// fieldAt returns the field of p at path, settable. The paths are this
 // package's own.
-func (p *Project) field(path string) reflect.Value {
+func (p *Project) fieldAt(path string) reflect.Value {
 	v := reflect.ValueOf(p).Elem()
 	for name := range strings.SplitSeq(path, ".") {
-		v, _ = fieldOf(v, name)
+		v, _ = fieldByYAMLName(v, name)
 	}
 	return v
 }
@@ -74,16 +74,16 @@ func setScalar(v reflect.Value, text string) error {
 		}
 		v.SetFloat(x)
 	default:
-		return fmt.Errorf("expected %s, found the text %q", expected(v.Type()), text)
+		return fmt.Errorf("expected %s, found the text %q", expectedForm(v.Type()), text)
 	}
 	return nil
 }
 
-// expected says what a field of type t looks like in the file.
-func expected(t reflect.Type) string {
+// expectedForm says what a field of type t looks like in the file.
+func expectedForm(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:
-		return "fields (" + strings.Join(fieldNames(t), ", ") + ")"
+		return "fields (" + strings.Join(yamlFieldNames(t), ", ") + ")"
 	case reflect.Map:
 		return "names, each with its own value"
 	case reflect.Slice:
@@ -92,12 +92,12 @@ func expected(t reflect.Type) string {
 	return "a single value"
 }
 
-// sameAs reports whether two fields say the same; an empty list or map is none.
-func sameAs(a, b reflect.Value) bool {
+// equalFieldValues reports whether two fields say the same; an empty list or map is none.
+func equalFieldValues(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !sameAs(a.Field(i), b.Field(i)) {
+			if !equalFieldValues(a.Field(i), b.Field(i)) {
 				return false
 			}
 		}

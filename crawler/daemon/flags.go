@@ -11,9 +11,9 @@ import (
 
 // A flag of the crawl command is a field of the project file under another
 // name.
-type projectFlag struct{ name, field, usage string }
+type projectFieldFlag struct{ flagName, field, usage string }
 
-var projectFlags = []projectFlag{
+var projectFieldFlags = []projectFieldFlag{
 	{"agent", "agent", "product token `NAME` or NAME/VERSION, looked for in robots.txt and sent as User-Agent"},
 	{"contact", "agent.contact", "`URL` or mailto: that a site owner can reach you by; compulsory"},
 	{"data", "store.path", "`DIR` that keeps the state of the crawl"},
@@ -32,24 +32,24 @@ var projectFlags = []projectFlag{
 	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
 }
 
-// A setting is what the command line says of one field. It is kept as text:
+// A projectFieldFlagValue is what the command line says of one field. It is kept as text:
 // the project file is read later, and flags win over it.
-type setting struct {
+type projectFieldFlagValue struct {
 	field  string
 	values []string
 }
 
-// addProjectFlags adds the flags of these names to fs, all if none is named.
+// addProjectFieldFlags adds the flags of these names to fs, all if none is named.
 // What a flag is given is tried on the spot, so that a mistake is told by its own
 // name.
-func addProjectFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
+func addProjectFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 	var flags []*pflag.Flag
-	for _, f := range projectFlags {
-		if len(names) > 0 && !slices.Contains(names, f.name) {
+	for _, f := range projectFieldFlags {
+		if len(names) > 0 && !slices.Contains(names, f.flagName) {
 			continue
 		}
-		flag := fs.VarPF(&setting{field: f.field}, f.name, "", f.usage)
-		if new(Project).field(f.field).Kind() == reflect.Bool {
+		flag := fs.VarPF(&projectFieldFlagValue{field: f.field}, f.flagName, "", f.usage)
+		if new(Project).fieldAt(f.field).Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}
 		flags = append(flags, flag)
@@ -58,9 +58,9 @@ func addProjectFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 }
 
 // Set is part of pflag.Value.
-func (s *setting) Set(text string) error {
+func (s *projectFieldFlagValue) Set(text string) error {
 	values := append(s.values, text)
-	if err := s.apply(newDraft(), "", values); err != nil {
+	if err := s.applyTo(newDefaultProjectSource(), "", values); err != nil {
 		return err
 	}
 	s.values = values
@@ -68,23 +68,23 @@ func (s *setting) Set(text string) error {
 }
 
 // String is part of pflag.Value: the default, until Set is called.
-func (s *setting) String() string {
+func (s *projectFieldFlagValue) String() string {
 	if len(s.values) > 0 {
 		return strings.Join(s.values, " ")
 	}
-	switch v := newDraft().field(s.field); {
+	switch v := newDefaultProjectSource().fieldAt(s.field); {
 	case v.IsZero(), v.Kind() == reflect.Slice:
 		return ""
 	case s.field == "agent":
-		return newDraft().Agent.Product
+		return newDefaultProjectSource().Agent.Product
 	default:
 		return fmt.Sprint(v.Interface())
 	}
 }
 
 // Type is part of pflag.Value; help shows it where usage names no value.
-func (s *setting) Type() string {
-	switch new(Project).field(s.field).Interface().(type) {
+func (s *projectFieldFlagValue) Type() string {
+	switch new(Project).fieldAt(s.field).Interface().(type) {
 	case bool:
 		return "bool" // and so help shows none
 	case int:
@@ -95,32 +95,32 @@ func (s *setting) Type() string {
 	return "NAME"
 }
 
-// apply gives the field of d the values; by says what did it.
-func (s *setting) apply(d *draft, by string, values []string) error {
+// applyTo gives the field of d the values; by says what did it.
+func (s *projectFieldFlagValue) applyTo(d *projectSource, setBy string, values []string) error {
 	if s.field != "agent" {
-		return d.set(s.field, by, values...)
+		return d.setField(s.field, setBy, values...)
 	}
 	product, version, ok := strings.Cut(values[len(values)-1], "/")
 	if ok && version == "" {
 		return fmt.Errorf("%q has no version after the slash; expected NAME or NAME/VERSION", values[len(values)-1])
 	}
 	if ok {
-		if err := d.set("agent.version", by, version); err != nil {
+		if err := d.setField("agent.version", setBy, version); err != nil {
 			return err
 		}
 	}
-	return d.set("agent.product", by, product)
+	return d.setField("agent.product", setBy, product)
 }
 
-// applyFlags gives d what the command line says.
-func applyFlags(d *draft, flags []*pflag.Flag) error {
+// applyProjectFieldFlags gives d what the command line says.
+func applyProjectFieldFlags(d *projectSource, flags []*pflag.Flag) error {
 	for _, f := range flags {
 		if !f.Changed {
 			continue
 		}
-		s := f.Value.(*setting)
-		if err := s.apply(d, "--"+f.Name, s.values); err != nil {
-			return usage("--%s: %w", f.Name, err)
+		s := f.Value.(*projectFieldFlagValue)
+		if err := s.applyTo(d, "--"+f.Name, s.values); err != nil {
+			return usageErrorf("--%s: %w", f.Name, err)
 		}
 	}
 	return nil

@@ -56,19 +56,19 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	return &fleet{t: t, web: web, addr: online(t, web), dir: t.TempDir(), project: write(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: startWeb(t, web), dir: t.TempDir(), project: writeTempFile(t, "p.yaml", project)}
 }
 
-// data is the directory of one process.
-func (f *fleet) data(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
+// dataDir is the directory of one process.
+func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
 
-// start starts a process, or goes on with what one before it did in its directory.
-func (f *fleet) start(i int) (*exec.Cmd, *bytes.Buffer, error) {
-	args := []string{"crawl", "--data", f.data(i), "--contact=mailto:bot@example.com", "--allow-private",
+// startProcess starts a process, or goes on with what one before it did in its directory.
+func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
+	args := []string{"crawl", "--data", f.dataDir(i), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
-	if holds, err := stateDir(f.data(i)).holdsCrawl(); err != nil {
+	if hasCrawl, err := stateDir(f.dataDir(i)).hasCrawl(); err != nil {
 		return nil, nil, err
-	} else if holds {
+	} else if hasCrawl {
 		args = append(args, "--resume")
 	} else {
 		args = append(append(args, "-c", f.project), f.web.CrawlPlan.Seeds...)
@@ -76,21 +76,21 @@ func (f *fleet) start(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	f.mu.Lock()
 	f.starts = append(f.starts, time.Now())
 	f.mu.Unlock()
-	c, stderr := command(f.t, args...)
+	c, stderr := newCommandProcess(f.t, args...)
 	return c, stderr, c.Start()
 }
 
 // visited returns how often each page was recorded, and how many by each process.
-func (f *fleet) visited(processes int) (times map[string]int, shares []int) {
-	times = map[string]int{}
+func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsByProcess []int) {
+	visitsByURL = map[string]int{}
 	for i := range processes {
-		rs := records(f.t, filepath.Join(f.data(i), outputFile))
-		shares = append(shares, len(rs))
+		rs := readRecords(f.t, filepath.Join(f.dataDir(i), outputFile))
+		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
-			times[r.URL]++
+			visitsByURL[r.URL]++
 		}
 	}
-	return times, shares
+	return visitsByURL, visitsByProcess
 }
 
 // Four processes crawl 300 hosts: every page is visited once, every host as by one,
@@ -102,11 +102,11 @@ func TestFleet(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const processes, hosts, pages = 4, 300, 4
 	c := redistest.Start(t, 3, 1)
-	f := newFleet(t, fleetWeb(hosts, pages), inRedis(c, ""))
+	f := newFleet(t, fleetWeb(hosts, pages), redisField(c, ""))
 	var wg sync.WaitGroup
 	for i := range processes {
 		wg.Go(func() {
-			p, stderr, err := f.start(i)
+			p, stderr, err := f.startProcess(i)
 			if err == nil {
 				err = p.Wait()
 			}
@@ -116,16 +116,16 @@ func TestFleet(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	times, shares := f.visited(processes)
-	for u, n := range times {
+	visitsByURL, visitsByProcess := f.visitCounts(processes)
+	for u, n := range visitsByURL {
 		if n != 1 {
 			t.Errorf("%s was visited %d times", u, n)
 		}
 	}
-	if len(times) != hosts*pages {
-		t.Errorf("%d pages were visited, want %d", len(times), hosts*pages)
+	if len(visitsByURL) != hosts*pages {
+		t.Errorf("%d pages were visited, want %d", len(visitsByURL), hosts*pages)
 	}
-	for i, n := range shares {
+	for i, n := range visitsByProcess {
 		if n < hosts*pages/processes/3 {
 			t.Errorf("process %d visited %d of %d pages", i, n, hosts*pages)
 		}
@@ -133,7 +133,7 @@ func TestFleet(t *testing.T) {
 	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
-	t.Logf("%d pages, by process: %v", len(times), shares)
+	t.Logf("%d pages, by process: %v", len(visitsByURL), visitsByProcess)
 }
 
 // How often TestFleetChaos does harm: each kind of it once at least, time and again in
@@ -150,18 +150,18 @@ func TestFleetChaos(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const processes, hosts, lease = 4, 20, 2 * time.Second
 	c := redistest.Start(t, 3, 1)
-	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), inRedis(c, fmt.Sprintf(", lease: %v", lease)))
-	storm := &storm{fleet: f, cluster: c, lease: lease, chance: rand.New(rand.NewPCG(*killSeed, 0)), alive: map[int]*exec.Cmd{}}
+	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), redisField(c, fmt.Sprintf(", lease: %v", lease)))
+	injector := &faultInjector{fleet: f, cluster: c, lease: lease, rnd: rand.New(rand.NewPCG(*killSeed, 0)), running: map[int]*exec.Cmd{}}
 	var wg sync.WaitGroup
 	for i := range processes {
-		wg.Go(func() { storm.keepAlive(i) })
+		wg.Go(func() { injector.keepAlive(i) })
 	}
-	storm.rage(*fleetRounds)
+	injector.injectFaults(*fleetRounds)
 	wg.Wait()
-	times, shares := f.visited(processes)
+	visitsByURL, visitsByProcess := f.visitCounts(processes)
 	want := f.web.ReachablePages()
 	got := slices.Collect(func(yield func(string) bool) {
-		for u := range times {
+		for u := range visitsByURL {
 			if !yield(u) {
 				return
 			}
@@ -171,42 +171,42 @@ func TestFleetChaos(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
-	again := 0
-	for _, n := range times {
-		again += n - 1
+	repeated := 0
+	for _, n := range visitsByURL {
+		repeated += n - 1
 	}
 	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum", RestartTimes: f.starts[1:], CrashLossWindow: time.Second, AllowRevisits: true}); !r.OK() {
 		t.Error(r)
 	}
-	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, storm.done, len(got), shares, again)
+	t.Logf("%d rounds (%v): %d pages, by process: %v; %d visits were repeated", *fleetRounds, injector.injected, len(got), visitsByProcess, repeated)
 }
 
-// A storm does harm to a fleet.
-type storm struct {
+// A faultInjector does harm to a fleet.
+type faultInjector struct {
 	*fleet
-	cluster *redistest.Cluster
-	lease   time.Duration
-	chance  *rand.Rand
-	done    map[string]int
+	cluster  *redistest.Cluster
+	lease    time.Duration
+	rnd      *rand.Rand
+	injected map[string]int
 
-	mu    sync.Mutex
-	alive map[int]*exec.Cmd
+	mu      sync.Mutex
+	running map[int]*exec.Cmd
 }
 
 // keepAlive starts a process again when it is killed, until one comes to its end.
-func (s *storm) keepAlive(i int) {
+func (s *faultInjector) keepAlive(i int) {
 	for {
-		c, stderr, err := s.start(i)
+		c, stderr, err := s.startProcess(i)
 		if err != nil {
 			s.t.Errorf("process %d: %v", i, err)
 			return
 		}
 		s.mu.Lock()
-		s.alive[i] = c
+		s.running[i] = c
 		s.mu.Unlock()
 		err = c.Wait()
 		s.mu.Lock()
-		delete(s.alive, i)
+		delete(s.running, i)
 		s.mu.Unlock()
 		var exit *exec.ExitError
 		switch {
@@ -220,40 +220,40 @@ func (s *storm) keepAlive(i int) {
 	}
 }
 
-// pick returns one of the processes, or nil if all have come to their end.
-func (s *storm) pick() *exec.Cmd {
+// pickProcess returns one of the processes, or nil if all have come to their end.
+func (s *faultInjector) pickProcess() *exec.Cmd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var alive []int
-	for i := range s.alive {
-		alive = append(alive, i)
+	var running []int
+	for i := range s.running {
+		running = append(running, i)
 	}
-	if len(alive) == 0 {
+	if len(running) == 0 {
 		return nil
 	}
-	slices.Sort(alive)
-	return s.alive[alive[s.chance.IntN(len(alive))]]
+	slices.Sort(running)
+	return s.running[running[s.rnd.IntN(len(running))]]
 }
 
-// rage does harm so many times, of all kinds by turns.
-func (s *storm) rage(rounds int) {
-	s.done = map[string]int{}
+// injectFaults does harm so many times, of all kinds by turns.
+func (s *faultInjector) injectFaults(rounds int) {
+	s.injected = map[string]int{}
 	for round := range rounds {
-		time.Sleep(time.Duration(s.chance.Int64N(int64(time.Second)))) // what is hit is left to chance
-		p := s.pick()
+		time.Sleep(time.Duration(s.rnd.Int64N(int64(time.Second)))) // what is hit is left to chance
+		p := s.pickProcess()
 		switch {
 		case p == nil:
 			return
 		case round%8 == 3:
-			s.done["masters killed"]++
+			s.injected["masters killed"]++
 			s.killMaster()
 		case round%4 == 1:
-			s.done["processes stopped"]++
+			s.injected["processes stopped"]++
 			p.Process.Signal(syscall.SIGSTOP)
 			time.Sleep(s.lease + s.lease/2)
 			p.Process.Signal(syscall.SIGCONT)
 		default:
-			s.done["processes killed"]++
+			s.injected["processes killed"]++
 			p.Process.Signal(syscall.SIGKILL) // it may have ended just now
 		}
 	}
@@ -261,14 +261,14 @@ func (s *storm) rage(rounds int) {
 
 // killMaster kills a master, waits until its replica has taken over, and starts it
 // again, as a replica.
-func (s *storm) killMaster() {
+func (s *faultInjector) killMaster() {
 	var masters []*redistest.Node
 	for _, n := range s.cluster.Nodes() {
 		if n.IsMaster(s.t.Context()) {
 			masters = append(masters, n)
 		}
 	}
-	victim := masters[s.chance.IntN(len(masters))]
+	victim := masters[s.rnd.IntN(len(masters))]
 	s.cluster.Kill(victim)
 	s.cluster.AwaitMasters(len(masters))
 	s.cluster.Restart(victim)

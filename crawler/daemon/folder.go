@@ -16,44 +16,44 @@ import (
 // projectExt is how the names of project files end.
 const projectExt = ".yaml"
 
-// scan reads all project files, and has the projects follow those that changed.
-func (s *supervisor) scan() []api.ReloadResult {
-	s.scanning.Lock()
-	defer s.scanning.Unlock()
+// reloadProjects reads all project files, and has the projects follow those that changed.
+func (s *supervisor) reloadProjects() []api.ReloadResult {
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
 	if s.isShuttingDown {
 		return nil
 	}
-	entries, err := os.ReadDir(s.folder)
-	s.note(err)
+	entries, err := os.ReadDir(s.projectFilesDir)
+	s.reportDirError(err)
 	if err != nil {
 		return nil // the projects go on as they are
 	}
-	here := map[string]bool{}
-	strange := map[string]string{}
+	names := map[string]bool{}
+	foreign := map[string]string{}
 	for _, e := range entries {
-		switch name, why := projectOf(e.Name()); {
+		switch name, why := parseProjectFileName(e.Name()); {
 		case why != "":
-			strange[e.Name()] = why
+			foreign[e.Name()] = why
 		case name != "":
-			here[name] = true
+			names[name] = true
 		}
 	}
 	for _, name := range s.knownProjects() {
-		here[name] = true
+		names[name] = true
 	}
-	for _, r := range s.all() {
-		here[r.name] = true
+	for _, r := range s.allRunners() {
+		names[r.name] = true
 	}
 	var result []api.ReloadResult
-	for _, name := range slices.Sorted(maps.Keys(here)) {
-		result = append(result, s.follow(name))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		result = append(result, s.reloadProject(name))
 	}
-	return append(result, s.wonder(strange)...)
+	return append(result, s.reportForeignFiles(foreign)...)
 }
 
-// projectOf returns the project whose file has a name; or why it is no project's
+// parseProjectFileName returns the project whose file has a name; or why it is no project's
 // though it looks like one.
-func projectOf(file string) (name, why string) {
+func parseProjectFileName(file string) (name, why string) {
 	name, isProject := strings.CutSuffix(file, projectExt)
 	switch {
 	case strings.HasPrefix(file, "."): // an editor's
@@ -62,89 +62,89 @@ func projectOf(file string) (name, why string) {
 		return "", fmt.Sprintf("project files are named NAME%s", projectExt)
 	case !isProject:
 		return "", ""
-	case !projectName.MatchString(name):
+	case !projectNamePattern.MatchString(name):
 		return "", fmt.Sprintf("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
 	return name, ""
 }
 
-// note tells of a folder that cannot be read, and that it can be again.
-func (s *supervisor) note(err error) {
-	trouble := ""
+// reportDirError tells of a folder that cannot be read, and that it can be again.
+func (s *supervisor) reportDirError(err error) {
+	problem := ""
 	if err != nil {
-		trouble = err.Error()
+		problem = err.Error()
 	}
 	s.mu.Lock()
-	changed := trouble != s.trouble
-	s.trouble = trouble
+	changed := problem != s.projectFilesDirError
+	s.projectFilesDirError = problem
 	s.mu.Unlock()
 	switch {
 	case !changed:
 	case err != nil:
-		s.app.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
-		s.hub.tell(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + trouble})
+		s.program.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
+		s.events.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
-		s.app.log.Info("the folder of project files can be read again")
-		s.hub.tell(api.Event{Type: "file", Message: "the folder of project files can be read again"})
+		s.program.log.Info("the folder of project files can be read again")
+		s.events.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
 
-// wonder tells, once each, of files that are no project's.
-func (s *supervisor) wonder(strange map[string]string) (result []api.ReloadResult) {
-	for _, file := range slices.Sorted(maps.Keys(strange)) {
-		if s.strange[file] == "" {
-			s.app.log.Warn("a file in the folder of project files is passed by", "file", file, "why", strange[file])
+// reportForeignFiles tells, once each, of files that are no project's.
+func (s *supervisor) reportForeignFiles(foreign map[string]string) (result []api.ReloadResult) {
+	for _, file := range slices.Sorted(maps.Keys(foreign)) {
+		if s.foreignFiles[file] == "" {
+			s.program.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
 		}
-		result = append(result, api.ReloadResult{Project: file, Change: "refused", Error: strange[file]})
+		result = append(result, api.ReloadResult{Project: file, Change: "refused", Error: foreign[file]})
 	}
-	s.strange = strange
+	s.foreignFiles = foreign
 	return result
 }
 
-// follow has a project follow its file as it is now, and says what changed.
-func (s *supervisor) follow(name string) api.ReloadResult {
-	r, err := s.find(name)
+// reloadProject has a project follow its file as it is now, and says what changed.
+func (s *supervisor) reloadProject(name string) api.ReloadResult {
+	r, err := s.findRunner(name)
 	if err == nil {
-		return s.update(r)
+		return s.reloadRunner(r)
 	}
 	r = s.newRunner(name)
-	result := s.update(r)
-	if s.startNew && result.Change == "new" && !s.wishes.knows(name) {
-		if err := r.demand(api.StateRunning); err != nil {
-			r.app.log.Error("the new project is not started", "error", err)
+	result := s.reloadRunner(r)
+	if s.startNewProjects && result.Change == "new" && !s.stateStore.hasDesiredState(name) {
+		if err := r.setDesiredState(api.StateRunning); err != nil {
+			r.program.log.Error("the new project is not started", "error", err)
 		}
 	}
-	s.enlist(r)
+	s.addAndStartRunner(r)
 	return result
 }
 
-// update reads the file of a project, and changes its orders.
-func (s *supervisor) update(r *runner) api.ReloadResult {
-	text, err := readLimited(s.projectFile(r.name))
+// reloadRunner reads the file of a project, and changes its orders.
+func (s *supervisor) reloadRunner(r *runner) api.ReloadResult {
+	text, err := readProjectFile(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r.lose(func() *edition { return s.lastGood(r.name) })
+		return r.handleFileGone(func() *loadedProject { return s.lastValidProject(r.name) })
 	case err != nil:
-		return r.refuse(err.Error(), "", r.edition())
+		return r.rejectFile(err.Error(), "", r.loadedProject())
 	}
-	byAPI := s.wishes.apiWrote(r.name, text)
-	stampOf := func(text []byte, ed *edition) string { return stampOf(text, byAPI, ed) }
-	if known := r.unchangedReload(stampOf(text, r.edition())); known != nil {
-		return *known
+	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
+	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
+	if unchanged := r.unchangedReload(digestOf(text, r.loadedProject())); unchanged != nil {
+		return *unchanged
 	}
-	ed, err := s.edit(r.name, text, byAPI)
+	loaded, err := s.parseAndValidateProject(r.name, text, byAPI)
 	if err != nil {
-		last := r.edition()
-		if last == nil {
-			last = s.lastGood(r.name)
+		lastValid := r.loadedProject()
+		if lastValid == nil {
+			lastValid = s.lastValidProject(r.name)
 		}
-		return r.refuse(err.Error(), stampOf(text, last), last)
+		return r.rejectFile(err.Error(), digestOf(text, lastValid), lastValid)
 	}
-	return r.follow(ed, stampOf(text, ed))
+	return r.setLoadedProject(loaded, digestOf(text, loaded))
 }
 
-// readLimited reads a project file, or a little more than one may be long.
-func readLimited(file string) ([]byte, error) {
+// readProjectFile reads a project file, or a little more than one may be long.
+func readProjectFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -156,6 +156,6 @@ func readLimited(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxProjectFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxProjectFileSize+1))
 	return text, errors.Join(err, f.Close())
 }

@@ -15,10 +15,10 @@ const frontierHelp = `Look into the frontier of a crawl, its queues and what it 
 move it to another store.
 The crawl must not be running: stop it first, --resume goes on. Nothing is sent.`
 
-func (a *app) frontierCommand() *cobra.Command {
+func (a *program) frontierCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "frontier", Short: "Look into a crawl's queues, add to them, move them", Long: frontierHelp,
-		Args: noCommand, SuggestionsMinimumDistance: 2,
+		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand(),
@@ -35,126 +35,126 @@ const frontierStatsHelp = `Say how much the frontier holds, and when its next UR
 
 The states of hosts are those of decorum report.`
 
-func (a *app) frontierStatsCommand() *cobra.Command {
-	var data, format string
+func (a *program) frontierStatsCommand() *cobra.Command {
+	var dataDir, format string
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
-		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.frontierStats(c.Context(), data, format) },
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: withUsageError(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return a.printFrontierStats(c.Context(), dataDir, format) },
 	}
-	dataFlag(c.Flags(), &data)
+	addDataFlag(c.Flags(), &dataDir)
 	c.Flags().StringVar(&format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
-// frontierStats are the numbers of a frontier.
+// printFrontierStats are the numbers of a frontier.
 type frontierStats struct {
-	At       time.Time      `json:"at"`
-	Hosts    int            `json:"host_count"`
-	Origins  int            `json:"origin_count"`
-	States   map[string]int `json:"states"` // hosts in each
-	Queued   int            `json:"queued"`
-	Resting  int            `json:"resting"`
-	Parked   int            `json:"parked"`
-	Seen     int            `json:"seen"`
-	SetAside int            `json:"set_aside"`          // of Queued: of hosts that are set aside
-	NextDue  time.Time      `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
-	DueSince time.Time      `json:"due_since,omitzero"` // since when the host waits that is due longest
-	Files    []stateFile    `json:"files"`
+	At              time.Time        `json:"at"`
+	HostCount       int              `json:"host_count"`
+	OriginCount     int              `json:"origin_count"`
+	HostsByState    map[string]int   `json:"states"` // hosts in each
+	QueuedURLs      int              `json:"queued"`
+	AwaitingRevisit int              `json:"resting"`
+	ParkedURLs      int              `json:"parked"`
+	SeenURLs        int              `json:"seen"`
+	SuspendedURLs   int              `json:"set_aside"`          // of QueuedURLs: of hosts that are set aside
+	NextDueAt       time.Time        `json:"next_due,omitzero"`  // when the next URL can be visited, if none can now
+	DueSince        time.Time        `json:"due_since,omitzero"` // since when the host waits that is due longest
+	StoreFiles      []storeFileStats `json:"files"`
 }
 
-type stateFile struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-	Free  int64  `json:"free_bytes"` // of them, which compact gives back, about
+type storeFileStats struct {
+	Name      string `json:"name"`
+	Bytes     int64  `json:"bytes"`
+	FreeBytes int64  `json:"free_bytes"` // of them, which compact gives back, about
 }
 
-func (a *app) frontierStats(ctx context.Context, data, format string) error {
+func (a *program) printFrontierStats(ctx context.Context, dataDir, format string) error {
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
 	}
-	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
-		s, err := k.stats(ctx)
+	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
+		s, err := k.frontierStats(ctx)
 		if err != nil {
 			return err
 		}
 		if format == "json" {
 			return writeJSON(a.stdout, s)
 		}
-		return s.write(a.stdout)
+		return s.writeTable(a.stdout)
 	})
 }
 
 // write writes the numbers for people.
-func (s *frontierStats) write(w io.Writer) error {
-	var p sheet
-	p.table(func(row func(...any)) {
-		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.Hosts, statesText(s.States), s.Origins))
-		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.Queued, s.SetAside))
-		row("resting", s.Resting)
-		row("parked", s.Parked)
-		row("seen", s.Seen)
-		if !s.NextDue.IsZero() {
-			row("next due", clock(s.NextDue))
+func (s *frontierStats) writeTable(w io.Writer) error {
+	var p textBuilder
+	p.writeTable(func(row func(...any)) {
+		row("hosts", fmt.Sprintf("%d (%s), origins: %d", s.HostCount, hostCountsByStateText(s.HostsByState), s.OriginCount))
+		row("queued", fmt.Sprintf("%d, of them set aside: %d", s.QueuedURLs, s.SuspendedURLs))
+		row("resting", s.AwaitingRevisit)
+		row("parked", s.ParkedURLs)
+		row("seen", s.SeenURLs)
+		if !s.NextDueAt.IsZero() {
+			row("next due", formatTime(s.NextDueAt))
 		}
 		if !s.DueSince.IsZero() {
-			row("due since", clock(s.DueSince))
+			row("due since", formatTime(s.DueSince))
 		}
-		for _, f := range s.Files {
-			row(f.Name, fmt.Sprintf("%s, %s of them free", approximate(f.Bytes), approximate(f.Free)))
+		for _, f := range s.StoreFiles {
+			row(f.Name, fmt.Sprintf("%s, %s of them free", formatBytes(f.Bytes), formatBytes(f.FreeBytes)))
 		}
 	})
 	_, err := p.WriteTo(w)
 	return err
 }
 
-// stats adds up all origins.
-func (k *offlineCrawl) stats(ctx context.Context) (*frontierStats, error) {
-	s, err := k.count(ctx)
+// frontierStats adds up all origins.
+func (k *offlineCrawl) frontierStats(ctx context.Context) (*frontierStats, error) {
+	s, err := k.countFrontier(ctx)
 	if err == nil {
-		s.Files, err = k.files()
+		s.StoreFiles, err = k.storeFiles()
 	}
 	return s, err
 }
 
-// count adds up what the store holds, one host after the other.
-func (k *offlineCrawl) count(ctx context.Context) (*frontierStats, error) {
-	s := &frontierStats{At: k.now.UTC(), States: map[string]int{}}
-	if err := k.eachHost(ctx, false, s.add); err != nil {
+// countFrontier adds up what the store holds, one host after the other.
+func (k *offlineCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
+	s := &frontierStats{At: k.now.UTC(), HostsByState: map[string]int{}}
+	if err := k.forEachHost(ctx, false, s.addHost); err != nil {
 		return nil, err
 	}
-	if s.States[stateDue] > 0 {
-		s.NextDue = time.Time{} // it is now
+	if s.HostsByState[stateDue] > 0 {
+		s.NextDueAt = time.Time{} // it is now
 	}
 	return s, nil
 }
 
-// add adds a host that is complete.
-func (s *frontierStats) add(h *surveyed) {
-	s.Hosts++
-	s.Origins += len(h.Origins)
-	s.Seen += h.KnownURLs
-	s.Parked += h.ParkedURLs
-	s.Resting += h.AwaitingRevisit
-	s.Queued += h.QueuedURLs
-	s.States[h.State]++
+// addHost adds a host that is complete.
+func (s *frontierStats) addHost(h *hostReport) {
+	s.HostCount++
+	s.OriginCount += len(h.Origins)
+	s.SeenURLs += h.KnownURLs
+	s.ParkedURLs += h.ParkedURLs
+	s.AwaitingRevisit += h.AwaitingRevisit
+	s.QueuedURLs += h.QueuedURLs
+	s.HostsByState[h.State]++
 	switch {
-	case h.State == stateSetAside:
-		s.SetAside += h.QueuedURLs
+	case h.State == stateSuspended:
+		s.SuspendedURLs += h.QueuedURLs
 	case h.DueAt.IsZero():
 	case h.State == stateDue:
-		s.DueSince = earlier(s.DueSince, h.DueAt)
+		s.DueSince = earlierTime(s.DueSince, h.DueAt)
 	default:
-		s.NextDue = earlier(s.NextDue, h.DueAt)
+		s.NextDueAt = earlierTime(s.NextDueAt, h.DueAt)
 	}
 }
 
-// files tells how large the files of the crawl are.
-func (k *offlineCrawl) files() (files []stateFile, err error) {
+// storeFiles tells how large the files of the crawl are.
+func (k *offlineCrawl) storeFiles() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
-		store store
-	}{{storeFile, k.store}, {robotsFile, k.robots}} {
+		store inspectableStore
+	}{{storeFile, k.store}, {robotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})
@@ -165,13 +165,13 @@ func (k *offlineCrawl) files() (files []stateFile, err error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, stateFile{f.name, stats.Size, stats.FreeBytes})
+		files = append(files, storeFileStats{f.name, stats.Size, stats.FreeBytes})
 	}
 	return files, nil
 }
 
-// earlier returns the earlier of both, b if a is zero.
-func earlier(a, b time.Time) time.Time {
+// earlierTime returns the earlier of both, b if a is zero.
+func earlierTime(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
 	}

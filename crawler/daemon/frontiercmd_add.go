@@ -31,54 +31,54 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
-func (a *app) frontierAddCommand() *cobra.Command {
-	var data, format string
+func (a *program) frontierAddCommand() *cobra.Command {
+	var dataDir, format string
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
-		Example: frontierAddExample, Args: args(cobra.MinimumNArgs(1)),
+		Example: frontierAddExample, Args: withUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
 			if err := checkFormat(format, "table", "json"); err != nil {
 				return err
 			}
 			for _, u := range urls {
 				if _, err := decorum.ParseURL(u); err != nil && (u != "-" || len(urls) > 1) {
-					return usage("%q is not a URL that a crawl can visit: expected https://host/path", u)
+					return usageErrorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
 				}
 			}
-			in := readLines
+			readURLs := readURLLines
 			if urls[0] != "-" {
-				in = func(_ io.Reader, yield func(string) bool) error { return each(urls, yield) }
+				readURLs = func(_ io.Reader, yield func(string) bool) error { return yieldAll(urls, yield) }
 			}
-			return a.frontierAdd(c.Context(), data, format, func(yield func(string) bool) error { return in(c.InOrStdin(), yield) })
+			return a.addToFrontier(c.Context(), dataDir, format, func(yield func(string) bool) error { return readURLs(c.InOrStdin(), yield) })
 		},
 	}
-	dataFlag(c.Flags(), &data)
+	addDataFlag(c.Flags(), &dataDir)
 	c.Flags().StringVar(&format, "format", "table", "write `FORMAT`: table or json")
 	return c
 }
 
-func (a *app) frontierAdd(ctx context.Context, data, format string, lines func(yield func(string) bool) error) error {
-	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
-		if err := k.withScope(); err != nil {
+func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lines func(yield func(string) bool) error) error {
+	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
+		if err := k.loadScope(); err != nil {
 			return err
 		}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.params, Clean: k.gate.Clean})
-		in := newIntake(f.Offer)
-		end := in.takeAll(ctx, inBackground(ctx, seedBatch, lines))
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.paramCleaner, Clean: k.gate.Clean})
+		in := newURLAdder(f.Offer)
+		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
 		result := in.result()
-		if end == nil && result.InvalidLines > 0 {
-			end = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
+		if addErr == nil && result.InvalidLines > 0 {
+			addErr = fmt.Errorf("%d lines were no URLs that a crawl can visit", result.InvalidLines)
 		}
 		if format == "json" {
-			return errors.Join(end, writeJSON(a.stdout, result))
+			return errors.Join(addErr, writeJSON(a.stdout, result))
 		}
-		return errors.Join(end, writeIntake(a.stdout, result))
+		return errors.Join(addErr, writeAddURLsResult(a.stdout, result))
 	})
 }
 
-// writeIntake says what became of the URLs.
-func writeIntake(w io.Writer, in *api.AddURLsResult) error {
-	var p sheet
+// writeAddURLsResult says what became of the URLs.
+func writeAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
+	var p textBuilder
 	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
 	for _, r := range in.Refusals {
 		p.writeLine("  %d refused: %s, such as %s", r.URLCount, r.Rule, r.Example)
@@ -87,7 +87,7 @@ func writeIntake(w io.Writer, in *api.AddURLsResult) error {
 	return err
 }
 
-func each(all []string, yield func(string) bool) error {
+func yieldAll(all []string, yield func(string) bool) error {
 	for _, s := range all {
 		if !yield(s) {
 			break
@@ -96,13 +96,13 @@ func each(all []string, yield func(string) bool) error {
 	return nil
 }
 
-// readLines yields the lines of r without their ends. One that is too long to
+// readURLLines yields the lines of r without their ends. One that is too long to
 // be a URL is yielded as one that is none.
-func readLines(r io.Reader, yield func(string) bool) error {
+func readURLLines(r io.Reader, yield func(string) bool) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
 		line, err := readBatchLine(lines, nil)
-		if errors.Is(err, errLongQuestion) {
+		if errors.Is(err, errLineTooLong) {
 			line, err = []byte("(too long)"), nil
 		}
 		if more := yield(strings.TrimSpace(string(line))); !more {
@@ -117,29 +117,29 @@ func readLines(r io.Reader, yield func(string) bool) error {
 	}
 }
 
-// inBackground yields what from yields, which is so many ahead at most, until ctx is
+// readInBackground yields what from yields, which is so many ahead at most, until ctx is
 // done: a terminal may have no more to say, and cannot be told that nobody listens.
-func inBackground(ctx context.Context, ahead int, from func(yield func(string) bool) error) iter.Seq2[string, error] {
+func readInBackground(ctx context.Context, ahead int, from func(yield func(string) bool) error) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		lines, end, over := make(chan string, ahead), make(chan error, 1), make(chan struct{})
-		defer close(over)
+		lines, readErr, stopped := make(chan string, ahead), make(chan error, 1), make(chan struct{})
+		defer close(stopped)
 		go func() {
 			err := from(func(line string) bool {
 				select {
 				case lines <- line:
 					return true
-				case <-over:
+				case <-stopped:
 					return false
 				}
 			})
 			close(lines)
-			end <- err
+			readErr <- err
 		}()
 		for {
 			select {
 			case line, more := <-lines:
 				if !more {
-					if err := <-end; err != nil {
+					if err := <-readErr; err != nil {
 						yield("", err)
 					}
 					return

@@ -15,22 +15,22 @@ not shrink by themselves when a crawl has worked off its queues. decorum frontie
 stats says how much is free. The disk must have room for the new files beside the
 old ones, which stay as they are until the new ones are whole.`
 
-func (a *app) frontierCompactCommand() *cobra.Command {
-	var data string
+func (a *program) frontierCompactCommand() *cobra.Command {
+	var dataDir string
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
-		Example: "  decorum frontier compact --data decorum-data", Args: args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.frontierCompact(stateDir(data)) },
+		Example: "  decorum frontier compact --data decorum-data", Args: withUsageError(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(stateDir(dataDir)) },
 	}
-	dataFlag(c.Flags(), &data)
+	addDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
-func (a *app) frontierCompact(dir stateDir) (err error) {
-	if err := dir.mustHoldCrawl(); err != nil {
+func (a *program) compactFrontier(dir stateDir) (err error) {
+	if err := dir.requireCrawl(); err != nil {
 		return err
 	}
-	if err := dir.notInRedis(); err != nil {
+	if err := dir.requireLocalState(); err != nil {
 		return err
 	}
 	lock, err := dir.lock()
@@ -39,23 +39,23 @@ func (a *app) frontierCompact(dir stateDir) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	for _, name := range []string{storeFile, robotsFile} {
-		before, err := size(dir.path(name))
+		before, err := fileSize(dir.path(name))
 		if err != nil {
 			return err
 		}
 		if err := bolt.Compact(dir.path(name)); err != nil {
 			return err
 		}
-		after, err := size(dir.path(name))
+		after, err := fileSize(dir.path(name))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, approximate(after), approximate(before))
+		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, formatBytes(after), formatBytes(before))
 	}
 	return nil
 }
 
-func size(name string) (int64, error) {
+func fileSize(name string) (int64, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return 0, err

@@ -36,39 +36,39 @@ decorum frontier import reads. Nobody may be at work on the crawl. Each line has
 Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
 fingerprints, value.`
 
-func (a *app) frontierExportCommand() *cobra.Command {
-	var data string
+func (a *program) frontierExportCommand() *cobra.Command {
+	var dataDir string
 	c := &cobra.Command{
 		Use: "export", Short: "Write a whole crawl as JSON Lines", Long: frontierExportHelp,
-		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.frontierExport(c.Context(), data) },
+		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: withUsageError(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return a.exportFrontier(c.Context(), dataDir) },
 	}
-	dataFlag(c.Flags(), &data)
+	addDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
 // The lines of an export, but for api.FrontierURL.
 type (
 	exportHeader struct {
-		Type    string    `json:"type"`
-		Format  int       `json:"format"`
-		At      time.Time `json:"at"`
-		Project string    `json:"project"`
+		Type        string    `json:"type"`
+		Format      int       `json:"format"`
+		ExportedAt  time.Time `json:"at"`
+		ProjectYAML string    `json:"project"`
 	}
 	exportedOrigin struct {
-		Type    string       `json:"type"`
-		Origin  string       `json:"origin"`
-		Hold    time.Time    `json:"hold,omitzero"`
-		Dormant bool         `json:"dormant,omitempty"`
-		Host    exportedHost `json:"host"`
+		Type      string       `json:"type"`
+		Origin    string       `json:"origin"`
+		HeldUntil time.Time    `json:"hold,omitzero"`
+		Suspended bool         `json:"dormant,omitempty"`
+		Host      exportedHost `json:"host"`
 	}
 	exportedHost struct {
-		Name    string        `json:"name"`
-		Due     time.Time     `json:"due,omitzero"`
-		Gap     time.Duration `json:"gap_ns"`
-		Slots   int           `json:"slots"`
-		Strikes int           `json:"strikes"`
-		Memo    []byte        `json:"memo,omitempty"`
+		Name                string        `json:"name"`
+		Due                 time.Time     `json:"due,omitzero"`
+		Delay               time.Duration `json:"gap_ns"`
+		Slots               int           `json:"slots"`
+		ConsecutiveFailures int           `json:"strikes"`
+		Stats               []byte        `json:"memo,omitempty"`
 	}
 	exportedSeenFingerprints struct {
 		Type         string `json:"type"`
@@ -76,44 +76,44 @@ type (
 		Fingerprints []byte `json:"fingerprints"`
 	}
 	exportedNote struct {
-		Type   string `json:"type"`
-		Store  string `json:"store"`
-		Origin string `json:"origin,omitempty"`
-		Key    string `json:"key"`
-		Value  []byte `json:"value"`
+		Type      string `json:"type"`
+		StoreName string `json:"store"`
+		Origin    string `json:"origin,omitempty"`
+		Key       string `json:"key"`
+		Value     []byte `json:"value"`
 	}
 	exportTotals struct {
-		Type    string `json:"type"`
-		Origins int    `json:"origins"`
-		URLs    int    `json:"urls"`
-		Seen    int    `json:"seen"`
-		Notes   int    `json:"notes"`
+		Type     string `json:"type"`
+		Origins  int    `json:"origins"`
+		URLs     int    `json:"urls"`
+		SeenURLs int    `json:"seen"`
+		Notes    int    `json:"notes"`
 	}
 )
 
 // exportFormat is that of the lines. Who reads them knows no other.
 const exportFormat = 1
 
-// seenChunk is how many fingerprints a line has at most.
-const seenChunk = 1024
+// maxFingerprintsPerLine is how many fingerprints a line has at most.
+const maxFingerprintsPerLine = 1024
 
-func (a *app) frontierExport(ctx context.Context, data string) error {
-	return a.look(ctx, data, func(ctx context.Context, k *offlineCrawl) error {
+func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
+	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
 		text, err := os.ReadFile(k.dir.path(projectFile))
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &exporter{offlineCrawl: k, json: jsonline.NewEncoder(w), end: exportTotals{Type: "end"}}
-		x.json.SetEscapeHTML(false)
+		x := &exporter{offlineCrawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
+		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.now.UTC(), string(text)})
-		before := x.quiet(ctx)
-		x.frontier(ctx)
-		x.notes(ctx, k.robots, "robots")
-		if x.quiet(ctx) != before {
-			x.try(errAtWork)
+		before := x.countsIfIdle(ctx)
+		x.writeFrontier(ctx)
+		x.writeNotes(ctx, k.robotsStore, "robots")
+		if x.countsIfIdle(ctx) != before {
+			x.recordError(errCrawlInUse)
 		}
-		x.writeLine(x.end)
+		x.writeLine(x.totals)
 		return cmp.Or(x.err, w.Flush())
 	})
 }
@@ -122,101 +122,101 @@ func (a *app) frontierExport(ctx context.Context, data string) error {
 // no more than the names of origins.
 type exporter struct {
 	*offlineCrawl
-	json *json.Encoder
-	end  exportTotals
-	err  error
+	encoder *json.Encoder
+	totals  exportTotals
+	err     error
 }
 
 // writeLine writes a line, and reports whether all went well so far.
 func (x *exporter) writeLine(v any) bool {
 	if x.err == nil {
-		x.err = x.json.Encode(v)
+		x.err = x.encoder.Encode(v)
 	}
 	return x.err == nil
 }
 
-// try takes note of an error of a store.
-func (x *exporter) try(err error) {
+// recordError takes note of an error of a store.
+func (x *exporter) recordError(err error) {
 	if x.err == nil {
 		x.err = err
 	}
 }
 
-// errAtWork refuses to write what is not of one moment.
-var errAtWork = errors.New("others are at work on this crawl: stop them first; what they had in hand " +
+// errCrawlInUse refuses to write what is not of one moment.
+var errCrawlInUse = errors.New("others are at work on this crawl: stop them first; what they had in hand " +
 	"is free when their leases have run out (store.redis.lease)")
 
-// quiet returns how much the store holds, which must not change: nothing is leased.
-func (x *exporter) quiet(ctx context.Context) [4]int {
+// countsIfIdle returns how much the store holds, which must not change: nothing is leased.
+func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 	c, err := x.store.Counts(ctx)
-	x.try(err)
+	x.recordError(err)
 	if c.Leased > 0 {
-		x.try(errAtWork)
+		x.recordError(errCrawlInUse)
 	}
 	return [...]int{c.Queued, c.Resting, c.Parked, c.Seen}
 }
 
-// names returns the origins of a store.
-func (x *exporter) names(ctx context.Context, s store) (names []decorum.Origin) {
-	x.try(s.Origins(ctx, func(o storage.OriginInfo) bool {
+// listOrigins returns the origins of a store.
+func (x *exporter) listOrigins(ctx context.Context, s inspectableStore) (names []decorum.Origin) {
+	x.recordError(s.Origins(ctx, func(o storage.OriginInfo) bool {
 		names = append(names, o.Origin)
 		return true
 	}))
 	return names
 }
 
-// frontier writes the frontier's store, origin by origin.
-func (x *exporter) frontier(ctx context.Context) {
-	for _, name := range x.names(ctx, x.store) {
+// writeFrontier writes the frontier's store, origin by origin.
+func (x *exporter) writeFrontier(ctx context.Context) {
+	for _, name := range x.listOrigins(ctx, x.store) {
 		if x.err != nil {
 			return
 		}
 		o, _, err := x.store.Origin(ctx, name)
-		x.try(err)
-		x.origin(&o)
-		for in := range stateNames {
-			x.try(x.store.URLs(ctx, name, storage.State(in), func(e storage.Entry, at time.Time) bool {
-				l := newURLLine(&e, storage.State(in), at)
+		x.recordError(err)
+		x.writeOriginLine(&o)
+		for state := range stateNames {
+			x.recordError(x.store.URLs(ctx, name, storage.State(state), func(e storage.Entry, at time.Time) bool {
+				l := toAPIFrontierURL(&e, storage.State(state), at)
 				l.ExportType = "url"
-				x.end.URLs++
+				x.totals.URLs++
 				return x.writeLine(l)
 			}))
 		}
-		x.seen(ctx, name)
+		x.writeFingerprints(ctx, name)
 	}
-	x.notes(ctx, x.store, "frontier")
+	x.writeNotes(ctx, x.store, "frontier")
 }
 
-func (x *exporter) origin(o *storage.OriginInfo) {
-	x.end.Origins++
+func (x *exporter) writeOriginLine(o *storage.OriginInfo) {
+	x.totals.Origins++
 	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.Hold, o.Dormant, exportedHost{
 		o.Origin.Host(), o.Host.Due, o.Host.Gap, o.Host.Slots, o.Host.Strikes, o.Host.Memo}})
 }
 
-// seen writes the fingerprints of an origin, many on a line.
-func (x *exporter) seen(ctx context.Context, o decorum.Origin) {
+// writeFingerprints writes the fingerprints of an origin, many on a line.
+func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 	var chunk []byte
 	flush := func() bool {
 		l := exportedSeenFingerprints{"seen", o.String(), chunk}
-		x.end.Seen += len(chunk) / 8
+		x.totals.SeenURLs += len(chunk) / 8
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.try(x.store.Seen(ctx, o, func(f uint64) bool {
+	x.recordError(x.store.Seen(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
-		return len(chunk) < 8*seenChunk || flush()
+		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))
 	flush()
 }
 
-// notes writes what a store keeps for its origins.
-func (x *exporter) notes(ctx context.Context, s store, name string) {
-	for _, o := range append(x.names(ctx, s), decorum.Origin{}) { // which is the crawl's own
-		x.try(s.Notes(ctx, o, func(key string, value []byte) bool {
-			if o.IsZero() && (key == importNote || frontier.IsOwnNote(key)) {
+// writeNotes writes what a store keeps for its origins.
+func (x *exporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
+	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
+		x.recordError(s.Notes(ctx, o, func(key string, value []byte) bool {
+			if o.IsZero() && (key == importNoteKey || frontier.IsOwnNote(key)) {
 				return true
 			}
-			x.end.Notes++
+			x.totals.Notes++
 			return x.writeLine(exportedNote{"note", name, o.String(), key, value})
 		}))
 	}

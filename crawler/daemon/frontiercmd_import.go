@@ -33,34 +33,34 @@ holds anything else in the end. To import once more what is imported changes not
 const frontierImportExample = `  decorum frontier export --data decorum-data | decorum frontier import -c redis.yaml --data moved
   zstd -dc crawl.jsonl.zst | decorum frontier import --data decorum-data`
 
-// An importQuery is where an import goes.
-type importQuery struct {
-	config string
-	flags  []*pflag.Flag
+// An importOptions is where an import goes.
+type importOptions struct {
+	configFile   string
+	projectFlags []*pflag.Flag
 }
 
-func (a *app) frontierImportCommand() *cobra.Command {
-	var q importQuery
+func (a *program) frontierImportCommand() *cobra.Command {
+	var q importOptions
 	c := &cobra.Command{
 		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
-		Example: frontierImportExample, Args: args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.frontierImport(c.Context(), c.InOrStdin(), q) },
+		Example: frontierImportExample, Args: withUsageError(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return a.importFrontier(c.Context(), c.InOrStdin(), q) },
 	}
-	q.flags = addProjectFlags(c.Flags(), "data")
-	c.Flags().StringVarP(&q.config, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
+	q.projectFlags = addProjectFieldFlags(c.Flags(), "data")
+	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
 	return c
 }
 
 // project returns the project that the crawl is to have.
-func (q *importQuery) project(head *exportHeader) (p Project, err error) {
-	var d *draft
-	if q.config != "" {
-		d, err = readDraft(q.config)
-	} else if d, err = parseDraft("the project of the export", []byte(head.Project)); err == nil {
+func (q *importOptions) loadProject(head *exportHeader) (p Project, err error) {
+	var d *projectSource
+	if q.configFile != "" {
+		d, err = readProjectSource(q.configFile)
+	} else if d, err = parseProjectSource("the project of the export", []byte(head.ProjectYAML)); err == nil {
 		d.Store = DefaultProject().Store // where the old one was
 	}
 	if err == nil {
-		err = applyFlags(d, q.flags)
+		err = applyProjectFieldFlags(d, q.projectFlags)
 	}
 	if err == nil {
 		err = d.check()
@@ -71,106 +71,106 @@ func (q *importQuery) project(head *exportHeader) (p Project, err error) {
 	return d.Project, nil
 }
 
-func (a *app) frontierImport(ctx context.Context, in io.Reader, q importQuery) error {
-	ctx, stop := a.untilSignal(ctx)
+func (a *program) importFrontier(ctx context.Context, in io.Reader, q importOptions) error {
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	err := a.importFrom(ctx, in, q)
-	if errors.Is(context.Cause(ctx), errSignal) {
-		err = &exit{ExitStopped, cmp.Or(err, errSignal)}
+	err := a.importExportedCrawl(ctx, in, q)
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		err = &exitError{ExitStopped, cmp.Or(err, errInterrupted)}
 	}
 	return err
 }
 
-// importFrom imports what it reads.
-func (a *app) importFrom(ctx context.Context, in io.Reader, q importQuery) error {
-	next, over := iter.Pull2(inBackground(ctx, 0, exportLines(in)))
-	defer over()
+// importExportedCrawl imports what it reads.
+func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q importOptions) error {
+	next, stop := iter.Pull2(readInBackground(ctx, 0, exportLineReader(in)))
+	defer stop()
 	first, err, _ := next()
 	if err != nil {
 		return err
 	}
-	head, err := readHead(first)
+	head, err := parseExportHeader(first)
 	if err != nil {
 		return err
 	}
-	p, err := q.project(head)
+	p, err := q.loadProject(head)
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{app: a, lineNumber: 1, mark: importMark{Export: hex.EncodeToString(sum[:])}}
-	return m.into(p, func() error { return m.run(ctx, next) })
+	m := &importer{program: a, lineNumber: 1, status: importStatus{ExportHash: hex.EncodeToString(sum[:])}}
+	return m.withStores(p, func() error { return m.importLines(ctx, next) })
 }
 
-// readHead reads the first line.
-func readHead(line string) (*exportHeader, error) {
+// parseExportHeader reads the first line.
+func parseExportHeader(line string) (*exportHeader, error) {
 	head, err := decodeExportLine[exportHeader](line)
 	switch {
 	case line == "":
-		return nil, usage("there is nothing to import on standard input: expected what decorum frontier export writes")
+		return nil, usageErrorf("there is nothing to import on standard input: expected what decorum frontier export writes")
 	case err != nil || head.Type != "export":
-		return nil, usage("what is on standard input was not written by decorum frontier export")
+		return nil, usageErrorf("what is on standard input was not written by decorum frontier export")
 	case head.Format != exportFormat:
-		return nil, usage("the export is of format %d, and this version of decorum reads %d", head.Format, exportFormat)
+		return nil, usageErrorf("the export is of format %d, and this version of decorum reads %d", head.Format, exportFormat)
 	}
 	return head, nil
 }
 
-// into opens the stores of the project, which must be empty or hold a part of this
+// withStores opens the stores of the project, which must be empty or hold a part of this
 // export, for as long as do works with them.
-func (m *importer) into(p Project, do func() error) (err error) {
+func (m *importer) withStores(p Project, do func() error) (err error) {
 	dir := stateDir(p.Store.Path)
 	lock, err := dir.lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	holds, err := dir.holdsCrawl()
+	hasCrawl, err := dir.hasCrawl()
 	if err != nil {
 		return err
 	}
-	if !holds { // a directory that holds a crawl holds its project
-		if err := dir.save(p, nil); err != nil {
+	if !hasCrawl { // a directory that holds a crawl holds its project
+		if err := dir.saveProject(p, nil); err != nil {
 			return err
 		}
 	}
-	if m.files, err = openAnyStores(p, m.app.boltOptions(p, nil)); err != nil {
+	if m.stores, err = openStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.files.Close()) }()
-	m.save = func() error { return dir.save(p, nil) }
+	defer func() { err = errors.Join(err, m.stores.Close()) }()
+	m.saveProject = func() error { return dir.saveProject(p, nil) }
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	return nil
 }
 
-// run imports all lines.
-func (m *importer) run(ctx context.Context, next func() (string, error, bool)) error {
-	whole, err := m.begin(ctx)
+// importLines imports all lines.
+func (m *importer) importLines(ctx context.Context, next func() (string, error, bool)) error {
+	isComplete, err := m.beginImport(ctx)
 	if err != nil {
 		return err
 	}
-	if whole {
-		_, err := fmt.Fprintln(m.app.stdout, "this export was imported before; nothing is changed")
+	if isComplete {
+		_, err := fmt.Fprintln(m.program.stdout, "this export was imported before; nothing is changed")
 		return err
 	}
 	for {
 		line, err, more := next()
 		if more && err == nil {
 			m.lineNumber++
-			err = m.read(ctx, line)
+			err = m.importLine(ctx, line)
 		}
 		if !more && err == nil {
-			err = m.finish(ctx)
+			err = m.finishImport(ctx)
 		}
 		if err != nil {
-			m.app.screen.draw("")
-			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.where(), err)
+			m.program.stderr.drawStatusLine("")
+			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originSuffix(), err)
 		}
 		if !more {
-			m.app.screen.draw("")
-			return m.tell()
+			m.program.stderr.drawStatusLine("")
+			return m.printSummary()
 		}
 	}
 }

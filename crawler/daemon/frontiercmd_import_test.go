@@ -18,37 +18,37 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// heldIn returns all that the stores of a directory hold, sorted.
-func heldIn(t *testing.T, dir string) kinds {
+// sortedStoreItems returns all that the stores of a directory hold, sorted.
+func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
-	a := &app{screen: newScreen(new(bytes.Buffer))}
+	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
 	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	held := kindsIn(t, k)
-	for kind := range held {
-		slices.Sort(held[kind])
+	items := storeItems(t, k)
+	for kind := range items {
+		slices.Sort(items[kind])
 	}
-	return held
+	return items
 }
 
-// An exported is a crawl of the town, and its export.
-type exported struct {
-	*visit
+// An exportedCrawl is a crawl of the town, and its export.
+type exportedCrawl struct {
+	*crawlFixture
 	text  string
 	lines []string // of text, with their ends
-	held  kinds
+	items itemsByKind
 }
 
 func TestFrontierImport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	keepOdd(t, v)
-	r := v.on(t, "export")
+	addUnusualItems(t, v)
+	r := v.runFrontier(t, "export")
 	r.want(t, ExitDone)
-	x := &exported{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), heldIn(t, v.data())}
+	x := &exportedCrawl{v, r.stdout, strings.SplitAfter(strings.TrimSuffix(r.stdout, "\n"), "\n"), sortedStoreItems(t, v.dataDir())}
 	t.Run("whole", x.testWhole)
 	t.Run("broken off", x.testBrokenOff)
 	t.Run("out of order", x.testOutOfOrder)
@@ -57,29 +57,29 @@ func TestFrontierImport(t *testing.T) {
 
 // What was exported is, once it was imported, as it was; and the second time nothing
 // changes.
-func (x *exported) testWhole(t *testing.T) {
+func (x *exportedCrawl) testWhole(t *testing.T) {
 	moved := filepath.Join(t.TempDir(), "moved")
-	callStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone,
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone,
 		"imported: 4 origins, 6 URLs, 9 seen, ", "queued: 4, resting: 1, parked: 1")
-	if diff := cmp.Diff(x.held, heldIn(t, moved)); diff != "" {
+	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("before (-) and after (+):\n%s", diff)
 	}
-	callStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported before; nothing is changed")
-	if diff := cmp.Diff(x.held, heldIn(t, moved)); diff != "" {
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported before; nothing is changed")
+	if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 		t.Errorf("the second time:\n%s", diff)
 	}
-	again := call(t, "frontier", "export", "--data", moved)
+	again := runCommand(t, "frontier", "export", "--data", moved)
 	again.want(t, ExitDone)
 	if _, after, _ := strings.Cut(again.stdout, "\n"); strings.Contains(after, `"key":"import"`) {
 		t.Error("the note of the import is exported")
 	}
-	callStdin(t, again.stdout, "frontier", "import", "--data", x.data()).want(t, ExitUsage, "it holds a crawl already")
-	callStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", x.dataDir()).want(t, ExitUsage, "it holds a crawl already")
+	runCommandWithStdin(t, again.stdout, "frontier", "import", "--data", moved).want(t, ExitUsage, "it holds a crawl already")
 }
 
 // An export that is cut short anywhere is found out, no crawl is started with what came
 // of it, and the whole one makes it good.
-func (x *exported) testBrokenOff(t *testing.T) {
+func (x *exportedCrawl) testBrokenOff(t *testing.T) {
 	lines, end := x.lines, len(x.lines)-1
 	half := strings.Join(lines[:len(lines)/2], "")
 	for name, tt := range map[string]struct{ text, why string }{
@@ -95,12 +95,12 @@ func (x *exported) testBrokenOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved := filepath.Join(t.TempDir(), "moved")
-			callStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, ExitFailed, "can be repeated", tt.why)
-			call(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
-			call(t, "frontier", "export", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
-			callStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, ExitUsage)
-			callStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone)
-			if diff := cmp.Diff(x.held, heldIn(t, moved)); diff != "" {
+			runCommandWithStdin(t, tt.text, "frontier", "import", "--data", moved).want(t, ExitFailed, "can be repeated", tt.why)
+			runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+			runCommand(t, "frontier", "export", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+			runCommandWithStdin(t, strings.Replace(x.text, `"at":"`, `"at":"1`, 1), "frontier", "import", "--data", moved).want(t, ExitUsage)
+			runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone)
+			if diff := cmp.Diff(x.items, sortedStoreItems(t, moved)); diff != "" {
 				t.Errorf("before (-) and after (+):\n%s", diff)
 			}
 		})
@@ -108,7 +108,7 @@ func (x *exported) testBrokenOff(t *testing.T) {
 }
 
 // URLs that come after their fingerprints would be taken for known: that is found out.
-func (x *exported) testOutOfOrder(t *testing.T) {
+func (x *exportedCrawl) testOutOfOrder(t *testing.T) {
 	lines := slices.Clone(x.lines)
 	isSeen := func(line string) bool { return strings.Contains(line, `"type":"seen"`) }
 	slices.SortStableFunc(lines[1:len(lines)-1], func(a, b string) int {
@@ -121,12 +121,12 @@ func (x *exported) testOutOfOrder(t *testing.T) {
 		return 1
 	})
 	moved := filepath.Join(t.TempDir(), "moved")
-	callStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, ExitFailed, "begin again with an empty store")
-	call(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
+	runCommandWithStdin(t, strings.Join(lines, ""), "frontier", "import", "--data", moved).want(t, ExitFailed, "begin again with an empty store")
+	runCommand(t, "crawl", "--resume", "--data", moved).want(t, ExitUsage, "only a part of this crawl was imported")
 }
 
 // A signal ends an import whose lines do not come to their end.
-func (x *exported) testStopped(t *testing.T) {
+func (x *exportedCrawl) testStopped(t *testing.T) {
 	in, out := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
@@ -135,7 +135,7 @@ func (x *exported) testStopped(t *testing.T) {
 	}()
 	moved := filepath.Join(t.TempDir(), "moved")
 	runCommandReading(t, in, signals, "frontier", "import", "--data", moved).want(t, ExitStopped, "broken off at line", "can be repeated", "interrupted")
-	callStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported: ")
+	runCommandWithStdin(t, x.text, "frontier", "import", "--data", moved).want(t, ExitDone, "imported: ")
 }
 
 func TestFrontierImportRefuses(t *testing.T) {
@@ -150,7 +150,7 @@ func TestFrontierImportRefuses(t *testing.T) {
 		`{"type":"export","format":1,"project":"a:\n` + strings.Repeat(`- [\n`, 10_000) + `"}`: "nested more than 32 deep",
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
-		if r := callStdin(t, text, "frontier", "import", "--data", dir); r.code == ExitDone || !strings.Contains(r.stderr, why) {
+		if r := runCommandWithStdin(t, text, "frontier", "import", "--data", dir); r.code == ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%.40s: exit %d, %s; want %q", text, r.code, r.stderr, why)
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -170,32 +170,32 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	c := redistest.Start(t, 3, 1)
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
-		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, online(t, web))
-	inFiles, redis := write(t, "files.yaml", project), write(t, "redis.yaml", project+inRedis(c, ""))
+		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, startWeb(t, web))
+	inFiles, redis := writeTempFile(t, "files.yaml", project), writeTempFile(t, "redis.yaml", project+redisField(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {
 		dirs[i] = filepath.Join(t.TempDir(), "data")
 	}
 	move := func(from, to string, config ...string) {
 		t.Helper()
-		export := call(t, "frontier", "export", "--data", from)
+		export := runCommand(t, "frontier", "export", "--data", from)
 		export.want(t, ExitDone)
-		callStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, ExitDone)
-		wantSameClocks(t, from, to)
+		runCommandWithStdin(t, export.stdout, append([]string{"frontier", "import", "--data", to}, config...)...).want(t, ExitDone)
+		checkSameHostClocks(t, from, to)
 	}
-	call(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	runCommand(t, "crawl", "-c", inFiles, "--data", dirs[0], "--max-pages=12", "--progress=none").want(t, ExitStopped)
 	move(dirs[0], dirs[1], "-c", redis)
-	call(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", dirs[1], "--max-pages=12", "--progress=none").want(t, ExitStopped)
 	move(dirs[1], dirs[2])
-	call(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, ExitDone)
+	runCommand(t, "crawl", "--resume", "--data", dirs[2], "--max-pages=0", "--progress=none").want(t, ExitDone)
 
 	var got []string
 	for _, dir := range dirs {
-		rs := records(t, filepath.Join(dir, outputFile))
+		rs := readRecords(t, filepath.Join(dir, outputFile))
 		if len(rs) < 10 {
 			t.Errorf("%d pages before a move or after the last: the test has lost its point", len(rs))
 		}
-		got = append(got, urls(rs)...)
+		got = append(got, sortedURLs(rs)...)
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
@@ -206,13 +206,13 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	}
 }
 
-// wantSameClocks wants the hosts of a crawl to be due when they were where it was
+// checkSameHostClocks wants the hosts of a crawl to be due when they were where it was
 // before, but for a moment: what Redis tells goes by the clock of its server. The judge
 // of the web knows whether that was kept to.
-func wantSameClocks(t *testing.T, from, to string) {
+func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.Host {
-		k, err := (&app{screen: newScreen(new(bytes.Buffer))}).openOfflineCrawl(dir)
+		k, err := (&program{stderr: newStatusLineWriter(new(bytes.Buffer))}).openOfflineCrawl(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,21 +34,21 @@ const frontierListExample = `  decorum frontier list --host example.com --limit 
   decorum frontier list --state parked
   decorum frontier list --state queued --format jsonl | jq -r .url`
 
-// A listQuery is which URLs somebody wants to see.
-type listQuery struct {
-	data, host, origin, state, format string
-	limit                             int
+// A frontierListOptions is which URLs somebody wants to see.
+type frontierListOptions struct {
+	dataDir, host, origin, state, format string
+	limit                                int
 }
 
-func (a *app) frontierListCommand() *cobra.Command {
-	var q listQuery
+func (a *program) frontierListCommand() *cobra.Command {
+	var q frontierListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
-		Example: frontierListExample, Args: args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return a.frontierList(c.Context(), q) },
+		Example: frontierListExample, Args: withUsageError(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listFrontier(c.Context(), q) },
 	}
 	fs := c.Flags()
-	dataFlag(fs, &q.data)
+	addDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.host, "host", "", "only of this `HOST`")
 	fs.StringVar(&q.origin, "origin", "", "only of this `ORIGIN`, as https://example.com")
 	fs.StringVar(&q.state, "state", "", "only in this `STATE`: queued, resting or parked")
@@ -60,8 +60,8 @@ func (a *app) frontierListCommand() *cobra.Command {
 // stateNames are how the states of a URL are written.
 var stateNames = [...]string{storage.InQueue: "queued", storage.InRest: "resting", storage.InParking: "parked"}
 
-// wants returns the states and the origin that are asked for.
-func (q *listQuery) wants() (states []storage.State, host string, o decorum.Origin, err error) {
+// parseFilters returns the states and the origin that are asked for.
+func (q *frontierListOptions) parseFilters() (states []storage.State, host string, o decorum.Origin, err error) {
 	if err := checkFormat(q.format, "table", "jsonl"); err != nil {
 		return nil, "", o, err
 	}
@@ -72,51 +72,51 @@ func (q *listQuery) wants() (states []storage.State, host string, o decorum.Orig
 	}
 	switch {
 	case len(states) == 0:
-		return nil, "", o, usage("--state: %q is not one of queued, resting, parked", q.state)
+		return nil, "", o, usageErrorf("--state: %q is not one of queued, resting, parked", q.state)
 	case q.limit < 0:
-		return nil, "", o, usage("--limit: %d is not a number of URLs", q.limit)
+		return nil, "", o, usageErrorf("--limit: %d is not a number of URLs", q.limit)
 	case q.origin != "":
 		u, err := decorum.ParseURL(q.origin)
 		if err != nil || u.Path() != "/" {
-			return nil, "", o, usage("--origin: %q is not an origin, as https://example.com", q.origin)
+			return nil, "", o, usageErrorf("--origin: %q is not an origin, as https://example.com", q.origin)
 		}
 		o = u.Origin()
 	}
-	host, err = hostFlag(q.host)
+	host, err = parseHostFlag(q.host)
 	return states, host, o, err
 }
 
-func (a *app) frontierList(ctx context.Context, q listQuery) error {
-	states, host, only, err := q.wants()
+func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error {
+	states, host, only, err := q.parseFilters()
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, q.data, func(ctx context.Context, k *offlineCrawl) error {
-		if err := k.withScope(); err != nil {
+	return a.withOfflineCrawl(ctx, q.dataDir, func(ctx context.Context, k *offlineCrawl) error {
+		if err := k.loadScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		origins, err := k.origins(ctx, func(o *storage.OriginInfo) bool {
+		origins, err := k.matchingOrigins(ctx, func(o *storage.OriginInfo) bool {
 			return (host == "" || o.Origin.Host() == host) && (only.IsZero() || o.Origin == only)
 		})
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		l := &lister{offlineCrawl: k, write: newFrontierURLWriter(w, q.format), limit: q.limit}
+		l := &urlLister{offlineCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
-			if err = l.list(ctx, &origins[i], states); err != nil {
+			if err = l.listOrigin(ctx, &origins[i], states); err != nil {
 				break
 			}
 		}
-		if errors.Is(err, errEnough) {
+		if errors.Is(err, errStopReading) {
 			err = nil
 		}
 		return cmp.Or(err, w.Flush())
 	})
 }
 
-// origins returns what the store has of the origins that are wanted.
-func (q *inquiry) origins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
+// matchingOrigins returns what the store has of the origins that are wanted.
+func (q *inspector) matchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
 	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
 		if want(&o) {
 			wanted = append(wanted, o)
@@ -126,49 +126,49 @@ func (q *inquiry) origins(ctx context.Context, want func(*storage.OriginInfo) bo
 	return wanted, err
 }
 
-// A lister lists URLs until there are enough.
-type lister struct {
+// A urlLister lists URLs until there are enough.
+type urlLister struct {
 	*offlineCrawl
-	write func(*api.FrontierURL) error
-	limit int // 0: none
-	count int
+	writeURL func(*api.FrontierURL) error
+	limit    int // 0: none
+	count    int
 }
 
-// list lists the URLs of one origin.
-func (l *lister) list(ctx context.Context, o *storage.OriginInfo, states []storage.State) error {
+// listOrigin lists the URLs of one origin.
+func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, states []storage.State) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.store, o.Origin)
 	if err != nil {
 		return err
 	}
 	for _, state := range states {
-		var failed error
+		var writeErr error
 		err := l.store.URLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
-			line := newURLLine(&e, state, at)
-			line.Reason = l.why(&e, o, state, evaluate)
-			failed = l.write(line)
-			if l.count++; failed == nil && l.count == l.limit {
-				failed = errEnough
+			line := toAPIFrontierURL(&e, state, at)
+			line.Reason = l.waitReason(&e, o, state, evaluate)
+			writeErr = l.writeURL(line)
+			if l.count++; writeErr == nil && l.count == l.limit {
+				writeErr = errStopReading
 			}
-			return failed == nil
+			return writeErr == nil
 		})
-		if err := errors.Join(err, failed); err != nil {
+		if err := errors.Join(err, writeErr); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// why says why a URL waits, or is parked.
-func (l *lister) why(e *storage.Entry, o *storage.OriginInfo, state storage.State, evaluate func(decorum.URL) robots.Verdict) string {
+// waitReason says why a URL waits, or is parked.
+func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.State, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
 	case state == storage.InParking:
-		_, r := l.whyParked(*e, evaluate)
-		if place := rulePlace(r); place != "" {
+		_, r := l.parkedReason(*e, evaluate)
+		if place := ruleLocationText(r); place != "" {
 			return refusalText(r) + " of " + place
 		}
 		return refusalText(r)
 	case o.Hold.After(l.now):
-		return "its origin is held until " + clock(o.Hold)
+		return "its origin is held until " + formatTime(o.Hold)
 	case e.Attempt > 0:
 		return fmt.Sprintf("put off after %d failed visits", e.Attempt)
 	}
@@ -185,7 +185,7 @@ func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) err
 	return func(l *api.FrontierURL) error {
 		at := "-"
 		if !l.NotBefore.IsZero() {
-			at = clock(l.NotBefore)
+			at = formatTime(l.NotBefore)
 		}
 		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.State, at, l.URL, l.Reason)
 		return err

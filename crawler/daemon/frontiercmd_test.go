@@ -24,38 +24,38 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// on calls a frontier command on the crawl.
-func (v *visit) on(t *testing.T, args ...string) result {
+// runFrontier calls a frontier command on the crawl.
+func (v *crawlFixture) runFrontier(t *testing.T, args ...string) commandResult {
 	t.Helper()
-	return call(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.data()})...)
+	return runCommand(t, slices.Concat([]string{"frontier"}, args, []string{"--data", v.dataDir()})...)
 }
 
-// callStdin calls the command with a standard input.
-func callStdin(t *testing.T, stdin string, args ...string) result {
+// runCommandWithStdin calls the command with a standard input.
+func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResult {
 	t.Helper()
 	return runCommandReading(t, strings.NewReader(stdin), nil, args...)
 }
 
-func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) result {
+func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr), signals: signals}
-	root := a.root()
+	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
+	root := a.rootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
-	code := report(a.screen, root.Execute())
-	return result{code, stdout.String(), stderr.String()}
+	code := printError(a.stderr, root.Execute())
+	return commandResult{code, stdout.String(), stderr.String()}
 }
 
 func TestFrontierStats(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	r := v.on(t, "stats", "--format=json")
+	r := v.runFrontier(t, "stats", "--format=json")
 	r.want(t, ExitDone)
-	got := decoded[map[string]any](t, r.stdout)
+	got := decodeJSON[map[string]any](t, r.stdout)
 	for _, f := range got["files"].([]any) {
 		f := f.(map[string]any)
-		info, err := os.Stat(filepath.Join(v.data(), f["name"].(string)))
+		info, err := os.Stat(filepath.Join(v.dataDir(), f["name"].(string)))
 		if err != nil || f["bytes"].(float64) != float64(info.Size()) {
 			t.Errorf("file %v, %v", f, err)
 		}
@@ -72,12 +72,12 @@ func TestFrontierStats(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}
-	v.on(t, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
-	v.on(t, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
+	v.runFrontier(t, "stats").want(t, ExitDone, "queued       2, of them set aside: 1", "next due", "frontier.db")
+	v.runFrontier(t, "stats", "--format=jsonl").want(t, ExitUsage, "is not one of table, json")
 
-	v.on(t, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
-	due := decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout)
-	if due.States[stateDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDue.IsZero() {
+	v.runFrontier(t, "add", "http://shop.example/due").want(t, ExitDone, "1 new")
+	due := decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout)
+	if due.HostsByState[stateDue] != 1 || due.DueSince.IsZero() || due.DueSince.After(due.At) || !due.NextDueAt.IsZero() {
 		t.Errorf("with a host that is due: %+v", due)
 	}
 }
@@ -87,24 +87,24 @@ func TestFrontierCompact(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	export := func() string {
-		head, rest, _ := strings.Cut(v.on(t, "export").stdout, "\n") // the head tells the time
+		head, rest, _ := strings.Cut(v.runFrontier(t, "export").stdout, "\n") // the head tells the time
 		if !strings.Contains(head, "export") {
 			t.Errorf("the head is %q", head)
 		}
 		return rest
 	}
 	before := export()
-	sizes := decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout).Files
-	v.on(t, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
-	for i, f := range decoded[frontierStats](t, v.on(t, "stats", "--format=json").stdout).Files {
-		if f.Bytes >= sizes[i].Bytes || f.Free >= sizes[i].Free {
-			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.Free, sizes[i])
+	sizes := decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout).StoreFiles
+	v.runFrontier(t, "compact").want(t, ExitDone, "frontier.db: ", ", was 16.0 MiB")
+	for i, f := range decodeJSON[frontierStats](t, v.runFrontier(t, "stats", "--format=json").stdout).StoreFiles {
+		if f.Bytes >= sizes[i].Bytes || f.FreeBytes >= sizes[i].FreeBytes {
+			t.Errorf("%s: %d bytes, %d of them free, before: %+v", f.Name, f.Bytes, f.FreeBytes, sizes[i])
 		}
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
 		t.Errorf("what is kept before and after:\n%s", diff)
 	}
-	call(t, "frontier", "compact", "--data", t.TempDir()).want(t, ExitUsage, "holds no crawl")
+	runCommand(t, "frontier", "compact", "--data", t.TempDir()).want(t, ExitUsage, "holds no crawl")
 }
 
 func TestFrontierList(t *testing.T) {
@@ -122,7 +122,7 @@ func TestFrontierList(t *testing.T) {
 		{[]string{"--origin=http://slow.example"}, []string{"queued http://slow.example/ "}},
 		{[]string{"--origin=https://slow.example"}, nil},
 	} {
-		r := v.on(t, append([]string{"list"}, tt.args...)...)
+		r := v.runFrontier(t, append([]string{"list"}, tt.args...)...)
 		r.want(t, ExitDone)
 		var got []string
 		for line := range strings.Lines(r.stdout) {
@@ -137,41 +137,41 @@ func TestFrontierList(t *testing.T) {
 			t.Errorf("%v: %q, want %q", tt.args, got, tt.want)
 		}
 	}
-	if r := v.on(t, "list", "--limit=2"); strings.Count(r.stdout, "\n") != 2 {
+	if r := v.runFrontier(t, "list", "--limit=2"); strings.Count(r.stdout, "\n") != 2 {
 		t.Errorf("--limit=2 lists %q", r.stdout)
 	}
-	r := v.on(t, "list", "--format=jsonl", "--host=shop.example")
+	r := v.runFrontier(t, "list", "--format=jsonl", "--host=shop.example")
 	if diff := cmp.Diff(map[string]any{
 		"url": "http://shop.example/till", "state": "parked", "source": "link", "class": 2.0, "depth": 1.0,
 		"referrer": "http://shop.example/", "why": "disallow: /till of http://shop.example/robots.txt (line 3)",
-	}, lacking(decoded[map[string]any](t, r.stdout), "rank")); diff != "" {
+	}, withoutField(decodeJSON[map[string]any](t, r.stdout), "rank")); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}
-	v.on(t, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
-	v.on(t, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
+	v.runFrontier(t, "list", "--state=lost").want(t, ExitUsage, `--state: "lost" is not one of queued, resting, parked`)
+	v.runFrontier(t, "list", "--origin=shop.example").want(t, ExitUsage, "is not an origin")
 }
 
 // without returns m without a field, which is not the business of the test.
-func lacking(m map[string]any, field string) map[string]any {
+func withoutField(m map[string]any, field string) map[string]any {
 	delete(m, field)
 	return m
 }
 
 // What is added is visited by the crawl that goes on, and nothing else is.
 func TestFrontierAdd(t *testing.T) {
-	v := visitTo(t, shop())
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
-	call(t, v.args("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
-	v.on(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
+	v := newCrawlFixture(t, shopSite())
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
+	runCommand(t, v.crawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
+	v.runFrontier(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")
-	v.on(t, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
-	v.on(t, "add").want(t, ExitUsage, "requires at least 1 arg")
+	v.runFrontier(t, "add", "shop.example").want(t, ExitUsage, `"shop.example" is not a URL that a crawl can visit`)
+	v.runFrontier(t, "add").want(t, ExitUsage, "requires at least 1 arg")
 
 	lines := "# a list\n\nhttp://shop.example/old # moved\n{\"url\":\"http://shop.example/a\",\"why\":\"a # in it\"}\n" +
 		"{\"url\":\"http://shop.example/deep\",\"depth\":2}\nnothing\n{broken\nhttp://shop.example/" + strings.Repeat("x", 3000) + "\nhttp://shop.example/till"
-	r := callStdin(t, lines, "frontier", "add", "-", "--data", v.data(), "--format=json")
+	r := runCommandWithStdin(t, lines, "frontier", "add", "-", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitFailed, "2 lines were no URLs")
-	got := decoded[api.AddURLsResult](t, r.stdout)
+	got := decodeJSON[api.AddURLsResult](t, r.stdout)
 	long := "http://shop.example/" + strings.Repeat("x", 3000)
 	want := api.AddURLsResult{Added: 2, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: []api.RefusalSummary{
 		{URLCount: 1, RefusedBy: "scope", Rule: "deeper than 1 links", Example: "http://shop.example/deep"},
@@ -181,18 +181,18 @@ func TestFrontierAdd(t *testing.T) {
 		t.Errorf("intake (-want +got):\n%s", diff)
 	}
 	before := len(v.web.Log())
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone)
-	var asked []string
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone)
+	var requested []string
 	for _, x := range v.web.Log()[before:] {
-		asked = append(asked, x.URL)
+		requested = append(requested, x.URL)
 	}
-	slices.Sort(asked)
+	slices.Sort(requested)
 	for _, u := range []string{"http://shop.example/", "http://shop.example/old"} {
-		if !slices.Contains(asked, u) {
-			t.Errorf("%s was added and not visited; only %q", u, asked)
+		if !slices.Contains(requested, u) {
+			t.Errorf("%s was added and not visited; only %q", u, requested)
 		}
 	}
-	if slices.Contains(asked, "http://shop.example/till") {
+	if slices.Contains(requested, "http://shop.example/till") {
 		t.Error("a URL that robots.txt closes was visited")
 	}
 }
@@ -200,35 +200,35 @@ func TestFrontierAdd(t *testing.T) {
 // Long lists are taken batch by batch.
 func TestFrontierAddMany(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
-	before := strings.Count(v.on(t, "list").stdout, "\n")
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-time=1ns")...).want(t, ExitStopped)
+	before := strings.Count(v.runFrontier(t, "list").stdout, "\n")
 	var lines strings.Builder
 	const many = 2*seedBatch + 500
 	for i := range many {
 		lines.WriteString("http://shop.example/list/" + strings.Repeat("0", i%7) + "/" + string(rune('a'+i%26)) + "?" + time.Duration(i).String() + "\n")
 	}
 	for _, want := range []api.AddURLsResult{{Added: many}, {Duplicates: many}} {
-		r := callStdin(t, lines.String(), "frontier", "add", "-", "--data", v.data(), "--format=json")
+		r := runCommandWithStdin(t, lines.String(), "frontier", "add", "-", "--data", v.dataDir(), "--format=json")
 		r.want(t, ExitDone)
-		if got := decoded[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
+		if got := decodeJSON[api.AddURLsResult](t, r.stdout); got.Added != want.Added || got.Duplicates != want.Duplicates {
 			t.Errorf("%d added and %d known, want %d and %d", got.Added, got.Duplicates, want.Added, want.Duplicates)
 		}
 	}
-	if got := strings.Count(v.on(t, "list").stdout, "\n"); got != before+many {
+	if got := strings.Count(v.runFrontier(t, "list").stdout, "\n"); got != before+many {
 		t.Errorf("%d are queued, want %d", got, before+many)
 	}
-	for line := range strings.Lines(v.on(t, "export").stdout) {
-		if l := decoded[exportedSeenFingerprints](t, line); len(l.Fingerprints) > 8*seenChunk {
-			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, seenChunk)
+	for line := range strings.Lines(v.runFrontier(t, "export").stdout) {
+		if l := decodeJSON[exportedSeenFingerprints](t, line); len(l.Fingerprints) > 8*maxFingerprintsPerLine {
+			t.Errorf("%d fingerprints on a line, the most is %d", len(l.Fingerprints)/8, maxFingerprintsPerLine)
 		}
 	}
 }
 
 // A signal ends a list that has not come to its end, and what was taken stays.
 func TestFrontierAddStops(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	typed, keyboard := io.Pipe()
 	signals := make(chan os.Signal, 1)
 	go func() {
@@ -240,8 +240,8 @@ func TestFrontierAddStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.data()).want(t, ExitStopped, " new, 0 known already", "interrupted")
-	if got := strings.Count(v.on(t, "list").stdout, "/typed/"); got != seedBatch+10 {
+	runCommandReading(t, typed, signals, "frontier", "add", "-", "--data", v.dataDir()).want(t, ExitStopped, " new, 0 known already", "interrupted")
+	if got := strings.Count(v.runFrontier(t, "list").stdout, "/typed/"); got != seedBatch+10 {
 		t.Errorf("%d were added, want %d", got, seedBatch+10)
 	}
 }
@@ -251,22 +251,22 @@ func TestFrontierAddStops(t *testing.T) {
 func TestFrontierExport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	keepOdd(t, v)
-	r := v.on(t, "export")
+	addUnusualItems(t, v)
+	r := v.runFrontier(t, "export")
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	first := decoded[exportHeader](t, lines[0])
-	text, err := os.ReadFile(filepath.Join(v.data(), projectFile))
-	if err != nil || first.Type != "export" || first.Format != 1 || first.Project != string(text) {
+	first := decodeJSON[exportHeader](t, lines[0])
+	text, err := os.ReadFile(filepath.Join(v.dataDir(), projectFile))
+	if err != nil || first.Type != "export" || first.Format != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
-	a := &app{screen: newScreen(new(bytes.Buffer))}
-	k, err := a.openOfflineCrawl(v.data())
+	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
+	k, err := a.openOfflineCrawl(v.dataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	want, got := kindsIn(t, k), kindsOf(t, lines[1:len(lines)-1])
+	want, got := storeItems(t, k), exportItems(t, lines[1:len(lines)-1])
 	for kind := range want {
 		if len(want[kind]) == 0 {
 			t.Errorf("no %s: the test has lost its point", kind)
@@ -278,15 +278,15 @@ func TestFrontierExport(t *testing.T) {
 		}
 	}
 	end := exportTotals{"end", len(got["origin"]), len(got["url"]), len(got["seen"]), len(got["note"])}
-	if last := decoded[exportTotals](t, lines[len(lines)-1]); last != end {
+	if last := decodeJSON[exportTotals](t, lines[len(lines)-1]); last != end {
 		t.Errorf("last line %+v, want %+v", last, end)
 	}
 }
 
-// keepOdd puts into the store what a crawl of the town does not.
-func keepOdd(t *testing.T, v *visit) {
+// addUnusualItems puts into the store what a crawl of the town does not.
+func addUnusualItems(t *testing.T, v *crawlFixture) {
 	t.Helper()
-	s, err := bolt.Open(filepath.Join(v.data(), storeFile), bolt.Options{})
+	s, err := bolt.Open(filepath.Join(v.dataDir(), storeFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,8 +321,8 @@ func keepOdd(t *testing.T, v *visit) {
 	if err := s.Ack(t.Context(), []storage.Ack{ack}); err != nil {
 		t.Fatal(err)
 	}
-	hop := storage.Entry{URL: u, Source: storage.Robots, For: u.Origin(), Class: storage.First}
-	if _, err := s.Add(t.Context(), []storage.Entry{hop, hop}, 0); err != nil {
+	redirect := storage.Entry{URL: u, Source: storage.Robots, For: u.Origin(), Class: storage.First}
+	if _, err := s.Add(t.Context(), []storage.Entry{redirect, redirect}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -330,44 +330,44 @@ func keepOdd(t *testing.T, v *visit) {
 	}
 }
 
-// The kinds of things in a crawl, each as text.
-type kinds map[string][]string
+// The itemsByKind of things in a crawl, each as text.
+type itemsByKind map[string][]string
 
-func (k kinds) add(kind string, v any) {
+func (k itemsByKind) add(kind string, v any) {
 	text, _ := json.Marshal(v)
 	k[kind] = append(k[kind], string(text))
 }
 
 // An origin or URL as the store tells of it, in a form that can be compared.
 type (
-	plainOrigin struct {
-		Origin  string
-		Hold    int64
-		Dormant bool
-		Due     int64
-		Gap     time.Duration
-		Slots   int
-		Strikes int
-		Memo    []byte
+	comparableOrigin struct {
+		Origin              string
+		HeldUntil           int64
+		Suspended           bool
+		Due                 int64
+		Delay               time.Duration
+		Slots               int
+		ConsecutiveFailures int
+		Stats               []byte
 	}
-	plainURL struct {
-		State, URL, Source, Referrer, For, Found string
-		Class                                    uint8
-		Rank                                     uint16
-		Depth, Attempt, Redirects                int
-		Context                                  []byte
-		AsFound, Folded, Sent                    bool
-		Method, Body                             string
-		At                                       int64
-		Page                                     *storage.Page
-		ETag                                     []byte
+	comparableURL struct {
+		State, URL, Source, Referrer, RobotsFor, Original string
+		Class                                             uint8
+		Rank                                              uint16
+		Depth, FailedAttempts, Redirects                  int
+		Context                                           []byte
+		UseOriginal, HTTPSUpgraded, Sent                  bool
+		Method, Body                                      string
+		NotBefore                                         int64
+		Page                                              *storage.Page
+		ETag                                              []byte
 	}
 )
 
-// kindsIn returns what the stores of a crawl hold.
-func kindsIn(t *testing.T, k *offlineCrawl) kinds {
+// storeItems returns what the stores of a crawl hold.
+func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 	t.Helper()
-	ks := kinds{}
+	ks := itemsByKind{}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -375,13 +375,13 @@ func kindsIn(t *testing.T, k *offlineCrawl) kinds {
 		}
 	}
 	x := &exporter{offlineCrawl: k}
-	for _, o := range x.names(t.Context(), k.store) {
+	for _, o := range x.listOrigins(t.Context(), k.store) {
 		i, _, err := k.store.Origin(t.Context(), o)
 		must(err)
-		ks.add("origin", plainOrigin{o.String(), i.Hold.UnixNano(), i.Dormant, i.Host.Due.UnixNano(), i.Host.Gap, i.Host.Slots, i.Host.Strikes, i.Host.Memo})
+		ks.add("origin", comparableOrigin{o.String(), i.Hold.UnixNano(), i.Dormant, i.Host.Due.UnixNano(), i.Host.Gap, i.Host.Slots, i.Host.Strikes, i.Host.Memo})
 		for state, name := range stateNames {
 			must(k.store.URLs(t.Context(), o, storage.State(state), func(e storage.Entry, at time.Time) bool {
-				u := plainURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.For.String(), e.Found.String(),
+				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.For.String(), e.Found.String(),
 					uint8(e.Class), e.Rank, e.Depth, e.Attempt, e.Redirects, e.Context, e.AsFound, e.Folded, e.Sent, "", "", at.UnixNano(), e.Page, nil}
 				if e.Request != nil {
 					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
@@ -398,10 +398,10 @@ func kindsIn(t *testing.T, k *offlineCrawl) kinds {
 			return true
 		}))
 	}
-	for name, s := range map[string]store{"frontier": k.store, "robots": k.robots} {
-		for _, o := range append(x.names(t.Context(), s), decorum.Origin{}) {
+	for name, s := range map[string]inspectableStore{"frontier": k.store, "robots": k.robotsStore} {
+		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.Notes(t.Context(), o, func(key string, value []byte) bool {
-				if key == importNote && o.IsZero() {
+				if key == importNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
 				ks.add("note", exportedNote{"note", name, o.String(), key, value})
@@ -413,18 +413,18 @@ func kindsIn(t *testing.T, k *offlineCrawl) kinds {
 	return ks
 }
 
-// kindsOf returns what the lines of an export hold.
-func kindsOf(t *testing.T, lines []string) kinds {
+// exportItems returns what the lines of an export hold.
+func exportItems(t *testing.T, lines []string) itemsByKind {
 	t.Helper()
-	ks := kinds{}
+	ks := itemsByKind{}
 	for _, line := range lines {
-		switch kind := decoded[struct{ Type string }](t, line).Type; kind {
+		switch kind := decodeJSON[struct{ Type string }](t, line).Type; kind {
 		case "origin":
-			l := decoded[exportedOrigin](t, line)
-			ks.add(kind, plainOrigin{l.Origin, l.Hold.UnixNano(), l.Dormant, l.Host.Due.UnixNano(), l.Host.Gap, l.Host.Slots, l.Host.Strikes, l.Host.Memo})
+			l := decodeJSON[exportedOrigin](t, line)
+			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.Stats})
 		case "url":
-			l := decoded[api.FrontierURL](t, line)
-			u := plainURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.Class, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
+			l := decodeJSON[api.FrontierURL](t, line)
+			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.Class, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
 				l.Context, l.UseOriginal, l.HTTPSUpgraded, l.Sent, l.Method, string(l.Body), l.NotBefore.UnixNano(), nil, nil}
 			if p := l.History; p != nil {
 				hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
@@ -437,12 +437,12 @@ func kindsOf(t *testing.T, lines []string) kinds {
 			}
 			ks.add(kind, u)
 		case "seen":
-			l := decoded[exportedSeenFingerprints](t, line)
+			l := decodeJSON[exportedSeenFingerprints](t, line)
 			for f := l.Fingerprints; len(f) > 0; f = f[8:] {
 				ks.add(kind, []any{l.Origin, binary.BigEndian.Uint64(f)})
 			}
 		default:
-			ks.add(kind, decoded[exportedNote](t, line))
+			ks.add(kind, decodeJSON[exportedNote](t, line))
 		}
 	}
 	return ks
@@ -454,13 +454,13 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := refusals{}
-	for line := range 3 * maxRules {
-		rs.note(api.RefusalSummary{RefusedBy: whyRobots, Rule: "disallow: /x", RuleLine: line}, u)
+	rs := refusalTally{}
+	for line := range 3 * maxRulesPerHost {
+		rs.addURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: line}, u)
 	}
-	rs.note(api.RefusalSummary{RefusedBy: whyRobots, Rule: "disallow: /x", RuleLine: 1}, u)
-	list := rs.list()
-	if len(list) != maxRules+1 || list[0].URLCount != 2*maxRules || list[0].Rule != "other rules" || list[1].URLCount != 2 {
+	rs.addURL(api.RefusalSummary{RefusedBy: parkedByRobots, Rule: "disallow: /x", RuleLine: 1}, u)
+	list := rs.sorted()
+	if len(list) != maxRulesPerHost+1 || list[0].URLCount != 2*maxRulesPerHost || list[0].Rule != "other rules" || list[1].URLCount != 2 {
 		t.Errorf("%d reasons, first %+v, %+v", len(list), list[0], list[1])
 	}
 }
@@ -476,21 +476,21 @@ func TestWhyParked(t *testing.T) {
 		return u
 	}
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).For(robots.Agent{})
-	q := &inquiry{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
+	q := &inspector{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
 	for _, tt := range []struct {
 		entry    storage.Entry
 		evaluate func(decorum.URL) robots.Verdict
 		want     api.RefusalSummary
 	}{
-		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: whyScope, Rule: "another host than the seeds'"}},
+		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: parkedByScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
-			api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
+			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
 		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid"), AsFound: true}, rules.Check,
-			api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: whyNothing, Rule: "allowed by now"}},
-		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: whyNothing, Rule: "its robots.txt is not known"}},
+			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
+		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
 	} {
-		if _, got := q.whyParked(tt.entry, tt.evaluate); got != tt.want {
+		if _, got := q.parkedReason(tt.entry, tt.evaluate); got != tt.want {
 			t.Errorf("%v: %+v, want %+v", tt.entry.URL, got, tt.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newURLLine returns what is kept of a URL, as it is written.
-func newURLLine(e *storage.Entry, state storage.State, at time.Time) *api.FrontierURL {
+// toAPIFrontierURL returns what is kept of a URL, as it is written.
+func toAPIFrontierURL(e *storage.Entry, state storage.State, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
 		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), Class: uint8(e.Class),
 		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.For.String(), FailedAttempts: e.Attempt, Redirects: e.Redirects,
@@ -30,7 +30,7 @@ func newURLLine(e *storage.Entry, state storage.State, at time.Time) *api.Fronti
 	return l
 }
 
-// toStoredEntry returns what newURLLine has written.
+// toStoredEntry returns what toAPIFrontierURL has written.
 func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	k := &storage.StoredEntry{At: l.NotBefore, In: storage.State(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
 		Class: storage.Class(l.Class), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, Attempt: l.FailedAttempts,
@@ -40,14 +40,14 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
 	}
 	var err error
-	if k.URL, err = parseExact(l.URL); err != nil {
+	if k.URL, err = requireCanonicalURL(l.URL); err != nil {
 		return nil, err
 	}
 	if k.Source, err = storage.ParseSource(l.Source); err != nil {
 		return nil, err
 	}
 	if l.Original != "" {
-		if k.Found, err = parseExact(l.Original); err != nil {
+		if k.Found, err = requireCanonicalURL(l.Original); err != nil {
 			return nil, err
 		}
 	}
@@ -59,11 +59,11 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	if l.Method != "" {
 		k.Request = &storage.Request{Method: l.Method, Body: l.Body}
 	}
-	k.Page, err = pageOf(l.History)
+	k.Page, err = toStorageVisitHistory(l.History)
 	return k, err
 }
 
-func pageOf(p *api.VisitHistory) (*storage.Page, error) {
+func toStorageVisitHistory(p *api.VisitHistory) (*storage.Page, error) {
 	if p == nil {
 		return nil, nil
 	}

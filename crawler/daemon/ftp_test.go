@@ -14,45 +14,45 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
 )
 
-// shelf is a directory to be served over ftp.
-func shelf(t *testing.T, files map[string]string) string {
+// ftpDir is a directory to be served over ftp.
+func ftpDir(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		place := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(place, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
 }
 
-// visitToFTP is visitTo a server of ftp.
-func visitToFTP(t *testing.T, files map[string]string) (*visit, *ftptest.Server) {
+// newFTPCrawlFixture is newCrawlFixture a server of ftp.
+func newFTPCrawlFixture(t *testing.T, files map[string]string) (*crawlFixture, *ftptest.Server) {
 	t.Helper()
-	server := ftptest.Start(t, shelf(t, files), nil)
-	return &visit{addr: server.Addr, dir: t.TempDir()}, server
+	server := ftptest.Start(t, ftpDir(t, files), nil)
+	return &crawlFixture{addr: server.Addr, dir: t.TempDir()}, server
 }
 
-// askedFTP returns what the server was asked for.
-func askedFTP(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "CWD") }
+// ftpRequests returns what the server was asked for.
+func ftpRequests(s *ftptest.Server) []string { return s.CommandsNamed("RETR", "CWD") }
 
 // TestFTP: a tree of files is crawled from its root: robots.txt first, nothing
 // that it closes, one visit at a time, and the pause that it asks for kept.
 func TestFTP(t *testing.T) {
 	t.Parallel()
-	const pause = 300 * time.Millisecond
-	v, server := visitToFTP(t, map[string]string{
+	const delay = 300 * time.Millisecond
+	v, server := newFTPCrawlFixture(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\nCrawl-delay: 0.3\n",
 		"a.html":     "<title>A</title><a href=/pub/deep>x</a><a href=/secret/y.txt>y</a><a href='ftp://b.example/'>elsewhere</a>",
 		"pub/b.txt":  "b", "pub/deep/c.txt": "c", "secret/x.txt": "x", "pub/film.png": "moo",
 	})
-	call(t, v.args("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
+	runCommand(t, v.crawlArgs("ftp://a.example/")...).want(t, ExitDone, "pages: 8 (")
 	var got []string
-	for _, r := range records(t, filepath.Join(v.data(), "pages.jsonl")) {
+	for _, r := range readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
 		if r.Robots.FileSHA256 == "" || r.IP != "127.0.0.1" {
 			t.Errorf("record %+v", r)
@@ -64,21 +64,21 @@ func TestFTP(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
-	if wrote, sessions := verifyIn(t, v.data()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
+	if wrote, sessions := verifyCleanLedger(t, v.dataDir()).Requests, len(server.CommandsNamed("USER")); wrote != int64(sessions) {
 		t.Errorf("%d requests in the ledger, %d sessions", wrote, sessions)
 	}
-	var before ftptest.Command // the last that the server worked on, of a visit
+	var lastCommand ftptest.Command // the last that the server worked on, of a visit
 	visits := 0
 	for _, c := range server.Log() {
 		word, _, _ := strings.Cut(c.Text, " ")
 		switch {
 		case word == "USER":
-			if rest := c.At.Sub(before.At); visits > 0 && rest < pause {
-				t.Errorf("a visit began %v after %q, want %v", rest, before.Text, pause)
+			if gap := c.At.Sub(lastCommand.At); visits > 0 && gap < delay {
+				t.Errorf("a visit began %v after %q, want %v", gap, lastCommand.Text, delay)
 			}
 			visits++
 		case word == "RETR" || word == "CWD":
-			before = c
+			lastCommand = c
 			if visits == 1 && c.Text != "RETR /robots.txt" || strings.Contains(c.Text, "secret") {
 				t.Errorf("visit %d asks for %q", visits, c.Text)
 			}
@@ -92,13 +92,13 @@ func TestFTP(t *testing.T) {
 // TestFTPIsWantedOrNot: links lead from the web to ftp where the project says so.
 func TestFTPIsWantedOrNot(t *testing.T) {
 	for setting, want := range map[string][]string{"": nil, "fetch: {ftp: true}\n": {"RETR /robots.txt", "RETR /x.txt"}} {
-		v := visitTo(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
+		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
-		server := ftptest.Start(t, shelf(t, map[string]string{"x.txt": "x"}), nil)
-		project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
-		call(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.args("http://a.example/")[1:]...)...).
+		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
+		project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
+		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.crawlArgs("http://a.example/")[1:]...)...).
 			want(t, ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
-		if got := askedFTP(server); !slices.Equal(got, want) {
+		if got := ftpRequests(server); !slices.Equal(got, want) {
 			t.Errorf("with %q ftp was asked for %q, want %q", setting, got, want)
 		}
 	}
@@ -108,15 +108,15 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 // cannot be had nothing is.
 func TestFTPRobots(t *testing.T) {
 	t.Parallel()
-	v, server := visitToFTP(t, map[string]string{"x.txt": "x"})
-	call(t, v.args("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
-	if got, want := askedFTP(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
+	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	runCommand(t, v.crawlArgs("ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
-	closed := ftptest.Start(t, shelf(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
-	v = &visit{addr: closed.Addr, dir: t.TempDir()}
-	call(t, v.args("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
-	if got := askedFTP(closed); got != nil {
+	closed := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), func(string) bool { return false })
+	v = &crawlFixture{addr: closed.Addr, dir: t.TempDir()}
+	runCommand(t, v.crawlArgs("--max-time=2s", "ftp://a.example/x.txt")...).want(t, ExitStopped, "pages: 0 (", "its robots.txt cannot be had", "530", "Incorrect password")
+	if got := ftpRequests(closed); got != nil {
 		t.Errorf("it was asked for %q", got)
 	}
 }
@@ -124,16 +124,16 @@ func TestFTPRobots(t *testing.T) {
 // TestFTPRevisit: a file that has not been modified is not transferred again.
 func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
-	v, server := visitToFTP(t, map[string]string{"x.txt": "x"})
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
-	call(t, v.args("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
+	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	runCommand(t, v.crawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
-	rs := records(t, filepath.Join(v.data(), "pages.jsonl"))
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
+	rs := readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[1].Status != http.StatusNotModified || len(server.CommandsNamed("MDTM")) != 3 {
 		t.Errorf("records %+v, and the server was told %q", rs, server.CommandsNamed("MDTM", "RETR"))
 	}
-	if got, want := askedFTP(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
+	if got, want := ftpRequests(server), []string{"RETR /robots.txt", "RETR /x.txt"}; !slices.Equal(got, want) {
 		t.Errorf("it was asked for %q, want %q", got, want)
 	}
 }
@@ -141,36 +141,36 @@ func TestFTPRevisit(t *testing.T) {
 // Other commands know ftp as well.
 func TestFTPCommands(t *testing.T) {
 	t.Parallel()
-	v, _ := visitToFTP(t, map[string]string{
+	v, _ := newFTPCrawlFixture(t, map[string]string{
 		"robots.txt":  "User-agent: *\nDisallow: /secret\n",
 		"sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>ftp://a.example/x</loc></url></urlset>`,
 	})
 	there := []string{"--allow-private", "--connect-to=::" + v.addr}
-	on := func(args ...string) result { return call(t, append(args, there...)...) }
-	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, ExitNo, "/secret")
+	on := func(args ...string) commandResult { return runCommand(t, append(args, there...)...) }
+	on("robots", "check", "--agent=x", "ftp://a.example/secret/x").want(t, ExitCheckFailed, "/secret")
 	on("robots", "check", "--agent=x", "ftp://a.example/x").want(t, ExitDone)
 	on("sitemap", "ftp://a.example/sitemap.xml").want(t, ExitDone, "ftp://a.example/x")
-	call(t, v.args("ftp://a.example/x")...).want(t, ExitDone)
-	call(t, "explain", "--data", v.data(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
+	runCommand(t, v.crawlArgs("ftp://a.example/x")...).want(t, ExitDone)
+	runCommand(t, "explain", "--data", v.dataDir(), "ftp://a.example/secret/x").want(t, ExitDone, "/secret")
 }
 
 // What would go around a proxy is refused.
 func TestFTPAndProxy(t *testing.T) {
-	list := write(t, "seeds.txt", "ftp://a.example/\n")
+	list := writeTempFile(t, "seeds.txt", "ftp://a.example/\n")
 	for _, tt := range []struct{ text, says string }{
 		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n", "fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
-		_, err := ReadProject(write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
-		if err == nil || !strings.Contains(detailOf(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, detailOf(err), tt.says)
+		_, err := ReadProject(writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
+		if err == nil || !strings.Contains(terminalErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, terminalErrorText(err), tt.says)
 		}
 	}
 	p := Project{SeedFiles: []string{list}, Fetch: Fetch{Proxy: "http://proxy.example:3128"}}
-	if _, err := p.roots(nil); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+	if _, err := p.oneSeedPerOrigin(nil); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
-	proxied, err := p.withFTP(nil, nil)
+	proxied, err := p.newSchemeFetcher(nil, nil)
 	if err != nil || fmt.Sprint(proxied) != "map[http:<nil> https:<nil>]" {
 		t.Errorf("with a proxy there are fetchers %v, %v; want none of ftp", proxied, err)
 	}

@@ -17,22 +17,22 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// A shortage takes the room for files away from a process, or from all, and
+// A diskShortage takes the room for files away from a process, or from all, and
 // gives it back.
-type shortage struct {
-	name   string
-	killed bool // meanwhile
-	dir    func(*testing.T) string
-	begin  func(t *testing.T, dir string, pid int)
-	end    func(t *testing.T, dir string, pid int)
+type diskShortage struct {
+	name       string
+	killsCrawl bool // meanwhile
+	dir        func(*testing.T) string
+	begin      func(t *testing.T, dir string, pid int)
+	end        func(t *testing.T, dir string, pid int)
 }
 
-var shortages = []shortage{
+var diskShortages = []diskShortage{
 	{"limit of file size", false, func(t *testing.T) string { return t.TempDir() },
-		func(t *testing.T, _ string, pid int) { limitFiles(t, pid, 1) },
-		func(t *testing.T, _ string, pid int) { limitFiles(t, pid, unix.RLIM_INFINITY) }},
-	{"full file system", true, smallFileSystem,
-		func(t *testing.T, dir string, _ int) { fill(t, filepath.Join(dir, "ballast")) },
+		func(t *testing.T, _ string, pid int) { limitFileSize(t, pid, 1) },
+		func(t *testing.T, _ string, pid int) { limitFileSize(t, pid, unix.RLIM_INFINITY) }},
+	{"full file system", true, mountSmallFileSystem,
+		func(t *testing.T, dir string, _ int) { fillDisk(t, filepath.Join(dir, "ballast")) },
 		func(t *testing.T, dir string, _ int) {
 			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 				t.Error(err)
@@ -40,8 +40,8 @@ var shortages = []shortage{
 		}},
 }
 
-// limitFiles lets no write of the process go beyond a byte of any file.
-func limitFiles(t *testing.T, pid int, bytes uint64) {
+// limitFileSize lets no write of the process go beyond a byte of any file.
+func limitFileSize(t *testing.T, pid int, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
@@ -49,8 +49,8 @@ func limitFiles(t *testing.T, pid int, bytes uint64) {
 	}
 }
 
-// smallFileSystem returns a directory that is a file system of its own.
-func smallFileSystem(t *testing.T) string {
+// mountSmallFileSystem returns a directory that is a file system of its own.
+func mountSmallFileSystem(t *testing.T) string {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=48m"); err != nil {
 		t.Skipf("no file system can be mounted here: %v", err)
@@ -63,8 +63,8 @@ func smallFileSystem(t *testing.T) string {
 	return dir
 }
 
-// fill writes a file until there is no room left.
-func fill(t *testing.T, name string) {
+// fillDisk writes a file until there is no room left.
+func fillDisk(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Create(name)
 	if err != nil {
@@ -87,7 +87,7 @@ func fill(t *testing.T, name string) {
 // nothing either.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	for _, s := range shortages {
+	for _, s := range diskShortages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			testFullDisk(t, s)
@@ -95,60 +95,60 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func testFullDisk(t *testing.T, s shortage) {
+func testFullDisk(t *testing.T, s diskShortage) {
 	const delay = 50 * time.Millisecond
 	dir := s.dir(t)
 	web := killWeb(delay, 30, nil)
 	archive := filepath.Join(dir, "warc")
 	flags := []string{"crawl", "--data", filepath.Join(dir, "data"), "--warc", archive, "--contact=mailto:bot@example.com", "--allow-private",
-		"--connect-to=::" + online(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
-	run := func(args ...string) (*exec.Cmd, *watched) {
-		var said watched
-		c, _ := command(t, append(slices.Clone(flags), args...)...)
-		c.Stdout, c.Stderr = io.Discard, &said
+		"--connect-to=::" + startWeb(t, web), "--delay", delay.String(), "--max-depth=100", "--progress=none"}
+	run := func(args ...string) (*exec.Cmd, *syncBuffer) {
+		var stderr syncBuffer
+		c, _ := newCommandProcess(t, append(slices.Clone(flags), args...)...)
+		c.Stdout, c.Stderr = io.Discard, &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Process.Kill() })
-		return c, &said
+		return c, &stderr
 	}
-	c, said := run(web.CrawlPlan.Seeds...)
-	until(t, "the crawl to begin", said, func() bool { return len(web.Log()) > 20 })
+	c, stderr := run(web.CrawlPlan.Seeds...)
+	waitWithOutput(t, "the crawl to begin", stderr, func() bool { return len(web.Log()) > 20 })
 	s.begin(t, dir, c.Process.Pid)
-	until(t, "the pause", said, func() bool { return strings.Contains(said.String(), "the crawl pauses") })
+	waitWithOutput(t, "the pause", stderr, func() bool { return strings.Contains(stderr.String(), "the crawl pauses") })
 	var restarts []time.Time
-	if s.killed {
+	if s.killsCrawl {
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = c.Wait()
 		s.end(t, dir, os.Getpid())
 		restarts = []time.Time{time.Now()}
-		c, said = run("--resume")
+		c, stderr = run("--resume")
 	} else {
-		inHand := len(web.Log())
+		before := len(web.Log())
 		s.end(t, dir, c.Process.Pid)
-		until(t, "it to go on", said, func() bool {
-			return strings.Contains(said.String(), "the crawl goes on") && len(web.Log()) > inHand
+		waitWithOutput(t, "it to go on", stderr, func() bool {
+			return strings.Contains(stderr.String(), "the crawl goes on") && len(web.Log()) > before
 		})
 	}
 	if err := c.Wait(); err != nil {
-		t.Fatalf("the crawl ended with %v\n%s", err, said)
+		t.Fatalf("the crawl ended with %v\n%s", err, stderr)
 	}
-	answered := slices.DeleteFunc(records(t, filepath.Join(dir, "data", outputFile)), func(r Record) bool { return r.Status == 503 })
-	got := urls(answered)
-	if s.killed {
+	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", outputFile)), func(r Record) bool { return r.Status == 503 })
+	got := sortedURLs(answered)
+	if s.killsCrawl {
 		got = slices.Compact(got)
 	}
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
-	inArchive(t, archive, got)
+	checkArchived(t, archive, got)
 	data := filepath.Join(dir, "data")
-	if proven := verifyIn(t, data); !s.killed && proven.Interrupted != 0 {
-		t.Errorf("%d requests have no answer in the ledger", proven.Interrupted)
+	if ledgerReport := verifyCleanLedger(t, data); !s.killsCrawl && ledgerReport.Interrupted != 0 {
+		t.Errorf("%d requests have no answer in the ledger", ledgerReport.Interrupted)
 	}
-	inLedger(t, data, web.Log())
+	checkLedgerAgainstLog(t, data, web.Log())
 	if report := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: restarts}); !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}

@@ -14,104 +14,104 @@ import (
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
 
-// A gateway is where a daemon is spoken to: by its API and its page, and, on an
+// A daemonServer is where a daemon is spoken to: by its API and its page, and, on an
 // address of its own, by site owners who want to know what the bot is.
-type gateway struct {
-	app      *app
-	api, bot net.Listener // bot: nil if there is none
-	socket   net.Listener // nil: the daemon has no socket
-	limits   connections
-	tls      *tls.Config // of api; nil: plain HTTP
-	audit    *api.AuditLog
-	server   *api.Server
-	daemon   api.Daemon
-	page     http.Handler
+type daemonServer struct {
+	program                  *program
+	apiListener, botListener net.Listener // botListener: nil if there is none
+	socketListener           net.Listener // nil: the daemon has no socket
+	connectionLimits         connectionLimits
+	tlsConfig                *tls.Config // of api; nil: plain HTTP
+	auditLog                 *api.AuditLog
+	apiServer                *api.Server
+	daemon                   api.Daemon
+	pageHandler              http.Handler
 }
 
-// listen opens the doors, behind which nobody answers yet.
-func (a *app) listen(ctx context.Context, way doorway) (*gateway, error) {
-	if err := way.check(); err != nil {
+// openListeners opens the doors, behind which nobody answers yet.
+func (a *program) openListeners(ctx context.Context, opts listenOptions) (*daemonServer, error) {
+	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &gateway{app: a, limits: way.connections}
+	g := &daemonServer{program: a, connectionLimits: opts.connectionLimits}
 	var err error
-	if g.api, g.tls, err = way.open(ctx, a.log); err != nil {
+	if g.apiListener, g.tlsConfig, err = opts.openListener(ctx, a.log); err != nil {
 		return nil, err
 	}
-	if way.bot != "" {
-		if g.bot, err = listenOn(ctx, way.bot, "--bot-listen"); err != nil {
+	if opts.botAddr != "" {
+		if g.botListener, err = listenTCP(ctx, opts.botAddr, "--bot-listen"); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
 	return g, nil
 }
 
-// answerFor has the daemon answer.
-func (g *gateway) answerFor(d *supervisor, way doorway) (err error) {
-	keys, err := openKeys(d.data)
+// attachDaemon has the daemon answer.
+func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err error) {
+	keys, err := loadOrCreateDaemonTokens(d.dataDir)
 	if err != nil {
 		return err
 	}
-	if way.tokens != "" {
-		if keys, err = readTokens(way.tokens, keys); err != nil {
+	if opts.tokensFile != "" {
+		if keys, err = readTokensFile(opts.tokensFile, keys); err != nil {
 			return err
 		}
 	}
-	if g.audit, err = api.OpenAuditLog(d.data.path(auditFile), api.AuditRotation{}); err != nil {
+	if g.auditLog, err = api.OpenAuditLog(d.dataDir.path(auditFile), api.AuditRotation{}); err != nil {
 		return err
 	}
-	g.daemon, g.page = d, page.New(d, g.audit)
-	g.server = api.NewServer(d, api.Config{
-		APIKeys: keys, Audit: g.audit, PageHandler: g.page, MetricsHandler: d.metrics.Handler(), PublicMetrics: way.publicMetrics, AllowedHosts: way.hosts,
-		Version: decorum.Version(), TLS: g.tls, ConnLimits: way.connections.ofAPI(), Log: g.app.log,
+	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
+	g.apiServer = api.NewServer(d, api.Config{
+		APIKeys: keys, Audit: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
+		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.connectionLimits.apiLimits(), Log: g.program.log,
 	})
-	if g.socket, err = d.data.listenSocket(context.Background()); err != nil {
+	if g.socketListener, err = d.dataDir.listenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
 		// one.
-		g.app.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
+		g.program.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
-	d.hasSocket = g.socket != nil
+	d.hasSocket = g.socketListener != nil
 	return nil
 }
 
 // serve answers until ctx is done.
-func (g *gateway) serve(ctx context.Context) error {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	if g.bot != nil {
-		beside.Go(func() { g.serveBot(ctx) })
+func (g *daemonServer) serve(ctx context.Context) error {
+	var background sync.WaitGroup
+	defer background.Wait()
+	if g.botListener != nil {
+		background.Go(func() { g.serveBotPage(ctx) })
 	}
-	if g.socket != nil {
-		beside.Go(func() {
-			if err := g.server.ServeSocket(ctx, g.socket); err != nil {
-				g.app.log.Error("the daemon's socket is not served any more", "error", err)
+	if g.socketListener != nil {
+		background.Go(func() {
+			if err := g.apiServer.ServeSocket(ctx, g.socketListener); err != nil {
+				g.program.log.Error("the daemon's socket is not served any more", "error", err)
 			}
 		})
 	}
-	return g.server.Serve(ctx, g.api)
+	return g.apiServer.Serve(ctx, g.apiListener)
 }
 
-// serveBot answers what the bot is, and nothing else, until ctx is done.
-func (g *gateway) serveBot(ctx context.Context) {
-	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.page), g.app.log)
+// serveBotPage answers what the bot is, and nothing else, until ctx is done.
+func (g *daemonServer) serveBotPage(ctx context.Context) {
+	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.program.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
-	if err := h.Serve(connlimit.New(g.limits.ofBot()).Listener(g.bot)); !errors.Is(err, http.ErrServerClosed) {
-		g.app.log.Error("the page about the bot is not served any more", "error", err)
+	if err := h.Serve(connlimit.New(g.connectionLimits.botLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
+		g.program.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }
 
 // Close closes the doors. It may be called after serve.
-func (g *gateway) Close() (err error) {
-	for _, l := range []net.Listener{g.api, g.bot, g.socket} {
+func (g *daemonServer) Close() (err error) {
+	for _, l := range []net.Listener{g.apiListener, g.botListener, g.socketListener} {
 		if l != nil {
 			if e := l.Close(); !errors.Is(e, net.ErrClosed) {
 				err = errors.Join(err, e)
 			}
 		}
 	}
-	if g.audit != nil {
-		err = errors.Join(err, g.audit.Close())
+	if g.auditLog != nil {
+		err = errors.Join(err, g.auditLog.Close())
 	}
 	return err
 }

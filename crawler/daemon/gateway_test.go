@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// open opens the doors of a daemon of no projects, until the test is over.
-func open(t *testing.T, way doorway) (*gateway, string) {
+// openServer opens the doors of a daemon of no projects, until the test is over.
+func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
 	t.Helper()
-	f := farmOf(t)
+	f := newDaemonFixture(t)
 	f.start(false)
-	g, err := (&app{log: slog.New(slog.DiscardHandler)}).listen(t.Context(), way)
+	g, err := (&program{log: slog.New(slog.DiscardHandler)}).openListeners(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.answerFor(f.supervisor, way); err != nil {
+	if err := g.attachDaemon(f.supervisor, opts); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -39,7 +39,7 @@ func open(t *testing.T, way doorway) (*gateway, string) {
 			t.Error(err)
 		}
 	})
-	token, err := openToken(f.supervisor.data.path(tokenFile))
+	token, err := readOrCreateToken(f.supervisor.dataDir.path(tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,15 +48,15 @@ func open(t *testing.T, way doorway) (*gateway, string) {
 
 // With a certificate, browsers speak HTTP/2 to the daemon, other clients HTTP/1.1,
 // and the cookie of a login is for TLS only.
-func TestGatewaySpeaksTLS(t *testing.T) {
+func TestDaemonServerTLS(t *testing.T) {
 	dir := t.TempDir()
-	way := doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
-	certify(t, &way, 1, time.Now())
-	g, token := open(t, way)
+	opts := listenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	writeCertificate(t, &opts, 1, time.Now())
+	g, token := openServer(t, opts)
 	for major, h2 := range map[int]bool{1: false, 2: true} {
 		transport := &http.Transport{ForceAttemptHTTP2: h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		defer transport.CloseIdleConnections()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.api.Addr().String()+"/login",
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.apiListener.Addr().String()+"/login",
 			strings.NewReader(url.Values{"token": {token}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
@@ -76,14 +76,14 @@ func TestGatewaySpeaksTLS(t *testing.T) {
 // However many connections strangers hold at the door of the bot, the process has
 // files left for the crawl: everybody is answered, and those that have been idle
 // longest are closed.
-func TestBotDoorIsBounded(t *testing.T) {
+func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	way := doorway{listen: "127.0.0.1:0", bot: "127.0.0.1:0", connections: connections{bot: limit, strangerTime: Duration(time.Hour)}}
-	g, _ := open(t, way)
+	opts := listenOptions{addr: "127.0.0.1:0", botAddr: "127.0.0.1:0", connectionLimits: connectionLimits{maxBot: limit, untrustedRequestTimeout: Duration(time.Hour)}}
+	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {
-		c, err := net.Dial("tcp", g.bot.Addr().String())
+		c, err := net.Dial("tcp", g.botListener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,21 +14,21 @@ import (
 // crawl, which may be called by many workers at a time.
 type Handlers map[string]func(*collyfetch.Collector)
 
-// unknown returns a fault if h has no callbacks of that name; the empty name
+// checkHandler returns a fault if h has no callbacks of that name; the empty name
 // asks for none.
-func (h Handlers) unknown(name string) *fault {
+func (h Handlers) checkHandler(name string) *fieldProblem {
 	if name == "" || h[name] != nil {
 		return nil
 	}
 	if len(h) == 0 {
-		return faulty("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
+		return newFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
 	}
-	return faulty("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
+	return newFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
-// attach gives the crawl of p its callbacks, if it has any: without, the crawler
+// attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h Handlers) attach(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
+func (h Handlers) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return

@@ -16,12 +16,12 @@ import (
 
 // A program's own callbacks read the pages, and say where to go on.
 func TestHandlers(t *testing.T) {
-	v := visitTo(t, shop())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
+	v := newCrawlFixture(t, shopSite())
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{
+	a := &program{stdout: newErrWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -31,7 +31,7 @@ func TestHandlers(t *testing.T) {
 			c.OnHTML("a[href^='/b']", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		},
 	}}
-	code := a.main(v.args("-c", project, "http://shop.example/"))
+	code := a.main(v.crawlArgs("-c", project, "http://shop.example/"))
 	slices.Sort(titles)
 	if code != ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
 		t.Errorf("exit code %d, titles %q; want those of the two pages that were visited\n%s", code, titles, &stderr)
@@ -41,22 +41,22 @@ func TestHandlers(t *testing.T) {
 // Beside callbacks no feed leads on: one that they visit is theirs to read, and no
 // more is read than fetch.content_types says.
 func TestHandlersAndFeeds(t *testing.T) {
-	site := gazette()
+	site := feedSite()
 	feed := site.Pages["/news/feed"](crawltest.PageRequest{})
 	feed.Header.Set("Content-Type", "application/rss+xml")
 	site.Pages["/news/feed"] = crawltest.StaticPage(feed)
-	v := visitTo(t, site)
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
+	v := newCrawlFixture(t, site)
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&bytes.Buffer{}), screen: newScreen(&stderr), handlers: Handlers{"links": func(c *collyfetch.Collector) {
+	a := &program{stdout: newErrWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}
-	code := a.main(v.args("-c", project, "http://gazette.example/"))
+	code := a.main(v.crawlArgs("-c", project, "http://gazette.example/"))
 	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
-	if got := sources(t, v); code != ExitDone || !slices.Equal(got, want) {
+	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
-	if feed := records(t, filepath.Join(v.data(), outputFile))[1]; feed.Bytes != 0 {
+	if feed := readRecords(t, filepath.Join(v.dataDir(), outputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }
@@ -70,7 +70,7 @@ func TestUnknownHandler(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			if f := h.unknown(tt.handler); f != nil {
+			if f := h.checkHandler(tt.handler); f != nil {
 				got = strings.TrimPrefix(f.problem, ": ")
 			}
 			if got != tt.want {

@@ -11,32 +11,32 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// unheard is how many events wait for a listener at most.
-const unheard = 1024
+// maxPendingEvents is how many events wait for a listener at most.
+const maxPendingEvents = 1024
 
-// A hub tells listeners what happens. Nobody who tells waits for anybody who
+// An eventBroker tells listeners what happens. Nobody who tells waits for anybody who
 // listens.
-type hub struct {
-	mu        sync.Mutex
-	listeners []*listener
-	listening atomic.Int32 // how many: telling nobody costs nothing
+type eventBroker struct {
+	mu              sync.Mutex
+	subscribers     []*eventSubscriber
+	subscriberCount atomic.Int32 // how many: telling nobody costs nothing
 }
 
-// A listener has the events that it has not heard yet.
-type listener struct {
-	project string // empty: all
-	news    chan struct{}
-	mu      sync.Mutex
-	events  []api.Event
-	missed  int
+// An eventSubscriber has the events that it has not heard yet.
+type eventSubscriber struct {
+	project      string // empty: all
+	wake         chan struct{}
+	mu           sync.Mutex
+	pending      []api.Event
+	missedEvents int
 }
 
-// heard reports whether anybody listens.
-func (h *hub) heard() bool { return h.listening.Load() > 0 }
+// hasSubscribers reports whether anybody listens.
+func (h *eventBroker) hasSubscribers() bool { return h.subscriberCount.Load() > 0 }
 
-// tell tells an event to all who want to know. One without a time is of now.
-func (h *hub) tell(e api.Event) {
-	if !h.heard() {
+// publish tells an event to all who want to know. One without a time is of now.
+func (h *eventBroker) publish(e api.Event) {
+	if !h.hasSubscribers() {
 		return
 	}
 	if e.At.IsZero() {
@@ -44,36 +44,36 @@ func (h *hub) tell(e api.Event) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, l := range h.listeners {
+	for _, l := range h.subscribers {
 		if l.project == "" || e.Project == "" || l.project == e.Project {
-			l.offer(e)
+			l.enqueue(e)
 		}
 	}
 }
 
-// listen returns the events of a project, or of all, from now on until ctx is
+// subscribe returns the events of a project, or of all, from now on until ctx is
 // done.
-func (h *hub) listen(ctx context.Context, project string) iter.Seq[api.Event] {
-	l := &listener{project: project, news: make(chan struct{}, 1)}
+func (h *eventBroker) subscribe(ctx context.Context, project string) iter.Seq[api.Event] {
+	l := &eventSubscriber{project: project, wake: make(chan struct{}, 1)}
 	h.mu.Lock()
-	h.listeners = append(h.listeners, l)
+	h.subscribers = append(h.subscribers, l)
 	h.mu.Unlock()
-	h.listening.Add(1)
-	leave := context.AfterFunc(ctx, func() { h.leave(l) })
+	h.subscriberCount.Add(1)
+	stopAfterFunc := context.AfterFunc(ctx, func() { h.unsubscribe(l) })
 	return func(yield func(api.Event) bool) {
 		defer func() {
-			if leave() { // ctx goes on, and nobody listens any more
-				h.leave(l)
+			if stopAfterFunc() { // ctx goes on, and nobody listens any more
+				h.unsubscribe(l)
 			}
 		}()
 		for {
-			for _, e := range l.take() {
+			for _, e := range l.takePending() {
 				if !yield(e) {
 					return
 				}
 			}
 			select {
-			case <-l.news:
+			case <-l.wake:
 			case <-ctx.Done():
 				return
 			}
@@ -81,38 +81,38 @@ func (h *hub) listen(ctx context.Context, project string) iter.Seq[api.Event] {
 	}
 }
 
-// leave is the end of a listener.
-func (h *hub) leave(l *listener) {
+// unsubscribe is the end of a listener.
+func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listeners = slices.DeleteFunc(h.listeners, func(other *listener) bool { return other == l })
-	h.listening.Add(-1)
+	h.subscribers = slices.DeleteFunc(h.subscribers, func(other *eventSubscriber) bool { return other == l })
+	h.subscriberCount.Add(-1)
 }
 
 // offer gives l an event, or counts it if l is too slow.
-func (l *listener) offer(e api.Event) {
+func (l *eventSubscriber) enqueue(e api.Event) {
 	l.mu.Lock()
-	if len(l.events) < unheard {
-		l.events = append(l.events, e)
+	if len(l.pending) < maxPendingEvents {
+		l.pending = append(l.pending, e)
 	} else {
-		l.missed++
+		l.missedEvents++
 	}
 	l.mu.Unlock()
 	select {
-	case l.news <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take returns the events that wait, and how many were missed after them.
-func (l *listener) take() []api.Event {
+// takePending returns the events that wait, and how many were missed after them.
+func (l *eventSubscriber) takePending() []api.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	events := l.events
-	l.events = nil
-	if l.missed > 0 {
-		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project, MissedEvents: l.missed})
-		l.missed = 0
+	events := l.pending
+	l.pending = nil
+	if l.missedEvents > 0 {
+		events = append(events, api.Event{At: time.Now().UTC(), Type: "missed", Project: l.project, MissedEvents: l.missedEvents})
+		l.missedEvents = 0
 	}
 	return events
 }

@@ -12,43 +12,43 @@ import (
 
 // Who listens hears its project, and is told what it missed; who leaves is
 // forgotten, whether it ever listened or not.
-func TestHub(t *testing.T) {
+func TestEventBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h hub
-		ctx, leave := context.WithCancel(t.Context())
-		a, all, never := h.listen(ctx, "a"), h.listen(ctx, ""), h.listen(ctx, "")
+		var h eventBroker
+		ctx, cancel := context.WithCancel(t.Context())
+		a, all, never := h.subscribe(ctx, "a"), h.subscribe(ctx, ""), h.subscribe(ctx, "")
 		_ = never
-		tell := func(n int, project string) {
+		publish := func(n int, project string) {
 			for range n {
-				h.tell(api.Event{Type: "visit", Project: project})
+				h.publish(api.Event{Type: "visit", Project: project})
 			}
 		}
-		tell(unheard, "a")
-		tell(7, "b")
-		h.tell(api.Event{Type: "brake", Host: "x.example"})
-		missed := func(events func(func(api.Event) bool), want int) {
+		publish(maxPendingEvents, "a")
+		publish(7, "b")
+		h.publish(api.Event{Type: "brake", Host: "x.example"})
+		checkMissed := func(events func(func(api.Event) bool), want int) {
 			t.Helper()
-			heard := 0
+			received := 0
 			for e := range events {
 				if e.Type != "missed" {
-					heard++
+					received++
 					continue
 				}
-				if heard != unheard || e.MissedEvents != want {
-					t.Errorf("heard %d, missed %d; want %d and %d", heard, e.MissedEvents, unheard, want)
+				if received != maxPendingEvents || e.MissedEvents != want {
+					t.Errorf("heard %d, missed %d; want %d and %d", received, e.MissedEvents, maxPendingEvents, want)
 				}
 				break
 			}
 		}
-		missed(a, 1)
-		missed(all, 8)
-		if n := h.listening.Load(); n != 1 {
+		checkMissed(a, 1)
+		checkMissed(all, 8)
+		if n := h.subscriberCount.Load(); n != 1 {
 			t.Errorf("%d listen, want the one that has not begun", n)
 		}
-		leave()
+		cancel()
 		synctest.Wait()
-		if h.heard() || len(h.listeners) != 0 {
-			t.Errorf("%d listen after all have left", len(h.listeners))
+		if h.hasSubscribers() || len(h.subscribers) != 0 {
+			t.Errorf("%d listen after all have left", len(h.subscribers))
 		}
 	})
 }
@@ -56,25 +56,25 @@ func TestHub(t *testing.T) {
 // A project's throughput is kept by the second for ten minutes, and by the minute
 // for a day.
 func TestThroughput(t *testing.T) {
-	var tp throughput
+	var tp throughputHistory
 	begin := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	const seconds = 25 * 60 * 60
 	for i := range seconds + 1 {
 		s := api.ProjectStats{Pages: int64(2 * i), Bytes: int64(100 * i), Errors: int64(i / 60)}
-		tp.read(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
+		tp.addSnapshot(statsSnapshot{begin.Add(time.Duration(i) * time.Second), s}, i)
 	}
-	fine, coarse := tp.fine.samples(), tp.coarse.samples()
+	fine, coarse := tp.perSecond.samples(), tp.perMinute.samples()
 	last := begin.Add(seconds * time.Second)
-	if len(fine) != fineSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(fineSamples-1)*time.Second) {
+	if len(fine) != maxSecondSamples || fine[len(fine)-1].At != last || fine[0].At != last.Add(-(maxSecondSamples-1)*time.Second) {
 		t.Errorf("%d samples, from %v to %v", len(fine), fine[0].At, fine[len(fine)-1].At)
 	}
-	if len(coarse) != coarseSamples || coarse[0].PagesPerSecond != 2 || coarse[0].BytesPerSecond != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
+	if len(coarse) != maxMinuteSamples || coarse[0].PagesPerSecond != 2 || coarse[0].BytesPerSecond != 100 || coarse[1].At.Sub(coarse[0].At) != time.Minute {
 		t.Errorf("%d samples, the first %+v", len(coarse), coarse[0])
 	}
 	if !slices.IsSortedFunc(coarse, func(x, y api.ThroughputSample) int { return x.At.Compare(y.At) }) {
 		t.Error("samples are not in order")
 	}
-	if r := tp.rate(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
+	if r := tp.recentRate(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
 		t.Errorf("of the last seconds: %+v", r)
 	}
 }

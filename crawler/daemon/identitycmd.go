@@ -25,24 +25,24 @@ const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a J
 halves. Serve it at /.well-known/http-message-signatures-directory, as
 application/http-message-signatures-directory+json.`
 
-func (a *app) identityCommand() *cobra.Command {
+func (a *program) identityCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: noCommand, SuggestionsMinimumDistance: 2,
+		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, names []string) error { return a.identityKey(names[0]) },
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: withUsageError(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.createIdentityKey(names[0]) },
 	}, &cobra.Command{
 		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
-		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: args(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, names []string) error { return a.identityDirectory(names) },
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: withUsageError(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
 	})
 	return c
 }
 
-func (a *app) identityKey(name string) error {
-	k, err := makeKey(name)
+func (a *program) createIdentityKey(name string) error {
+	k, err := createSigningKeyFile(name)
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (a *app) identityKey(name string) error {
 	return err
 }
 
-func (a *app) identityDirectory(names []string) error {
-	keys, err := (&Signing{Keys: names}).keys(nil)
+func (a *program) printKeyDirectory(names []string) error {
+	keys, err := (&Signing{KeyFiles: names}).readKeys(nil)
 	if err != nil {
 		return err
 	}

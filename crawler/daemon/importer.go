@@ -22,12 +22,12 @@ const maxExportLine = 24 << 20
 
 // What is imported at a time: so much is held in memory, and one line.
 const (
-	importBatch = 4096 // URLs, fingerprints, notes and origins
-	importBytes = 1 << 20
+	maxImportItems = 4096 // URLs, fingerprints, notes and origins
+	maxImportBytes = 1 << 20
 )
 
-// exportLines returns how the lines of an export are read.
-func exportLines(in io.Reader) func(yield func(string) bool) error {
+// exportLineReader returns how the lines of an export are read.
+func exportLineReader(in io.Reader) func(yield func(string) bool) error {
 	return func(yield func(string) bool) error {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(make([]byte, 1<<16), maxExportLine)
@@ -59,36 +59,36 @@ func decodeExportLine[T any](line string) (*T, error) {
 
 // An importer puts the lines of an export into stores.
 type importer struct {
-	app   *app
-	files stores
-	save  func() error // keeps the project in the directory
-	mark  importMark
-	again bool // a part of it is there
+	program     *program
+	stores      crawlStores
+	saveProject func() error // keeps the project in the directory
+	status      importStatus
+	isResumed   bool // a part of it is there
 
-	lineNumber   int // the number of the one that was read last
-	origin       decorum.Origin
-	count        exportTotals // of the lines that were read
-	states       [len(stateNames)]int
-	ended        bool
-	lastProgress time.Time
+	lineNumber    int // the number of the one that was read last
+	currentOrigin decorum.Origin
+	readTotals    exportTotals // of the lines that were read
+	urlsByState   [len(stateNames)]int
+	sawEndLine    bool
+	lastProgress  time.Time
 
-	parcels     []storage.Parcel
-	notes       []exportedNote
-	items, size int
-	hops        hopsThere
+	pendingOriginDumps         []storage.Parcel
+	pendingNotes               []exportedNote
+	batchItems, batchBytes     int
+	interruptedImportRedirects interruptedImportRedirects
 }
 
-// where says of which origin the line is.
-func (m *importer) where() string {
-	if m.origin.IsZero() {
+// originSuffix says of which origin the line is.
+func (m *importer) originSuffix() string {
+	if m.currentOrigin.IsZero() {
 		return ""
 	}
-	return ", of " + m.origin.String()
+	return ", of " + m.currentOrigin.String()
 }
 
-// read takes a line, and imports what has gathered if it is much.
-func (m *importer) read(ctx context.Context, line string) (err error) {
-	if m.ended {
+// importLine takes a line, and imports what has gathered if it is much.
+func (m *importer) importLine(ctx context.Context, line string) (err error) {
+	if m.sawEndLine {
 		return errors.New("there is more after the last line")
 	}
 	var kind struct{ Type string }
@@ -97,50 +97,50 @@ func (m *importer) read(ctx context.Context, line string) (err error) {
 	}
 	switch kind.Type {
 	case "origin":
-		err = m.readOrigin(line)
+		err = m.readOriginLine(line)
 	case "url":
-		err = m.readURL(ctx, line)
+		err = m.readURLLine(ctx, line)
 	case "seen":
-		err = m.readSeen(line)
+		err = m.readFingerprintsLine(line)
 	case "note":
-		err = m.readNote(line)
+		err = m.readNoteLine(line)
 	case "end":
-		err = m.readEnd(line)
+		err = m.readEndLine(line)
 	default:
 		err = fmt.Errorf("a line of type %q, which this version of decorum does not know", kind.Type)
 	}
-	m.size += len(line)
-	if err == nil && (m.ended || m.items >= importBatch || m.size >= importBytes) {
-		err = m.flush(ctx)
+	m.batchBytes += len(line)
+	if err == nil && (m.sawEndLine || m.batchItems >= maxImportItems || m.batchBytes >= maxImportBytes) {
+		err = m.flushBatch(ctx)
 	}
 	return err
 }
 
-// parcel returns the one of an origin that is being filled.
-func (m *importer) parcel(name string) (*storage.Parcel, error) {
-	if n := len(m.parcels); n > 0 && name == m.parcels[n-1].Origin.String() {
-		return &m.parcels[n-1], nil
+// originDump returns the one of an origin that is being filled.
+func (m *importer) originDump(name string) (*storage.Parcel, error) {
+	if n := len(m.pendingOriginDumps); n > 0 && name == m.pendingOriginDumps[n-1].Origin.String() {
+		return &m.pendingOriginDumps[n-1], nil
 	}
 	o, err := parseOrigin(name)
 	if err != nil {
 		return nil, err
 	}
-	m.origin = o
-	m.parcels = append(m.parcels, storage.Parcel{Origin: o})
-	return &m.parcels[len(m.parcels)-1], nil
+	m.currentOrigin = o
+	m.pendingOriginDumps = append(m.pendingOriginDumps, storage.Parcel{Origin: o})
+	return &m.pendingOriginDumps[len(m.pendingOriginDumps)-1], nil
 }
 
 // parseOrigin reads an origin as it is written.
 func parseOrigin(name string) (o decorum.Origin, err error) {
-	u, err := parseExact(name + "/")
+	u, err := requireCanonicalURL(name + "/")
 	if err != nil {
 		return o, fmt.Errorf("%q is no origin", name)
 	}
 	return u.Origin(), nil
 }
 
-// parseExact reads a URL that must be as the crawl writes it, for it is known by that.
-func parseExact(text string) (decorum.URL, error) {
+// requireCanonicalURL reads a URL that must be as the crawl writes it, for it is known by that.
+func requireCanonicalURL(text string) (decorum.URL, error) {
 	u, err := decorum.ParseURL(text)
 	if err == nil && u.String() != text {
 		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
@@ -148,26 +148,26 @@ func parseExact(text string) (decorum.URL, error) {
 	return u, err
 }
 
-func (m *importer) readOrigin(line string) error {
+func (m *importer) readOriginLine(line string) error {
 	l, err := decodeExportLine[exportedOrigin](line)
 	if err != nil {
 		return err
 	}
-	p, err := m.parcel(l.Origin)
+	p, err := m.originDump(l.Origin)
 	if err != nil {
 		return err
 	}
 	if h := l.Host; h.Name != p.Origin.Host() {
 		return fmt.Errorf("%q is not the host of %v", h.Name, p.Origin)
 	}
-	p.Host = &storage.Host{Due: l.Host.Due, Gap: l.Host.Gap, Slots: l.Host.Slots, Strikes: l.Host.Strikes, Memo: l.Host.Memo}
-	p.Hold, p.Dormant = l.Hold, l.Dormant
-	m.count.Origins++
-	m.items++
+	p.Host = &storage.Host{Due: l.Host.Due, Gap: l.Host.Delay, Slots: l.Host.Slots, Strikes: l.Host.ConsecutiveFailures, Memo: l.Host.Stats}
+	p.Hold, p.Dormant = l.HeldUntil, l.Suspended
+	m.readTotals.Origins++
+	m.batchItems++
 	return nil
 }
 
-func (m *importer) readURL(ctx context.Context, line string) error {
+func (m *importer) readURLLine(ctx context.Context, line string) error {
 	l, err := decodeExportLine[api.FrontierURL](line)
 	if err != nil {
 		return err
@@ -176,23 +176,23 @@ func (m *importer) readURL(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	m.count.URLs++
-	m.states[k.In]++
-	p, err := m.parcel(k.URL.Origin().String())
+	m.readTotals.URLs++
+	m.urlsByState[k.In]++
+	p, err := m.originDump(k.URL.Origin().String())
 	if err != nil {
 		return err
 	}
-	if m.again && !k.For.IsZero() {
-		if there, err := m.hops.take(ctx, m.files.frontier, k); there || err != nil {
+	if m.isResumed && !k.For.IsZero() {
+		if stored, err := m.interruptedImportRedirects.takeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
 			return err
 		}
 	}
 	p.URLs = append(p.URLs, *k)
-	m.items++
+	m.batchItems++
 	return nil
 }
 
-func (m *importer) readSeen(line string) error {
+func (m *importer) readFingerprintsLine(line string) error {
 	l, err := decodeExportLine[exportedSeenFingerprints](line)
 	if err != nil {
 		return err
@@ -200,75 +200,75 @@ func (m *importer) readSeen(line string) error {
 	if len(l.Fingerprints)%8 != 0 {
 		return fmt.Errorf("fingerprints of %d bytes, which is no multiple of 8", len(l.Fingerprints))
 	}
-	p, err := m.parcel(l.Origin)
+	p, err := m.originDump(l.Origin)
 	if err != nil {
 		return err
 	}
 	for f := l.Fingerprints; len(f) > 0; f = f[8:] {
 		p.Seen = append(p.Seen, binary.BigEndian.Uint64(f))
-		m.count.Seen++
-		m.items++
+		m.readTotals.SeenURLs++
+		m.batchItems++
 	}
 	return nil
 }
 
-func (m *importer) readNote(line string) error {
+func (m *importer) readNoteLine(line string) error {
 	l, err := decodeExportLine[exportedNote](line)
 	if err != nil {
 		return err
 	}
-	if l.Store != "frontier" && l.Store != "robots" {
-		return fmt.Errorf("a note of %q, which is no store of a crawl", l.Store)
+	if l.StoreName != "frontier" && l.StoreName != "robots" {
+		return fmt.Errorf("a note of %q, which is no store of a crawl", l.StoreName)
 	}
 	if l.Value == nil {
 		l.Value = []byte{} // nil would delete it
 	}
-	m.count.Notes++
-	m.notes = append(m.notes, *l)
-	m.items++
+	m.readTotals.Notes++
+	m.pendingNotes = append(m.pendingNotes, *l)
+	m.batchItems++
 	return nil
 }
 
-func (m *importer) readEnd(line string) error {
+func (m *importer) readEndLine(line string) error {
 	l, err := decodeExportLine[exportTotals](line)
 	if err != nil {
 		return err
 	}
-	m.count.Type = l.Type
-	if m.count != *l {
-		return fmt.Errorf("lines are missing, or there more than once: there were %v, and the export has %v", m.count, *l)
+	m.readTotals.Type = l.Type
+	if m.readTotals != *l {
+		return fmt.Errorf("lines are missing, or there more than once: there were %v, and the export has %v", m.readTotals, *l)
 	}
-	m.ended = true
+	m.sawEndLine = true
 	return nil
 }
 
-// flush imports what has gathered: each URL before the fingerprints of its origin,
+// flushBatch imports what has gathered: each URL before the fingerprints of its origin,
 // by which it would be known.
-func (m *importer) flush(ctx context.Context) error {
-	if err := m.files.frontier.Import(ctx, m.parcels); err != nil {
+func (m *importer) flushBatch(ctx context.Context) error {
+	if err := m.stores.frontier.Import(ctx, m.pendingOriginDumps); err != nil {
 		return err
 	}
 	if err := m.setNotes(ctx); err != nil {
 		return err
 	}
-	clear(m.parcels)
-	clear(m.notes)
-	m.parcels, m.notes, m.items, m.size = m.parcels[:0], m.notes[:0], 0, 0
-	m.progress(time.Now())
+	clear(m.pendingOriginDumps)
+	clear(m.pendingNotes)
+	m.pendingOriginDumps, m.pendingNotes, m.batchItems, m.batchBytes = m.pendingOriginDumps[:0], m.pendingNotes[:0], 0, 0
+	m.showProgress(time.Now())
 	return nil
 }
 
-// noteWidth is how many notes are set at a time: each is a call.
-const noteWidth = 16
+// maxConcurrentNotes is how many notes are set at a time: each is a call.
+const maxConcurrentNotes = 16
 
 func (m *importer) setNotes(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for first := range noteWidth {
+	for first := range maxConcurrentNotes {
 		wg.Go(func() {
-			for i := first; i < len(m.notes) && ctx.Err() == nil; i += noteWidth {
-				if err := m.setNote(ctx, &m.notes[i]); err != nil {
+			for i := first; i < len(m.pendingNotes) && ctx.Err() == nil; i += maxConcurrentNotes {
+				if err := m.setNote(ctx, &m.pendingNotes[i]); err != nil {
 					cancel(err)
 				}
 			}
@@ -285,9 +285,9 @@ func (m *importer) setNote(ctx context.Context, l *exportedNote) (err error) {
 			return err
 		}
 	}
-	to := m.files.frontier
-	if l.Store == "robots" {
-		to = m.files.robots
+	to := m.stores.frontier
+	if l.StoreName == "robots" {
+		to = m.stores.robots
 	}
 	return to.SetNote(ctx, o, l.Key, l.Value)
 }

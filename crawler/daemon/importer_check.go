@@ -10,14 +10,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// verify compares what the store holds in the end with what was read.
-func (m *importer) verify(ctx context.Context) error {
-	c, err := m.files.frontier.Counts(ctx)
+// verifyStoreCounts compares what the store holds in the end with what was read.
+func (m *importer) verifyStoreCounts(ctx context.Context) error {
+	c, err := m.stores.frontier.Counts(ctx)
 	if err != nil {
 		return err
 	}
 	got := [...]int{c.Queued + c.Leased, c.Resting, c.Parked, c.Seen}
-	want := [...]int{m.states[storage.InQueue], m.states[storage.InRest], m.states[storage.InParking], m.count.Seen}
+	want := [...]int{m.urlsByState[storage.InQueue], m.urlsByState[storage.InRest], m.urlsByState[storage.InParking], m.readTotals.SeenURLs}
 	if got != want {
 		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), and the export has %v: "+
 			"somebody else works on it, or the lines are in another order; begin again with an empty store", got, want)
@@ -27,50 +27,50 @@ func (m *importer) verify(ctx context.Context) error {
 
 // String says how many of each there are.
 func (l exportTotals) String() string {
-	return fmt.Sprintf("%d origins, %d URLs, %d seen, %d notes", l.Origins, l.URLs, l.Seen, l.Notes)
+	return fmt.Sprintf("%d origins, %d URLs, %d seen, %d notes", l.Origins, l.URLs, l.SeenURLs, l.Notes)
 }
 
-// tell says what was imported.
-func (m *importer) tell() error {
-	_, err := fmt.Fprintf(m.app.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.count,
-		m.states[storage.InQueue], m.states[storage.InRest], m.states[storage.InParking])
+// printSummary says what was imported.
+func (m *importer) printSummary() error {
+	_, err := fmt.Fprintf(m.program.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
+		m.urlsByState[storage.InQueue], m.urlsByState[storage.InRest], m.urlsByState[storage.InParking])
 	return err
 }
 
 // progress tells how far the import has come, if it takes long.
-func (m *importer) progress(now time.Time) {
-	every, tell := printEvery, func(line string) { fmt.Fprintln(m.app.screen, line) }
-	if m.app.screen.isTerminal() {
-		every, tell = drawEvery, m.app.screen.draw
+func (m *importer) showProgress(now time.Time) {
+	interval, show := printInterval, func(line string) { fmt.Fprintln(m.program.stderr, line) }
+	if m.program.stderr.isTerminal() {
+		interval, show = drawInterval, m.program.stderr.drawStatusLine
 	}
 	if m.lastProgress.IsZero() {
 		m.lastProgress = now
 	}
-	if now.Sub(m.lastProgress) >= every {
+	if now.Sub(m.lastProgress) >= interval {
 		m.lastProgress = now
-		tell(fmt.Sprintf("line %d: %v so far", m.lineNumber, m.count))
+		show(fmt.Sprintf("line %d: %v so far", m.lineNumber, m.readTotals))
 	}
 }
 
-// A hop is known by its URL and by whose robots.txt leads there.
-type hop struct{ url, of string }
+// A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
+type robotsRedirectKey struct{ url, robotsFor string }
 
-// hopsThere are the hops of an origin that an import which was broken off has left:
+// interruptedImportRedirects are the hops of an origin that an import which was broken off has left:
 // they pass by the seen set, and would be there twice.
-type hopsThere struct {
-	origin decorum.Origin
-	count  map[hop]int
+type interruptedImportRedirects struct {
+	origin    decorum.Origin
+	remaining map[robotsRedirectKey]int
 }
 
-// take reports whether a hop is there, and counts it off.
-func (h *hopsThere) take(ctx context.Context, s store, k *storage.StoredEntry) (bool, error) {
+// takeIfImported reports whether a hop is there, and counts it off.
+func (h *interruptedImportRedirects) takeIfImported(ctx context.Context, s inspectableStore, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
-		h.origin, h.count = o, map[hop]int{}
+		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error
-		for _, in := range []storage.State{storage.InQueue, storage.InParking} {
-			errs = append(errs, s.URLs(ctx, o, in, func(e storage.Entry, _ time.Time) bool {
+		for _, state := range []storage.State{storage.InQueue, storage.InParking} {
+			errs = append(errs, s.URLs(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
 				if !e.For.IsZero() {
-					h.count[hop{e.URL.String(), e.For.String()}]++
+					h.remaining[robotsRedirectKey{e.URL.String(), e.For.String()}]++
 				}
 				return true
 			}))
@@ -79,10 +79,10 @@ func (h *hopsThere) take(ctx context.Context, s store, k *storage.StoredEntry) (
 			return false, err
 		}
 	}
-	key := hop{k.URL.String(), k.For.String()}
-	if h.count[key] == 0 {
+	key := robotsRedirectKey{k.URL.String(), k.For.String()}
+	if h.remaining[key] == 0 {
 		return false, nil
 	}
-	h.count[key]--
+	h.remaining[key]--
 	return true, nil
 }

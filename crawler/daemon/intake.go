@@ -13,48 +13,48 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An intake takes URLs that somebody names, many at a time, and counts what
+// A urlAdder takes URLs that somebody names, many at a time, and counts what
 // becomes of them. It holds a batch, and what frontier.Frontier.Offer has not
 // taken yet has to wait.
-type intake struct {
-	offer    func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
+type urlAdder struct {
+	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
 	counts   api.AddURLsResult
-	refusals refusals
+	refusals refusalTally
 	batch    []storage.Entry
 }
 
-func newIntake(offer func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *intake {
-	return &intake{offer: offer, refusals: refusals{}}
+func newURLAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlAdder {
+	return &urlAdder{discover: discover, refusals: refusalTally{}}
 }
 
-// takeAll takes what lines name until they end, or with an error. What came
+// addAll takes what lines name until they end, or with an error. What came
 // before that is taken.
-func (in *intake) takeAll(ctx context.Context, lines iter.Seq2[string, error]) (end error) {
+func (in *urlAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
 	for line, err := range lines {
-		if end = err; err != nil {
+		if readErr = err; err != nil {
 			break
 		}
-		if err := in.take(ctx, line); err != nil {
+		if err := in.addLine(ctx, line); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastTaking)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 		defer cancel()
 	}
-	return errors.Join(end, in.flush(ctx))
+	return errors.Join(readErr, in.flushBatch(ctx))
 }
 
-// lastTaking is how long a store may take for the last batch of somebody who has
+// lastFlushTimeout is how long a store may take for the last batch of somebody who has
 // gone away.
-const lastTaking = 5 * time.Second
+const lastFlushTimeout = 5 * time.Second
 
-// take takes what a line names, if it names anything.
-func (in *intake) take(ctx context.Context, line string) error {
-	e, ok := entryOf(line)
+// addLine takes what a line names, if it names anything.
+func (in *urlAdder) addLine(ctx context.Context, line string) error {
+	e, ok := parseURLOrJSONLine(line)
 	switch {
-	case seedOf(line) == "": // blank, or a comment
+	case parseSeedLine(line) == "": // blank, or a comment
 	case !ok:
 		in.counts.InvalidLines++
 	default:
@@ -63,13 +63,13 @@ func (in *intake) take(ctx context.Context, line string) error {
 	if len(in.batch) < seedBatch {
 		return nil
 	}
-	return in.flush(ctx)
+	return in.flushBatch(ctx)
 }
 
-// flush adds the batch.
-func (in *intake) flush(ctx context.Context) error {
+// flushBatch adds the batch.
+func (in *urlAdder) flushBatch(ctx context.Context) error {
 	refused := in.counts.Refused
-	added, err := in.offer(ctx, in.refuse, in.batch)
+	added, err := in.discover(ctx, in.countRefusal, in.batch)
 	if err == nil {
 		in.counts.Added += added
 		in.counts.Duplicates += len(in.batch) - added - (in.counts.Refused - refused)
@@ -78,25 +78,25 @@ func (in *intake) flush(ctx context.Context) error {
 	return err
 }
 
-// refuse takes note of what is out of scope.
-func (in *intake) refuse(e storage.Entry, err error) {
+// countRefusal takes note of what is out of scope.
+func (in *urlAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
-	in.refusals.note(api.RefusalSummary{RefusedBy: whyScope, Rule: cause(err)}, e.URL)
+	in.refusals.addURL(api.RefusalSummary{RefusedBy: parkedByScope, Rule: innerErrorText(err)}, e.URL)
 }
 
 // result returns what became of all that was taken.
-func (in *intake) result() *api.AddURLsResult {
-	in.counts.Refusals = in.refusals.list()
+func (in *urlAdder) result() *api.AddURLsResult {
+	in.counts.Refusals = in.refusals.sorted()
 	return &in.counts
 }
 
-// entryOf returns what a line names: a URL, or an object with one.
-func entryOf(line string) (e storage.Entry, ok bool) {
+// parseURLOrJSONLine returns what a line names: a URL, or an object with one.
+func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 	named := struct {
 		URL      string `json:"url"`
 		Depth    int    `json:"depth"`
 		Referrer string `json:"referrer"`
-	}{URL: seedOf(line)}
+	}{URL: parseSeedLine(line)}
 	if line = strings.TrimSpace(strings.TrimPrefix(line, byteOrderMark)); strings.HasPrefix(line, "{") {
 		if json.Unmarshal([]byte(line), &named) != nil {
 			return e, false

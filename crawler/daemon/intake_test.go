@@ -10,33 +10,33 @@ import (
 )
 
 // What a line names is the same behind a byte order mark and blanks.
-func TestEntryOf(t *testing.T) {
+func TestParseEntry(t *testing.T) {
 	for _, line := range []string{
 		"http://a.example/", "\ufeffhttp://a.example/ # a", `{"url": "http://a.example/"}`, "\ufeff{\"url\": \"http://a.example/\"}", ` {"url": "http://a.example/"}` + "\r",
 	} {
-		if e, ok := entryOf(line); !ok || e.URL.String() != "http://a.example/" {
+		if e, ok := parseURLOrJSONLine(line); !ok || e.URL.String() != "http://a.example/" {
 			t.Errorf("%q names %s, %v", line, e.URL, ok)
 		}
 	}
 	for _, line := range []string{"", "a.example", `{"url": "a.example"}`, `{"url": `, "\ufeff\ufeff{}"} {
-		if e, ok := entryOf(line); ok {
+		if e, ok := parseURLOrJSONLine(line); ok {
 			t.Errorf("%q names %s", line, e.URL)
 		}
 	}
 }
 
 // No more is read of a list than a batch, until the store has taken that.
-func TestIntakeWaitsForTheStore(t *testing.T) {
+func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
-		in := newIntake(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
+		in := newURLAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
 			<-proceed // as a store does that cannot write
 			return len(batch), nil
 		})
 		done := make(chan error)
 		go func() {
-			done <- in.takeAll(t.Context(), func(yield func(string, error) bool) {
+			done <- in.addAll(t.Context(), func(yield func(string, error) bool) {
 				for read < batches*seedBatch {
 					if read++; !yield(fmt.Sprintf("http://a.example/%d", read), nil) {
 						return

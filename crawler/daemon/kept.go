@@ -16,20 +16,20 @@ import (
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
 type offlineCrawl struct {
-	inquiry
-	dir    stateDir
-	robots store
-	lock   *hold // nil if there is no crawl: the stores are empty
+	inspector
+	dir         stateDir
+	robotsStore inspectableStore
+	lock        *directoryLock // nil if there is no crawl: the stores are empty
 }
 
-// dataFlag adds the flag that says which crawl is meant.
-func dataFlag(fs *pflag.FlagSet, dir *string) {
+// addDataFlag adds the flag that says which crawl is meant.
+func addDataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", DefaultProject().Store.Path, "`DIR` that keeps the state of the crawl")
 }
 
-// look opens the crawl in a directory for as long as do works with it, or until
+// withOfflineCrawl opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func (a *app) look(ctx context.Context, name string, do func(context.Context, *offlineCrawl) error) error {
+func (a *program) withOfflineCrawl(ctx context.Context, name string, do func(context.Context, *offlineCrawl) error) error {
 	k, err := a.openOfflineCrawl(name)
 	if err != nil {
 		return err
@@ -38,36 +38,36 @@ func (a *app) look(ctx context.Context, name string, do func(context.Context, *o
 }
 
 // useAndCloseOfflineCrawl is look at a crawl that is open. It is closed in the end.
-func (a *app) useAndCloseOfflineCrawl(ctx context.Context, k *offlineCrawl, do func(context.Context, *offlineCrawl) error) (err error) {
-	ctx, stop := a.untilSignal(ctx)
+func (a *program) useAndCloseOfflineCrawl(ctx context.Context, k *offlineCrawl, do func(context.Context, *offlineCrawl) error) (err error) {
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	err = do(ctx, k)
-	if errors.Is(context.Cause(ctx), errSignal) {
-		err = &exit{ExitStopped, errSignal}
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		err = &exitError{ExitStopped, errInterrupted}
 	}
 	return errors.Join(err, k.Close())
 }
 
 // openOfflineCrawl opens the crawl in a directory. Close must be called in the end.
-func (a *app) openOfflineCrawl(name string) (*offlineCrawl, error) {
+func (a *program) openOfflineCrawl(name string) (*offlineCrawl, error) {
 	dir := stateDir(name)
-	if err := dir.mustHoldCrawl(); err != nil {
+	if err := dir.requireCrawl(); err != nil {
 		return nil, err
 	}
-	d, err := readDraft(dir.path(projectFile))
+	d, err := readProjectSource(dir.path(projectFile))
 	if err != nil {
 		return nil, err
 	}
 	d.Store.Path = name // it may have been moved since
-	return a.openAs(d.Project)
+	return a.openOfflineProject(d.Project)
 }
 
-// openAs opens the crawl in the project's directory as the project is now, which
+// openOfflineProject opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func (a *app) openAs(p Project) (_ *offlineCrawl, err error) {
-	k := &offlineCrawl{inquiry: inquiry{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
-	holds, err := k.dir.holdsCrawl()
+func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
+	k := &offlineCrawl{inspector: inspector{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
+	hasCrawl, err := k.dir.hasCrawl()
 	if err != nil {
 		return nil, err
 	}
@@ -76,38 +76,38 @@ func (a *app) openAs(p Project) (_ *offlineCrawl, err error) {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	gate, err := p.gateConfig()
+	gateConfig, err := p.gateConfig()
 	if err == nil {
-		k.params, err = p.params()
+		k.paramCleaner, err = p.paramCleaner()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
 	}
-	if holds {
+	if hasCrawl {
 		err = k.openStores(a)
 	} else {
-		k.store, k.robots = storage.NewMemory(storage.Config{}), storage.NewMemory(storage.Config{})
+		k.store, k.robotsStore = storage.NewMemory(storage.Config{}), storage.NewMemory(storage.Config{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	k.gate = robots.NewGate(gate, k.robots)
+	k.gate = robots.NewGate(gateConfig, k.robotsStore)
 	return k, nil
 }
 
 // openStores opens the crawl's stores, which nobody else may have open.
-func (k *offlineCrawl) openStores(a *app) (err error) {
+func (k *offlineCrawl) openStores(a *program) (err error) {
 	if k.lock, err = k.dir.lock(); err != nil {
 		return err
 	}
 	s, err := openStores(k.project, a.boltOptions(k.project, nil))
-	k.store, k.robots = s.frontier, s.robots
+	k.store, k.robotsStore = s.frontier, s.robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *offlineCrawl) Close() (err error) {
-	for _, s := range []store{k.store, k.robots} { // in this order: see openFrontier
+	for _, s := range []inspectableStore{k.store, k.robotsStore} { // in this order: see openBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

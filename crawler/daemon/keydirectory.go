@@ -10,27 +10,27 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A keyring is what requests of a project are signed with, or were.
-type keyring struct {
-	origin string // where the directory of the keys is
-	keys   []*botauth.Key
-	valid  time.Duration // a signature is for so long
-	last   time.Time     // none is made after this; zero: others may be
+// A signingKeyring is what requests of a project are signed with, or were.
+type signingKeyring struct {
+	directoryOrigin string // where the directory of the keys is
+	keys            []*botauth.Key
+	signatureTTL    time.Duration // a signature is for so long
+	lastSignatureAt time.Time     // none is made after this; zero: others may be
 }
 
 // KeyDirectory returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
 func (s *supervisor) SigningKeyDirectory(host string) *botauth.Directory {
-	return s.keyDirectory(host, time.Now())
+	return s.keyDirectoryForHost(host, time.Now())
 }
 
-func (s *supervisor) keyDirectory(host string, now time.Time) *botauth.Directory {
+func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Directory {
 	keys := map[string][]*botauth.Key{} // by origin
-	for _, ring := range s.keyrings(now) {
+	for _, ring := range s.signingKeyrings(now) {
 		for _, k := range ring.keys {
-			if !slices.ContainsFunc(keys[ring.origin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
-				keys[ring.origin] = append(keys[ring.origin], k)
+			if !slices.ContainsFunc(keys[ring.directoryOrigin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
+				keys[ring.directoryOrigin] = append(keys[ring.directoryOrigin], k)
 			}
 		}
 	}
@@ -43,47 +43,47 @@ func (s *supervisor) keyDirectory(host string, now time.Time) *botauth.Directory
 	return nil
 }
 
-// keyrings returns those by which a signature may be checked.
-func (s *supervisor) keyrings(now time.Time) []keyring {
-	var rings []keyring
-	for _, r := range s.all() {
-		rings = append(rings, r.keyring())
+// signingKeyrings returns those by which a signature may be checked.
+func (s *supervisor) signingKeyrings(now time.Time) []signingKeyring {
+	var rings []signingKeyring
+	for _, r := range s.allRunners() {
+		rings = append(rings, r.signingKeyring())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(append(rings, s.retired...), func(ring keyring) bool { return ring.isOver(now) })
+	return slices.DeleteFunc(append(rings, s.retiredKeyrings...), func(ring signingKeyring) bool { return ring.isExpired(now) })
 }
 
-// retire keeps the keys of a project that has been deleted and has ended, until its
+// retireKeyring keeps the keys of a project that has been deleted and has ended, until its
 // last signature runs out.
-func (s *supervisor) retire(r *runner, now time.Time) {
-	ring := r.keyring()
-	if ring.last.IsZero() {
-		ring.last = now
+func (s *supervisor) retireKeyring(r *runner, now time.Time) {
+	ring := r.signingKeyring()
+	if ring.lastSignatureAt.IsZero() {
+		ring.lastSignatureAt = now
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retired = slices.DeleteFunc(append(s.retired, ring), func(ring keyring) bool { return ring.isOver(now) })
+	s.retiredKeyrings = slices.DeleteFunc(append(s.retiredKeyrings, ring), func(ring signingKeyring) bool { return ring.isExpired(now) })
 }
 
-// isOver reports whether no signature by these keys is valid any more.
-func (k keyring) isOver(now time.Time) bool {
-	return len(k.keys) == 0 || !k.last.IsZero() && now.After(k.last.Add(k.valid))
+// isExpired reports whether no signature by these keys is valid any more.
+func (k signingKeyring) isExpired(now time.Time) bool {
+	return len(k.keys) == 0 || !k.lastSignatureAt.IsZero() && now.After(k.lastSignatureAt.Add(k.signatureTTL))
 }
 
-// keyring returns what requests of the project are signed with. One whose file is gone
+// signingKeyring returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (r *runner) keyring() keyring {
+func (r *runner) signingKeyring() signingKeyring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ed := r.orders.edition
-	if ed == nil {
-		return keyring{}
+	loaded := r.command.lastValidProject
+	if loaded == nil {
+		return signingKeyring{}
 	}
-	signing := &ed.project.Agent.Signature
-	ring := keyring{origin: signing.origin(), keys: ed.keys, valid: time.Duration(signing.Valid)}
-	if r.orders.gone && r.state == api.StateStopped {
-		ring.last = r.since
+	signing := &loaded.project.Agent.Signature
+	ring := signingKeyring{directoryOrigin: signing.directoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
+	if r.command.isFileGone && r.state == api.StateStopped {
+		ring.lastSignatureAt = r.stateSince
 	}
 	return ring
 }

@@ -21,41 +21,41 @@ import (
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
-// asCommand in the environment makes the test binary the decorum command.
-const asCommand = "DECORUM_TEST_AS_COMMAND"
+// commandEnv in the environment makes the test binary the decorum command.
+const commandEnv = "DECORUM_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(commandEnv) != "" {
 		Main(nil)
 	}
-	if addr := os.Getenv(asStrangers); addr != "" {
-		beStrangers(addr)
+	if addr := os.Getenv(asIdleClientsEnv); addr != "" {
+		runIdleClients(addr)
 	}
-	if name := os.Getenv(asPeer); name != "" {
-		bePeer(name)
+	if name := os.Getenv(asPeerEnv); name != "" {
+		runPeer(name)
 	}
 	testwait.Together(12)
 	m.Run()
 }
 
-// longAlone skips a test of one goroutine with -short: it is long where races are
+// skipIfShort skips a test of one goroutine with -short: it is long where races are
 // looked for, and has none.
-func longAlone(t *testing.T) {
+func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("long, and of one goroutine")
 	}
 }
 
-// command returns the decorum command, to be run as a process of its own.
-func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+// newCommandProcess returns the decorum command, to be run as a process of its own.
+func newCommandProcess(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Env = append(os.Environ(), commandEnv+"=1")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	return c, &stderr
@@ -70,20 +70,20 @@ var (
 // killDelay is the rest of a host in TestKill.
 const killDelay = 100 * time.Millisecond
 
-// killFile is how large a file of output grows in TestKill: it holds a few lines.
-const killFile = 2 << 10
+// killOutputFileSize is how large a file of output grows in TestKill: it holds a few lines.
+const killOutputFileSize = 2 << 10
 
-// unflushed is how old a visit may be that a kill can undo: the store writes every
+// maxUnflushedAge is how old a visit may be that a kill can undo: the store writes every
 // 200 ms, and a disk that many tests write to at once takes its time.
-const unflushed = 4 * time.Second
+const maxUnflushedAge = 4 * time.Second
 
-// A sum is what all crawls of TestKill come to.
-type sum struct {
-	mu                                            sync.Mutex
-	crawls, kills, pages, requests, repeats, lost int
-	oldest                                        time.Duration
-	proven                                        int64 // verdicts that were derived again from the ledgers
-	unseen                                        int   // records of requests that a kill cut off before they were sent
+// A killTotals is what all crawls of TestKill come to.
+type killTotals struct {
+	mu                                                  sync.Mutex
+	crawls, kills, pages, requests, repeats, lostDelays int
+	oldestRepeat                                        time.Duration
+	rederivedVerdicts                                   int64 // verdicts that were derived again from the ledgers
+	unsentRequests                                      int   // records of requests that a kill cut off before they were sent
 }
 
 // TestKill: crawls that are killed at random moments and go on, several at a
@@ -100,13 +100,13 @@ func TestKill(t *testing.T) {
 	}
 	t.Parallel() // TestServeKill mostly waits
 	const crawls = 6
-	var total sum
+	var total killTotals
 	var wg sync.WaitGroup
 	for i := range crawls {
-		chance := rand.New(rand.NewPCG(*killSeed, uint64(i)))
+		rnd := rand.New(rand.NewPCG(*killSeed, uint64(i)))
 		wg.Go(func() {
 			for left := (*killTimes + crawls - 1) / crawls; left > 0 && !t.Failed(); {
-				n, err := killed(t, chance, min(left, 25), &total)
+				n, err := runAndKill(t, rnd, min(left, 25), &total)
 				if err != nil {
 					t.Errorf("crawls %d: %v", i, err)
 				}
@@ -116,24 +116,24 @@ func TestKill(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("seed %d: %d crawls, %d kills: %d pages, %d requests, %d of them repeated after a kill (the oldest %v before it), %d pauses lost that were asked for in the last moment; %d verdicts derived again, %d records of requests that a kill cut off before they were sent",
-		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldest, total.lost, total.proven, total.unseen)
+		*killSeed, total.crawls, total.kills, total.pages, total.requests, total.repeats, total.oldestRepeat, total.lostDelays, total.rederivedVerdicts, total.unsentRequests)
 }
 
-// A victim is a crawl that is killed time and again.
-type victim struct {
+// A killedCrawl is a crawl that is killed time and again.
+type killedCrawl struct {
 	t             *testing.T
-	chance        *rand.Rand
+	rnd           *rand.Rand
 	web           *crawltest.Web
 	addr, data    string
 	project       string // its file
 	starts, kills []time.Time
 }
 
-// killed runs a crawl to its end, killing it at most so many times on the way,
+// runAndKill runs a crawl to its end, killing it at most so many times on the way,
 // and returns how many times it did.
-func killed(t *testing.T, chance *rand.Rand, maxKills int, total *sum) (int, error) {
-	v := &victim{t: t, chance: chance, web: killWeb(killDelay, 15, chance), data: filepath.Join(t.TempDir(), "data"),
-		project: write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killFile, 8*killFile))}
+func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
+	v := &killedCrawl{t: t, rnd: rnd, web: killWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
+		project: writeTempFile(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
 	server, err := v.web.Start("")
 	if err != nil {
 		return 0, err
@@ -145,42 +145,42 @@ func killed(t *testing.T, chance *rand.Rand, maxKills int, total *sum) (int, err
 	if err := errors.Join(err, server.Close()); err != nil {
 		return len(v.kills), err
 	}
-	v.examine(total)
+	v.checkResult(total)
 	return len(v.kills), nil
 }
 
-// archive is where the victim's WARC files are.
-func (v *victim) archive() string { return v.data + "-warc" }
+// archiveDir is where the victim's WARC files are.
+func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 
 // run starts the crawl, or goes on with it, and reports whether it came to its
 // end: it may be killed before.
-func (v *victim) run(kill bool) (ended bool, err error) {
-	args := []string{"crawl", "--data", v.data, "--warc", v.archive(), "--contact=mailto:bot@example.com", "--allow-private",
+func (v *killedCrawl) run(kill bool) (ended bool, err error) {
+	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
-	if holds, err := stateDir(v.data).holdsCrawl(); err != nil {
+	if hasCrawl, err := stateDir(v.data).hasCrawl(); err != nil {
 		return false, err
-	} else if holds {
+	} else if hasCrawl {
 		args = append(args, "--resume")
 	} else {
 		args = append(append(args, "-c", v.project), v.web.CrawlPlan.Seeds...)
 	}
 	v.starts = append(v.starts, time.Now())
-	c, stderr := command(v.t, args...)
+	c, stderr := newCommandProcess(v.t, args...)
 	if err := c.Start(); err != nil {
 		return false, err
 	}
-	over := make(chan error, 1)
-	go func() { over <- c.Wait() }()
-	var death <-chan time.Time
+	exited := make(chan error, 1)
+	go func() { exited <- c.Wait() }()
+	var killTimer <-chan time.Time
 	if kill {
-		death = time.After(life(v.chance))
+		killTimer = time.After(randomLifetime(v.rnd))
 	}
 	var killed time.Time
 	select {
-	case err = <-over:
-	case killed = <-death:
+	case err = <-exited:
+	case killed = <-killTimer:
 		c.Process.Signal(syscall.SIGKILL) // it may have ended just now
-		err = <-over
+		err = <-exited
 	}
 	var exit *exec.ExitError
 	switch {
@@ -193,43 +193,43 @@ func (v *victim) run(kill bool) (ended bool, err error) {
 	return false, fmt.Errorf("run %d ended with %w:\n%s", len(v.starts), err, stderr)
 }
 
-// examine asks the judge, the output and the log.
-func (v *victim) examine(total *sum) {
+// checkResult asks the judge, the output and the log.
+func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, outputFile)
-	linesIn(v.t, out, killFile)
+	outputLines(v.t, out, killOutputFileSize)
 	if full, err := rotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
-	got := slices.Compact(urls(records(v.t, out)))
+	got := slices.Compact(sortedURLs(readRecords(v.t, out)))
 	if diff := cmp.Diff(v.web.ReachablePages(), got); diff != "" {
 		v.t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
-	inArchive(v.t, v.archive(), got)
-	proven, unseen := verifyIn(v.t, v.data), inLedger(v.t, v.data, v.web.Log())
-	if limit := int64(len(v.kills) * killHosts); proven.Interrupted > limit || unseen > int(proven.Interrupted) {
-		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", proven.Interrupted, unseen)
+	checkArchived(v.t, v.archiveDir(), got)
+	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
+	if limit := int64(len(v.kills) * killHosts); ledgerReport.Interrupted > limit || unsent > int(ledgerReport.Interrupted) {
+		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.Interrupted, unsent)
 	}
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
-		RestartTimes: v.starts[1:], CrashLossWindow: unflushed})
+		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})
 	if !report.OK() {
 		v.t.Errorf("the judge says:\n%s", report)
 	}
-	again := repeats(v.web.Log(), v.kills)
+	repeated := repeatedRequests(v.web.Log(), v.kills)
 	total.mu.Lock()
 	defer total.mu.Unlock()
-	for _, r := range again {
-		total.oldest = max(total.oldest, r.lost)
-		if r.lost > unflushed {
-			v.t.Errorf("%s was asked for again, though it had been answered %v before a kill", r.url, r.lost)
+	for _, r := range repeated {
+		total.oldestRepeat = max(total.oldestRepeat, r.ageAtKill)
+		if r.ageAtKill > maxUnflushedAge {
+			v.t.Errorf("%s was asked for again, though it had been answered %v before a kill", r.url, r.ageAtKill)
 		}
 	}
 	total.crawls++
 	total.kills += len(v.kills)
 	total.pages += len(got)
 	total.requests += report.Requests
-	total.repeats += len(again)
-	total.lost += report.LostPauses
-	total.proven += proven.Verdicts
-	total.unseen += unseen
+	total.repeats += len(repeated)
+	total.lostDelays += report.LostPauses
+	total.rederivedVerdicts += ledgerReport.Verdicts
+	total.unsentRequests += unsent
 }

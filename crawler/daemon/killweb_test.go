@@ -22,11 +22,11 @@ func killHost(i int) string { return fmt.Sprintf("h%d.example", i%killHosts) }
 // behind a redirect, closed pages, redirects, a sitemap; and, if chance is not
 // nil, slow answers, and servers in trouble who ask to be left alone or reset
 // connections.
-func killWeb(delay time.Duration, pages int, chance *rand.Rand) *crawltest.Web {
+func killWeb(delay time.Duration, pages int, rnd *rand.Rand) *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
 	for i := range killHosts {
-		sites = append(sites, killSite(i, delay, pages, chance))
+		sites = append(sites, killSite(i, delay, pages, rnd))
 		seeds = append(seeds, "http://"+killHost(i)+"/")
 	}
 	web := crawltest.New(sites...)
@@ -34,11 +34,11 @@ func killWeb(delay time.Duration, pages int, chance *rand.Rand) *crawltest.Web {
 	return web
 }
 
-func killSite(i int, delay time.Duration, n int, chance *rand.Rand) crawltest.Site {
+func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site {
 	host := killHost(i)
-	text, rest, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
+	text, requiredDelay, pages := "User-agent: *\nDisallow: /closed\n", time.Duration(0), map[string]crawltest.PageFunc{}
 	if i == 0 {
-		text, rest = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
+		text, requiredDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
 	}
 	answer := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
 	if i == 1 {
@@ -58,16 +58,16 @@ func killSite(i int, delay time.Duration, n int, chance *rand.Rand) crawltest.Si
 	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.TypedResponse("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
 	pages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
-	if chance != nil {
-		trouble(chance, pages, n)
+	if rnd != nil {
+		addFaults(rnd, pages, n)
 	}
 	return crawltest.Site{Host: host, Pages: pages,
-		Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer, CrawlDelay: rest,
+		Robots: crawltest.StaticRobots(crawltest.Robots{Response: answer, CrawlDelay: requiredDelay,
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }
 
-// trouble makes a page fail when it is asked for first, and five slow.
-func trouble(chance *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
+// addFaults makes a page fail when it is asked for first, and five slow.
+func addFaults(rnd *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 	soon, later := crawltest.Status(http.StatusServiceUnavailable), crawltest.Status(http.StatusTooManyRequests)
 	soon.Header.Set("Retry-After", "10")
 	later.Header.Set("Retry-After", "12")
@@ -75,9 +75,9 @@ func trouble(chance *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 		crawltest.Status(http.StatusInternalServerError), crawltest.Status(http.StatusServiceUnavailable), soon, later,
 		{Fault: crawltest.Reset}, {Body: strings.Repeat("x", 1000), Fault: crawltest.ResetBody},
 	}
-	for i, p := range chance.Perm(n)[:6] {
+	for i, p := range rnd.Perm(n)[:6] {
 		path := fmt.Sprintf("/%d", p)
-		page, slow, fault := pages[path], time.Duration(chance.Int64N(int64(300*time.Millisecond))), faults[chance.IntN(len(faults))]
+		page, slow, fault := pages[path], time.Duration(rnd.Int64N(int64(300*time.Millisecond))), faults[rnd.IntN(len(faults))]
 		pages[path] = func(r crawltest.PageRequest) crawltest.Response {
 			if i == 0 && r.NthForURL == 1 {
 				return fault
@@ -89,33 +89,33 @@ func trouble(chance *rand.Rand, pages map[string]crawltest.PageFunc, n int) {
 	}
 }
 
-// life says how long a crawl lives: mostly not long, so that it is often cut
+// randomLifetime says how long a crawl lives: mostly not long, so that it is often cut
 // while it starts or makes its first visits, and now and then long enough that
 // what it did at first must be kept.
-func life(chance *rand.Rand) time.Duration {
+func randomLifetime(rnd *rand.Rand) time.Duration {
 	bounds := []time.Duration{60 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond, 4 * time.Second}
-	return time.Duration(chance.Int64N(int64(bounds[chance.IntN(len(bounds))])))
+	return time.Duration(rnd.Int64N(int64(bounds[rnd.IntN(len(bounds))])))
 }
 
-// A repeat is a page that was asked for again though its answer had been whole.
-type repeat struct {
-	url  string
-	lost time.Duration // how long before a kill that answer had come; 0: it was in hand
+// A repeatedRequest is a page that was asked for again though its answer had been whole.
+type repeatedRequest struct {
+	url       string
+	ageAtKill time.Duration // how long before a kill that answer had come; 0: it was in hand
 }
 
-// repeats returns the pages of a log that were asked for again, and what a
+// repeatedRequests returns the pages of a log that were asked for again, and what a
 // kill has to do with it.
-func repeats(log []crawltest.Exchange, kills []time.Time) (rs []repeat) {
+func repeatedRequests(log []crawltest.Exchange, kills []time.Time) (rs []repeatedRequest) {
 	last := map[string]crawltest.Exchange{}
 	for _, x := range log {
-		before, again := last[x.URL]
+		before, repeated := last[x.URL]
 		last[x.URL] = x
-		if !again || before.Incomplete || before.Status >= 500 || before.Status == http.StatusTooManyRequests {
+		if !repeated || before.Incomplete || before.Status >= 500 || before.Status == http.StatusTooManyRequests {
 			continue
 		}
-		r := repeat{url: x.URL, lost: x.Start.Sub(before.End)}
+		r := repeatedRequest{url: x.URL, ageAtKill: x.Start.Sub(before.End)}
 		if i, _ := slices.BinarySearchFunc(kills, before.Start, time.Time.Compare); i < len(kills) && kills[i].Before(x.Start) {
-			r.lost = max(0, kills[i].Sub(before.End))
+			r.ageAtKill = max(0, kills[i].Sub(before.End))
 		}
 		rs = append(rs, r)
 	}

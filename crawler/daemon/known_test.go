@@ -63,8 +63,8 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		known := knownFile{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
-		f, err := openLines(nil, name, 0, privateFile, known)
+		recorded := durableFileRecord{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+		f, err := openJSONLFile(nil, name, 0, privateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -96,25 +96,25 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	known := knownFile{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isKnown: true, unclean: true, log: slog.New(slog.DiscardHandler)}
-	clean, longer := known, known
-	clean.unclean, longer.SyncedSize = false, known.SyncedSize+8
+	recorded := durableFileRecord{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+	clean, longer := recorded, recorded
+	clean.storeWasUnclean, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
-		text   []byte
-		known  knownFile
-		closed int // number of a full file beside it
-		want   string
+		text     []byte
+		recorded durableFileRecord
+		closed   int // number of a full file beside it
+		want     string
 	}{
-		"whole":                      {text, known, 2, ""},
-		"zeros":                      {garbled, known, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
+		"whole":                      {text, recorded, 2, ""},
+		"zeros":                      {garbled, recorded, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
 		"zeros, and a clean stop":    {garbled, clean, 2, ""},
 		"shorter":                    {text[:1400], clean, 2, fmt.Sprintf("has 1400 bytes, and %d were on the disk", len(text))},
-		"moved away":                 {nil, known, 2, ""},
-		"emptied":                    {[]byte{}, known, 2, ""},
-		"begun after that":           {text[:1400], known, 3, ""},
-		"full files were moved away": {text, known, 0, ""},
-		"ours, torn before the end":  {append([]byte("# notes\n"), text[:len(text)-8]...), known, 2, "line 51 is not whole"},
+		"moved away":                 {nil, recorded, 2, ""},
+		"emptied":                    {[]byte{}, recorded, 2, ""},
+		"begun after that":           {text[:1400], recorded, 3, ""},
+		"full files were moved away": {text, recorded, 0, ""},
+		"ours, torn before the end":  {append([]byte("# notes\n"), text[:len(text)-8]...), recorded, 2, "line 51 is not whole"},
 		"and the whole of ours":      {append([]byte("# notes\n"), text...), longer, 2, ""},
 		"theirs, after a clean stop": {append(bytes.Clone(text), "# notes"...), clean, 2, ""},
 	} {
@@ -131,7 +131,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f, err := openLines(nil, file, 0, privateFile, tt.known)
+			f, err := openJSONLFile(nil, file, 0, privateFileMode, tt.recorded)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -152,35 +152,35 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 // everything that was not synced is lost or garbled, goes on; one whose files are
 // damaged before that says which, and nothing is sent.
 func TestCrawlAfterALossOfPower(t *testing.T) {
-	site := chain("a.example", 40)
-	v := visitTo(t, site)
+	site := chainSite("a.example", 40)
+	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
-	call(t, v.args("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	known, err := stateDir(v.data()).readKnown(DefaultProject(), nil)
-	if err != nil || len(known.files) != 3 || known.unclean {
-		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", known, err)
+	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
+	recorded, err := stateDir(v.dataDir()).readDurableFiles(DefaultProject(), nil)
+	if err != nil || len(recorded.files) != 3 || recorded.storeWasUnclean {
+		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
-	store, err := bolt.Open(filepath.Join(v.data(), storeFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(v.dataDir(), storeFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	unclean, err := os.ReadFile(filepath.Join(v.data(), storeFile)) // as after a kill
+	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), storeFile)) // as after a kill
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || os.WriteFile(filepath.Join(v.data(), storeFile), unclean, 0o600) != nil {
+	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), storeFile), killedState, 0o600) != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{outputFile, filepath.Join(ledgerDir, "ledger-000001.jsonl")} {
-		file := filepath.Join(v.data(), name)
+		file := filepath.Join(v.dataDir(), name)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := known.of(filepath.Dir(file)).SyncedSize
+		size := recorded.find(filepath.Dir(file)).SyncedSize
 		if name == outputFile {
-			size = known.of(file).SyncedSize
+			size = recorded.find(file).SyncedSize
 		}
 		if size == 0 || size > int64(len(text)) {
 			t.Fatalf("%d bytes of %s are known, it has %d", size, name, len(text))
@@ -191,20 +191,20 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent := len(v.web.Log())
-		call(t, v.args("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
+		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitFailed, filepath.Base(file), "is damaged", "away")
 		if len(v.web.Log()) != sent {
 			t.Errorf("%s: something was sent", name)
 		}
-		behind := append(text, []byte(strings.Repeat(`{"url":"https://a.example/lost"}`+"\n", 1000))...)
-		if err := os.WriteFile(file, powerCut(r, behind, size), 0o600); err != nil {
+		withUnsyncedTail := append(text, []byte(strings.Repeat(`{"url":"https://a.example/lost"}`+"\n", 1000))...)
+		if err := os.WriteFile(file, powerCut(r, withUnsyncedTail, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(v.data(), storeFile), unclean, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(v.dataDir(), storeFile), killedState, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Whoever looks at the crawl before it goes on does not hide that it was killed.
-	output := filepath.Join(v.data(), outputFile)
+	output := filepath.Join(v.dataDir(), outputFile)
 	text, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
@@ -213,15 +213,15 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	if err := os.WriteFile(output, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "frontier", "stats", "--data", v.data()).want(t, ExitDone)
-	call(t, v.args("--resume")...).want(t, ExitDone)
-	got := slices.Compact(urls(slices.DeleteFunc(records(t, filepath.Join(v.data(), outputFile)), func(r Record) bool {
+	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
+	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
+	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), outputFile)), func(r Record) bool {
 		return r.URL == "https://a.example/lost"
 	})))
-	if want := slices.Compact(pagesOf(v.web.Log())); !slices.Equal(got, want) {
+	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {
 		t.Errorf("pages %q are in the output, want %q", got, want)
 	}
-	verifyIn(t, v.data())
+	verifyCleanLedger(t, v.dataDir())
 	if report := v.web.Judge(crawltest.JudgeOptions{}); len(report.Violations) > 0 {
 		t.Errorf("the judge says:\n%s", report)
 	}
@@ -235,7 +235,7 @@ func TestOutputsAreNoState(t *testing.T) {
 		"crawl.yaml": true, "crawl.yaml.new": true, "lengths.json.new": true, "x/../lock": true,
 		"ledger": true, "ledger/pages.jsonl": true, "pages.jsonl": false, "pages.new": false, "ledgers/a": false,
 	} {
-		if d.owns(d.path(name)) != owned {
+		if d.isOwnStateFile(d.path(name)) != owned {
 			t.Errorf("%s is a file of the state: %v, want %v", name, !owned, owned)
 		}
 	}

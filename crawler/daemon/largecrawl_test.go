@@ -30,7 +30,7 @@ func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
 	p := DefaultProject()
 	p.Store.Path = dir
-	if err := stateDir(dir).save(p, nil); err != nil {
+	if err := stateDir(dir).saveProject(p, nil); err != nil {
 		t.Fatal(err)
 	}
 	robots, err := bolt.Open(filepath.Join(dir, robotsFile), bolt.Options{})
@@ -74,13 +74,13 @@ func fillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memo := []byte{1} // the version; then pages, begun, requests, failures, bytes, status, last visit, address
+	hostStats := []byte{1} // the version; then pages, begun, requests, failures, bytes, status, last visit, address
 	for _, n := range []int64{1, 1, 2, 0, 1000, 200, now.UnixNano(), 0, 5e8, 0, 1e9, 0, 0, 0, 0, 0} {
-		memo = binary.AppendUvarint(memo, uint64(n))
+		hostStats = binary.AppendUvarint(hostStats, uint64(n))
 	}
 	for i, l := range leases {
 		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest}[i%3]
-		host := storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second, Memo: memo}
+		host := storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second, Memo: hostStats}
 		ack := storage.Ack{Lease: l, Outcome: outcome, At: now.Add(time.Hour), Host: &host}
 		err := store.Ack(context.Background(), []storage.Ack{ack})
 		if err != nil {
@@ -110,36 +110,36 @@ func TestLargeCrawl(t *testing.T) {
 	}
 	writeLargeCrawl(t, dir, *largeHosts)
 	before, begin := heapInUse(), time.Now()
-	step := func(name string) (heap int64) {
+	reportStep := func(name string) (heap int64) {
 		took := time.Since(begin).Round(time.Millisecond)
 		heap = heapInUse() - before
 		t.Logf("%s: %v, then %d bytes of heap are in use a host", name, took, heap/int64(*largeHosts))
 		begin = time.Now()
 		return heap
 	}
-	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), log: slog.New(slog.DiscardHandler)}
+	a := &program{stdout: newErrWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), log: slog.New(slog.DiscardHandler)}
 	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	opened := step("open")
-	stats, err := k.count(t.Context())
-	if err != nil || stats.Hosts != *largeHosts {
+	opened := reportStep("open")
+	stats, err := k.countFrontier(t.Context())
+	if err != nil || stats.HostCount != *largeHosts {
 		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
 	}
-	step("frontier stats")
-	s, err := k.survey(t.Context(), "", 0, maxHostsInMemory)
+	reportStep("frontier stats")
+	s, err := k.newStreamedReport(t.Context(), "", 0, maxHostsInMemory)
 	if err != nil || s.totals.HostCount != *largeHosts {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
-	step("report, the totals")
+	reportStep("report, the totals")
 	if err := s.writeJSON(t.Context(), io.Discard); err != nil {
 		t.Error(err)
 	}
 	// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.
 	const whole = 2 * maxHostsInMemory * 2048
-	if more := step("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
+	if more := reportStep("report, written as JSON") - opened; more > whole+150*int64(*largeHosts) {
 		t.Errorf("the report takes %d bytes of heap for %d hosts", more, *largeHosts)
 	}
 	runtime.KeepAlive(s)
@@ -157,15 +157,15 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &inquiry{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: time.Now()}
-	report := func(limit, held int) func() any {
+	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: time.Now()}
+	report := func(limit, maxInMemory int) func() any {
 		return func() any {
-			s, err := q.survey(t.Context(), "", limit, held)
+			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := 0
-			err = s.each(t.Context(), func(*api.Host) error { n++; return nil })
+			err = s.forEachReportedHost(t.Context(), func(*api.Host) error { n++; return nil })
 			if err != nil || limit == 0 && n != hosts {
 				t.Fatalf("%d hosts: %v", n, err)
 			}
@@ -173,21 +173,21 @@ func TestReportMemory(t *testing.T) {
 		}
 	}
 	stats := func() any {
-		s, err := (&offlineCrawl{inquiry: *q}).count(t.Context())
+		s, err := (&offlineCrawl{inspector: *q}).countFrontier(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	roster := func() any {
-		r, err := q.roster(t.Context())
+	listHosts := func() any {
+		r, err := q.newHostList(t.Context())
 		if err == nil {
 			_, _, err = r.page(t.Context(), q, api.HostQuery{Sort: "requests", Limit: 50})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.whole = nil // these are few, whatever the number of hosts
+		r.cachedReports = nil // these are few, whatever the number of hosts
 		return r
 	}
 	for _, tt := range []struct {
@@ -199,7 +199,7 @@ func TestReportMemory(t *testing.T) {
 		{"all hosts", report(0, 0), -100, 150},
 		{"20 hosts", report(20, 0), -100, 50},
 		{"stats", stats, -100, 50},
-		{"roster", roster, -100, 150},
+		{"roster", listHosts, -100, 150},
 	} {
 		before := heapInUse()
 		result := tt.do()

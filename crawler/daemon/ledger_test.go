@@ -18,8 +18,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// verifyIn checks the ledger of a crawl, in which nothing may be wrong.
-func verifyIn(t *testing.T, data string) *ledger.Report {
+// verifyCleanLedger checks the ledger of a crawl, in which nothing may be wrong.
+func verifyCleanLedger(t *testing.T, data string) *ledger.Report {
 	t.Helper()
 	report, err := ledger.Verify(stateDir(data).path(ledgerDir), ledger.VerifyOptions{})
 	if err != nil {
@@ -31,43 +31,43 @@ func verifyIn(t *testing.T, data string) *ledger.Report {
 	return report
 }
 
-// inLedger compares the records of a crawl with what its servers saw. It returns how
+// checkLedgerAgainstLog compares the records of a crawl with what its servers saw. It returns how
 // many records are of requests that they did not see: those may only be of requests
 // which a kill has cut off, between the record and the first byte.
-func inLedger(t *testing.T, data string, log []crawltest.Exchange) (unseen int) {
+func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchange) (unsent int) {
 	t.Helper()
-	saw, wrote, answered := map[string]int{}, map[string]int{}, map[string]int{}
+	requests, recorded, answered := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, x := range log {
-		saw[x.Method+" "+x.URL]++
+		requests[x.Method+" "+x.URL]++
 	}
 	open := map[int64]string{}
-	for r, err := range ledger.Records(stateDir(data).path(ledgerDir)) {
+	for r, err := range ledger.Records(stateDir(dataDir).path(ledgerDir)) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case r.Request != nil:
-			what := strings.TrimSpace(r.Request.Method + " " + r.Request.URL)
+			requestLine := strings.TrimSpace(r.Request.Method + " " + r.Request.URL)
 			if r.Request.Method == "" {
-				what = "GET " + what
+				requestLine = "GET " + requestLine
 			}
-			open[r.N] = what
-			wrote[what]++
+			open[r.N] = requestLine
+			recorded[requestLine]++
 		case r.Answer != nil:
 			answered[open[r.Answer.Request]]++
 		}
 	}
-	for what, n := range saw {
-		if wrote[what] < n {
-			t.Errorf("%s was asked for %d times, and is written down %d times", what, n, wrote[what])
+	for requestLine, n := range requests {
+		if recorded[requestLine] < n {
+			t.Errorf("%s was asked for %d times, and is written down %d times", requestLine, n, recorded[requestLine])
 		}
 	}
-	for what, n := range wrote {
-		if answered[what] > saw[what] {
-			t.Errorf("%s is written down as answered %d times, and was asked for %d times", what, answered[what], saw[what])
+	for requestLine, n := range recorded {
+		if answered[requestLine] > requests[requestLine] {
+			t.Errorf("%s is written down as answered %d times, and was asked for %d times", requestLine, answered[requestLine], requests[requestLine])
 		}
-		unseen += n - saw[what]
+		unsent += n - requests[requestLine]
 	}
-	return unseen
+	return unsent
 }
 
 // keyFiles writes a new key and its public half, as openssl does.
@@ -85,31 +85,31 @@ func keyFiles(t *testing.T) (private, public string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private = write(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	private = writeTempFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	if err := os.Chmod(private, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return private, write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
+	return private, writeTempFile(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
 }
 
-// TestLedgerHolds: what verify prints to be kept is found again by --holds, another hash is
+// TestLedgerExpectedRecords: what verify prints to be kept is found again by --holds, another hash is
 // not, and a file that holds nothing is wrong usage.
-func TestLedgerHolds(t *testing.T) {
+func TestLedgerExpectedRecords(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	data := filepath.Join(v.dir, "data")
-	call(t, v.args("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
-	r := call(t, "ledger", "verify", "--data", data)
+	runCommand(t, v.crawlArgs("--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	r := runCommand(t, "ledger", "verify", "--data", data)
 	r.want(t, ExitDone, "to keep for --holds: ")
 	_, printed, _ := strings.Cut(r.stdout, "to keep for --holds: ")
 	printed, _, _ = strings.Cut(printed, "\n")
-	verify := func(text string) result {
-		return call(t, "ledger", "verify", "--data", data, "--holds", write(t, "kept.txt", text))
+	verify := func(text string) commandResult {
+		return runCommand(t, "ledger", "verify", "--data", data, "--holds", writeTempFile(t, "kept.txt", text))
 	}
 	verify(printed+"\n").want(t, ExitDone, "1 of 1 held records are there")
 	n, _, _ := strings.Cut(printed, " ")
-	verify(n+" "+strings.Repeat("0", 64)).want(t, ExitNo, "is not the one that is held", "0 of 1 held records are there")
-	verify("1000000 "+strings.Repeat("0", 64)).want(t, ExitNo, "record 1000000 is held")
+	verify(n+" "+strings.Repeat("0", 64)).want(t, ExitCheckFailed, "is not the one that is held", "0 of 1 held records are there")
+	verify("1000000 "+strings.Repeat("0", 64)).want(t, ExitCheckFailed, "record 1000000 is held")
 	verify("nothing").want(t, ExitUsage, "--holds: ")
 }
 
@@ -117,32 +117,32 @@ func TestLedgerHolds(t *testing.T) {
 // what is wrong with it is named.
 func TestLedgerCommands(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)
-	project := write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
-	data := filepath.Join(v.dir, "data")
-	call(t, v.args("-c", project, "--data", data, "http://shop.example/")...).want(t, ExitDone, "pages: ")
-	if report := verifyIn(t, data); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
+	project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
+	dataDir := filepath.Join(v.dir, "data")
+	runCommand(t, v.crawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
+	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
 		report.Verdicts == 0 || !report.Closed || report.Checkpoints == 0 {
 		t.Errorf("report %+v", *report)
 	}
-	if unseen := inLedger(t, data, v.web.Log()); unseen != 0 {
-		t.Errorf("%d requests are written down that the server did not see", unseen)
+	if unsent := checkLedgerAgainstLog(t, dataDir, v.web.Log()); unsent != 0 {
+		t.Errorf("%d requests are written down that the server did not see", unsent)
 	}
-	home := filepath.Join(data, ledgerDir)
-	call(t, "ledger", "verify", "--data", data, "--key", public).want(t, ExitDone, "")
-	call(t, "ledger", "verify", "--data", home, "--format", "json").want(t, ExitDone, "")
-	call(t, "ledger", "verify", "--data", data, "--key", other).want(t, ExitNo, "")
-	call(t, "ledger", "verify", "--data", data, "--key", key).want(t, ExitUsage, "no public key in PEM is in it")
-	call(t, "ledger", "verify", "--data", t.TempDir()).want(t, ExitUsage, "holds no ledger")
-	call(t, "ledger", "show", "--data", data, "--host", "shop.example").want(t, ExitDone, "")
-	call(t, "ledger", "show", "--data", data, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")
-	call(t, "ledger", "show", "--data", data, "--host", "else.example").want(t, ExitNo, "nothing of else.example")
+	ledgerPath := filepath.Join(dataDir, ledgerDir)
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", public).want(t, ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, ExitCheckFailed, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", key).want(t, ExitUsage, "no public key in PEM is in it")
+	runCommand(t, "ledger", "verify", "--data", t.TempDir()).want(t, ExitUsage, "holds no ledger")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "shop.example").want(t, ExitDone, "")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--url", "http://shop.example/", "--format", "jsonl").want(t, ExitDone, "")
+	runCommand(t, "ledger", "show", "--data", dataDir, "--host", "else.example").want(t, ExitCheckFailed, "nothing of else.example")
 
-	goesOn(t, data)
+	checkOpenLedger(t, dataDir)
 
-	file := filepath.Join(home, "ledger-000001.jsonl")
+	file := filepath.Join(ledgerPath, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -150,40 +150,40 @@ func TestLedgerCommands(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"slots":1`, `"slots":2`, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "ledger", "verify", "--data", data).want(t, ExitNo, "")
-	call(t, v.args("--resume", "--data", data)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
+	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, ExitCheckFailed, "")
+	runCommand(t, v.crawlArgs("--resume", "--data", dataDir)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
-// goesOn checks that a ledger which is not closed is right while its crawl goes on, by
+// isResumed checks that a ledger which is not closed is right while its crawl goes on, by
 // whichever of its directories it is named, and else is not.
-func goesOn(t *testing.T, data string) {
+func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
-	home := filepath.Join(data, ledgerDir)
-	l, err := ledger.Open(ledger.Config{Dir: home, Run: ledger.Run{Agent: "decorum", Dialect: "google"}})
+	ledgerPath := filepath.Join(dataDir, ledgerDir)
+	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, Run: ledger.Run{Agent: "decorum", Dialect: "google"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := stateDir(data).lock()
+	lock, err := stateDir(dataDir).lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	call(t, "ledger", "verify", "--data", data).want(t, ExitDone, "")
-	call(t, "ledger", "verify", "--data", home).want(t, ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", dataDir).want(t, ExitDone, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, ExitDone, "")
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "ledger", "verify", "--data", home).want(t, ExitNo, "")
+	runCommand(t, "ledger", "verify", "--data", ledgerPath).want(t, ExitCheckFailed, "")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // A warning is told, and nothing is wrong with it.
-func TestVerifiedWithWarnings(t *testing.T) {
+func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &app{stdout: newPrinter(&out)}
+	a := &program{stdout: newErrWriter(&out)}
 	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, What: "the clock was set"}}, MoreWarnings: 2}
-	if err := a.printVerified(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
+	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
 	}
 	for _, want := range []string{"warning: ledger-000001.jsonl:7: record 7 the clock was set\n", "all is right, with 3 warnings\n"} {
@@ -195,9 +195,9 @@ func TestVerifiedWithWarnings(t *testing.T) {
 
 // TestLedgerOfCallbacks: what callbacks ask for is written down as it is asked for.
 func TestLedgerOfCallbacks(t *testing.T) {
-	site := shop()
+	site := shopSite()
 	site.OtherMethodPages = map[string]crawltest.PageFunc{"/box": crawltest.StaticPage(crawltest.HTML("thanks"))}
-	v := visitTo(t, site)
+	v := newCrawlFixture(t, site)
 	post := func(c *collyfetch.Collector) {
 		c.OnHTML("title", func(e *colly.HTMLElement) {
 			_ = e.Request.Post("http://shop.example/box", map[string]string{"a": "b"})
@@ -205,13 +205,13 @@ func TestLedgerOfCallbacks(t *testing.T) {
 			_ = e.Request.Visit("/b?x=1&y=2")
 		})
 	}
-	project := write(t, "p.yaml", "handler: post\n")
-	a := &app{stdout: newPrinter(io.Discard), screen: newScreen(io.Discard), handlers: Handlers{"post": post}}
-	if code := a.main(v.args("-c", project, "http://shop.example/")); code != ExitDone {
+	project := writeTempFile(t, "p.yaml", "handler: post\n")
+	a := &program{stdout: newErrWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), namedHandlers: Handlers{"post": post}}
+	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}
-	report := verifyIn(t, v.data())
-	if unseen := inLedger(t, v.data(), v.web.Log()); unseen != 0 || report.Requests < 5 {
-		t.Errorf("%d requests are written down that the server did not see, of %+v", unseen, *report)
+	report := verifyCleanLedger(t, v.dataDir())
+	if unsent := checkLedgerAgainstLog(t, v.dataDir(), v.web.Log()); unsent != 0 || report.Requests < 5 {
+		t.Errorf("%d requests are written down that the server did not see, of %+v", unsent, *report)
 	}
 }

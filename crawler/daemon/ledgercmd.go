@@ -17,10 +17,10 @@ whose records are chained by hashes. docs/ledger.md tells what it proves.
 
 --data names the directory of a crawl, or one that holds a ledger alone.`
 
-func (a *app) ledgerCommand() *cobra.Command {
+func (a *program) ledgerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
-		Args: noCommand, SuggestionsMinimumDistance: 2,
+		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.ledgerVerifyCommand(), a.ledgerShowCommand())
@@ -42,31 +42,31 @@ const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
   decorum ledger verify --data evidence --key public.pem
   decorum ledger verify --data evidence --holds kept.txt`
 
-func (a *app) ledgerVerifyCommand() *cobra.Command {
-	var data, key, holds, format string
+func (a *program) ledgerVerifyCommand() *cobra.Command {
+	var dataDir, key, recordsFile, format string
 	c := &cobra.Command{
 		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
-		Example: ledgerVerifyExample, Args: args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(data, key, holds, format) },
+		Example: ledgerVerifyExample, Args: withUsageError(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(dataDir, key, recordsFile, format) },
 	}
 	fs := c.Flags()
-	dataFlag(fs, &data)
+	addDataFlag(fs, &dataDir)
 	fs.StringVar(&key, "key", "", "check the signatures of checkpoints with the public Ed25519 key in `FILE`, in PEM")
-	fs.StringVar(&holds, "holds", "",
+	fs.StringVar(&recordsFile, "holds", "",
 		"check that the ledger has the records in `FILE`: each line is a record, "+
 			"or the number and hash of one as an earlier verify printed them")
 	fs.StringVar(&format, "format", "text", "write `FORMAT`: text or json")
 	return c
 }
 
-// ledgerIn returns the directory of a crawl's ledger, and whether the crawl goes on.
+// findLedger returns the directory of a crawl's ledger, and whether the crawl goes on.
 // Where there is none, name itself may be the ledger.
-func ledgerIn(name string) (dir string, open bool, err error) {
+func findLedger(name string) (dir string, isRunning bool, err error) {
 	d := stateDir(name)
 	dir = d.path(ledgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if found, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(found) == 0 {
-			return "", false, usage("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
+		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
+			return "", false, usageErrorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
 		home, err := filepath.Abs(name)
 		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).isInUse(), err
@@ -77,31 +77,31 @@ func ledgerIn(name string) (dir string, open bool, err error) {
 }
 
 // verifyLedger checks a ledger, and says what is wrong with it.
-func (a *app) verifyLedger(data, key, holds, format string) error {
+func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	if err := checkFormat(format, "text", "json"); err != nil {
 		return err
 	}
-	dir, open, err := ledgerIn(data)
+	dir, isRunning, err := findLedger(dataDir)
 	if err != nil {
 		return err
 	}
-	opts := ledger.VerifyOptions{Open: open}
+	opts := ledger.VerifyOptions{Open: isRunning}
 	if key != "" {
-		text, err := readSmall(nil, key)
+		text, err := readSmallFile(nil, key)
 		if err != nil {
-			return usage("--key: %w", err)
+			return usageErrorf("--key: %w", err)
 		}
 		if opts.Key, err = ledger.ParsePublicKey(text); err != nil {
-			return usage("--key: %s: %w", key, err)
+			return usageErrorf("--key: %s: %w", key, err)
 		}
 	}
-	if holds != "" {
-		text, err := readSmall(nil, holds)
+	if recordsFile != "" {
+		text, err := readSmallFile(nil, recordsFile)
 		if err != nil {
-			return usage("--holds: %w", err)
+			return usageErrorf("--holds: %w", err)
 		}
 		if opts.Holds, err = ledger.ParseHolds(text); err != nil {
-			return usage("--holds: %s: %w", holds, err)
+			return usageErrorf("--holds: %s: %w", recordsFile, err)
 		}
 	}
 	report, err := ledger.Verify(dir, opts)
@@ -111,23 +111,23 @@ func (a *app) verifyLedger(data, key, holds, format string) error {
 	if format == "json" {
 		err = writeJSON(a.stdout, report)
 	} else {
-		err = a.printVerified(report, opts)
+		err = a.printVerifyReport(report, opts)
 	}
 	if err == nil && !report.OK() {
-		err = &exit{code: ExitNo}
+		err = &exitError{code: ExitCheckFailed}
 	}
 	return err
 }
 
-// printVerified prints what was found.
-func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
+// printVerifyReport prints what was found.
+func (a *program) printVerifyReport(r *ledger.Report, opts ledger.VerifyOptions) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(a.stdout, printable(f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, replaceNonPrintable(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, f := range r.Warnings {
-		if _, err := fmt.Fprintln(a.stdout, printable("warning: "+f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, replaceNonPrintable("warning: "+f.String())); err != nil {
 			return err
 		}
 	}
@@ -135,16 +135,16 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 	if opts.Key != nil {
 		signatures = "checked"
 	}
-	end := "it is closed"
+	status := "it is closed"
 	if !r.Closed {
-		end = "it is not closed"
+		status = "it is not closed"
 	}
 	if opts.Open {
-		end = "the crawl goes on"
+		status = "the crawl goes on"
 	}
-	held := ""
+	heldText := ""
 	if n := len(opts.Holds); n > 0 {
-		held = fmt.Sprintf("\n%d of %d held records are there", r.Held, n)
+		heldText = fmt.Sprintf("\n%d of %d held records are there", r.Held, n)
 	}
 	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
@@ -153,13 +153,13 @@ func (a *app) printVerified(r *ledger.Report, opts ledger.VerifyOptions) error {
 %d checkpoints, signatures %s; %d records after the last
 to keep for --holds: %s%s
 %s
-`, r.Records, r.Segments, r.Runs, end, r.Requests, r.Answers, r.Interrupted, r.Refusals,
-		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, r.Last, held, conclusion(r))
+`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Answers, r.Interrupted, r.Refusals,
+		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, r.Last, heldText, ledgerVerifyConclusion(r))
 	return err
 }
 
-// conclusion says in a line whether a ledger is right.
-func conclusion(r *ledger.Report) string {
+// ledgerVerifyConclusion says in a line whether a ledger is right.
+func ledgerVerifyConclusion(r *ledger.Report) string {
 	if n := int64(len(r.Findings)) + r.More; n > 0 {
 		if r.Stopped {
 			return fmt.Sprintf("NOT RIGHT: more than %d findings; the rest of the ledger was not read", n)

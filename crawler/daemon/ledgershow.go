@@ -24,18 +24,18 @@ read, 2 wrong usage.`
 const ledgerShowExample = `  decorum ledger show --url https://example.com/
   decorum ledger show --host example.com --format jsonl | jq .request.robots`
 
-// A ledgerQuery is what of a ledger is wanted.
-type ledgerQuery struct{ data, url, host, format string }
+// A ledgerShowOptions is what of a ledger is wanted.
+type ledgerShowOptions struct{ dataDir, url, host, format string }
 
-func (a *app) ledgerShowCommand() *cobra.Command {
-	var q ledgerQuery
+func (a *program) ledgerShowCommand() *cobra.Command {
+	var q ledgerShowOptions
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
-		Example: ledgerShowExample, Args: args(cobra.NoArgs),
+		Example: ledgerShowExample, Args: withUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.showLedger(q) },
 	}
 	fs := c.Flags()
-	dataFlag(fs, &q.data)
+	addDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.url, "url", "", "of one `URL` alone")
 	fs.StringVar(&q.host, "host", "", "of one `HOST` alone")
 	fs.StringVar(&q.format, "format", "text", "write `FORMAT`: text or jsonl")
@@ -43,52 +43,52 @@ func (a *app) ledgerShowCommand() *cobra.Command {
 }
 
 // showLedger prints what a ledger has.
-func (a *app) showLedger(q ledgerQuery) (err error) {
+func (a *program) showLedger(q ledgerShowOptions) (err error) {
 	if err := checkFormat(q.format, "text", "jsonl"); err != nil {
 		return err
 	}
-	if q.host, err = hostFlag(q.host); err != nil {
+	if q.host, err = parseHostFlag(q.host); err != nil {
 		return err
 	}
 	if q.url != "" {
 		u, err := decorum.ParseURL(q.url)
 		if err != nil {
-			return usage("--url: %w", err)
+			return usageErrorf("--url: %w", err)
 		}
 		q.url = u.String()
 	}
-	dir, _, err := ledgerIn(q.data)
+	dir, _, err := findLedger(q.dataDir)
 	if err != nil {
 		return err
 	}
-	s := &shower{ledgerQuery: q, out: a.stdout, open: map[int64]*ledger.Record{}}
+	s := &ledgerPrinter{ledgerShowOptions: q, out: a.stdout, unansweredRequests: map[int64]*ledger.Record{}}
 	for r, err := range ledger.Records(dir) {
 		if err != nil {
 			return err
 		}
-		if err := s.next(r); err != nil {
+		if err := s.addRecord(r); err != nil {
 			return err
 		}
 	}
-	if err := s.flush(); err != nil {
+	if err := s.flushUnanswered(); err != nil {
 		return err
 	}
-	if !s.found {
-		return &exit{ExitNo, fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
+	if !s.anyPrinted {
+		return &exitError{ExitCheckFailed, fmt.Errorf("the ledger has nothing of %s", cmp.Or(q.url, q.host, "any URL"))}
 	}
 	return nil
 }
 
-// A shower prints records, each request with its answer.
-type shower struct {
-	ledgerQuery
-	out   io.Writer
-	open  map[int64]*ledger.Record // requests without an answer
-	found bool
+// A ledgerPrinter prints records, each request with its answer.
+type ledgerPrinter struct {
+	ledgerShowOptions
+	out                io.Writer
+	unansweredRequests map[int64]*ledger.Record // requests without an answer
+	anyPrinted         bool
 }
 
-// wants reports whether a URL was asked for.
-func (s *shower) wants(url string) bool {
+// matchesURL reports whether a URL was asked for.
+func (s *ledgerPrinter) matchesURL(url string) bool {
 	if s.host != "" {
 		if u, err := decorum.ParseURL(url); err != nil || u.Origin().Host() != s.host {
 			return false
@@ -97,32 +97,32 @@ func (s *shower) wants(url string) bool {
 	return s.url == "" || s.url == url
 }
 
-func (s *shower) next(r *ledger.Record) error {
+func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
 	switch {
-	case r.Request != nil && s.wants(r.Request.URL):
-		s.open[r.N] = r
-		return s.raw(r)
-	case r.Answer != nil && s.open[r.Answer.Request] != nil:
-		asked := s.open[r.Answer.Request]
-		delete(s.open, asked.N)
+	case r.Request != nil && s.matchesURL(r.Request.URL):
+		s.unansweredRequests[r.N] = r
+		return s.printRawUnlessText(r)
+	case r.Answer != nil && s.unansweredRequests[r.Answer.Request] != nil:
+		request := s.unansweredRequests[r.Answer.Request]
+		delete(s.unansweredRequests, request.N)
 		if s.format == "text" {
-			return s.text(asked, r.Answer)
+			return s.printRequest(request, r.Answer)
 		}
-		return s.raw(r)
-	case r.Refusal != nil && s.wants(r.Refusal.URL):
+		return s.printRawUnlessText(r)
+	case r.Refusal != nil && s.matchesURL(r.Refusal.URL):
 		if s.format == "text" {
-			return s.refused(r)
+			return s.printRefusal(r)
 		}
-		return s.raw(r)
+		return s.printRawUnlessText(r)
 	case r.Run != nil, r.Recovery != nil:
-		return s.flush()
+		return s.flushUnanswered()
 	}
 	return nil
 }
 
-// raw prints a record as it is, if that is wanted.
-func (s *shower) raw(r *ledger.Record) error {
-	s.found = true
+// printRawUnlessText prints a record as it is, if that is wanted.
+func (s *ledgerPrinter) printRawUnlessText(r *ledger.Record) error {
+	s.anyPrinted = true
 	if s.format == "text" {
 		return nil
 	}
@@ -133,79 +133,79 @@ func (s *shower) raw(r *ledger.Record) error {
 	return e.Encode(&line)
 }
 
-// flush prints the requests that nothing came of, since the process was killed, or
+// flushUnanswered prints the requests that nothing came of, since the process was killed, or
 // goes on.
-func (s *shower) flush() error {
-	numbers := make([]int64, 0, len(s.open))
-	for n := range s.open {
+func (s *ledgerPrinter) flushUnanswered() error {
+	numbers := make([]int64, 0, len(s.unansweredRequests))
+	for n := range s.unansweredRequests {
 		numbers = append(numbers, n)
 	}
 	slices.Sort(numbers)
 	for _, n := range numbers {
 		if s.format == "text" {
-			if err := s.text(s.open[n], nil); err != nil {
+			if err := s.printRequest(s.unansweredRequests[n], nil); err != nil {
 				return err
 			}
 		}
 	}
-	clear(s.open)
+	clear(s.unansweredRequests)
 	return nil
 }
 
-// text prints a request and its answer, nil if it has none.
-func (s *shower) text(r *ledger.Record, a *ledger.Answer) error {
+// printRequest prints a request and its answer, nil if it has none.
+func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Answer) error {
 	q := r.Request
-	came := "no answer"
+	outcome := "no answer"
 	switch {
 	case a != nil && a.Status != 0:
-		came = fmt.Sprintf("%d, %d bytes", a.Status, a.Bytes)
+		outcome = fmt.Sprintf("%d, %d bytes", a.Status, a.Bytes)
 	case a != nil:
-		came = fmt.Sprintf("%q", a.Error)
+		outcome = fmt.Sprintf("%q", a.Error)
 	}
 	if a != nil {
-		came += of("; withheld: ", a.Withheld)
+		outcome += prefixIfSet("; withheld: ", a.Withheld)
 	}
-	return s.lines(
-		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, came),
-		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, of(" of ", q.Referrer), verdictWords(q.Robots),
+	return s.printSummaryAndDetail(
+		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, outcome),
+		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.Robots),
 			time.Duration(q.RequiredMS)*time.Millisecond, time.Duration(q.ObservedMS)*time.Millisecond,
-			of("; at ", q.IP)+of("; overridden: ", q.Override)))
+			prefixIfSet("; at ", q.IP)+prefixIfSet("; overridden: ", q.Override)))
 }
 
-// lines prints what is said of one record. Much of it is others' words.
-func (s *shower) lines(what, why string) error {
-	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", printable(what), printable(why))
+// printSummaryAndDetail prints what is said of one record. Much of it is others' words.
+func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
+	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", replaceNonPrintable(summary), replaceNonPrintable(detail))
 	return err
 }
 
-// refused prints a refusal.
-func (s *shower) refused(r *ledger.Record) error {
-	s.found = true
+// printRefusal prints a refusal.
+func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
+	s.anyPrinted = true
 	q := r.Refusal
-	why := q.Why
+	reason := q.Why
 	if q.Robots != nil {
-		why = verdictWords(q.Robots)
+		reason = ledgerVerdictText(q.Robots)
 	}
-	return s.lines(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.Source+of(" of ", q.Referrer)+"; "+why)
+	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.Source+prefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
 
-// of returns what is said before something, and that; nothing of nothing.
-func of(before, text string) string {
+// prefixIfSet returns what is said before something, and that; nothing of nothing.
+func prefixIfSet(before, text string) string {
 	if text == "" {
 		return ""
 	}
 	return before + text
 }
 
-// verdictWords says by what a URL was allowed or not.
-func verdictWords(v *ledger.Verdict) string {
+// ledgerVerdictText says by what a URL was allowed or not.
+func ledgerVerdictText(v *ledger.Verdict) string {
 	switch {
 	case v == nil:
 		return "no verdict is needed"
 	case v.NotForIndexing:
-		marked := *v
-		marked.NotForIndexing = false
-		return verdictWords(&marked) + ", not for indexing"
+		unmarked := *v
+		unmarked.NotForIndexing = false
+		return ledgerVerdictText(&unmarked) + ", not for indexing"
 	case v.Rule != "":
 		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.RuleLine, v.Group, v.SHA256)
 	case v.SHA256 == "":

@@ -23,7 +23,7 @@ func openJSONLDir(c *confinement, name string) (jsonlDir, error) {
 		return d, nil
 	}
 	var err error
-	d.root, err = c.directory(d.path, 0)
+	d.root, err = c.openOutputDir(d.path, 0)
 	return d, err
 }
 
@@ -49,7 +49,7 @@ func (d jsonlDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	if err != nil {
 		return nil, err
 	}
-	return mustBeSame(f, info)
+	return requireSameFile(f, info)
 }
 
 func (d jsonlDir) lstat(name string) (fs.FileInfo, error) {
@@ -66,7 +66,7 @@ func (d jsonlDir) rename(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-func (d jsonlDir) entries() ([]fs.DirEntry, error) {
+func (d jsonlDir) readDir() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return os.ReadDir(d.path)
 	}

@@ -18,63 +18,63 @@ import (
 // its size gets a name with the time and its number instead, and a new one is
 // begun: see rotatedFiles. Its methods may be called at the same time.
 type jsonlFile struct {
-	name    string
-	dir     jsonlDir    // the directory of name
-	perm    fs.FileMode // of the next file
-	max     int64       // bytes; 0: no limit. A line that is longer alone has a longer file
-	regular bool        // false: a pipe or a device, which no disk holds
+	name      string
+	dir       jsonlDir    // the directory of name
+	perm      fs.FileMode // of the next file
+	maxBytes  int64       // bytes; 0: no limit. A line that is longer alone has a longer file
+	isRegular bool        // false: a pipe or a device, which no disk holds
 
-	tail   disk.Tail
-	mu     sync.Mutex // of what follows
-	file   *os.File   // nil: the last one is full, and the next is not begun
-	size   int64
-	whole  int64 // of size: whole lines
-	torn   bool  // the end of the last line has not been written yet
-	serial int   // the highest number of a closed file
+	syncTracker       disk.Tail
+	mu                sync.Mutex // of what follows
+	file              *os.File   // nil: the last one is full, and the next is not begun
+	size              int64
+	wholeLineBytes    int64 // of size: whole lines
+	hasTornLine       bool  // the end of the last line has not been written yet
+	lastRotatedSerial int   // the highest number of a closed file
 }
 
 // newJSONLFile returns a jsonlFile over a file that is open.
-func newJSONLFile(name string, limit int64, regular bool, file *os.File) *jsonlFile {
+func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
-		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: privateFile, max: limit, regular: regular, file: file,
-		tail: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
+		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: privateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
+		syncTracker: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
 	}
 }
 
-// openLines opens a file of lines within c, and creates it with the mode if it is
-// missing. Files that follow a full one get its mode. openLines cuts a torn line at the
+// openJSONLFile opens a file of lines within c, and creates it with the mode if it is
+// missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
-func openLines(
-	c *confinement, name string, limit int64, mode fs.FileMode, known knownFile,
+func openJSONLFile(
+	c *confinement, name string, maxBytes int64, mode fs.FileMode, durable durableFileRecord,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
-		return nil, usage("cannot open the output: %w", err)
+		return nil, usageErrorf("cannot open the output: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, dir.close())
 		}
 	}()
-	info, missing := dir.lstat(filepath.Base(name))
-	if limit > 0 && missing == nil && !info.Mode().IsRegular() {
-		return nil, usage("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
+	info, statErr := dir.lstat(filepath.Base(name))
+	if maxBytes > 0 && statErr == nil && !info.Mode().IsRegular() {
+		return nil, usageErrorf("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
 	// Record the name before the file is created: a crash between the two must not
 	// leave a file that the project may not continue.
-	if err := c.begin(name, dir); err != nil {
+	if err := c.recordNewOutput(name, dir); err != nil {
 		return nil, err
 	}
-	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, privateFile)
+	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, privateFileMode)
 	if err != nil {
-		return nil, usage("cannot open the output: %w", err)
+		return nil, usageErrorf("cannot open the output: %w", err)
 	}
-	if errors.Is(missing, fs.ErrNotExist) {
+	if errors.Is(statErr, fs.ErrNotExist) {
 		err = disk.SetMode(file, mode)
 	}
 	var f *jsonlFile
 	if err == nil {
-		f, err = openedLines(c, dir, name, limit, file, known)
+		f, err = continueJSONLFile(c, dir, name, maxBytes, file, durable)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -82,32 +82,32 @@ func openLines(
 	return f, nil
 }
 
-// openedLines is openLines for an open file: it checks that the file is writable, and
+// continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
-func openedLines(
-	c *confinement, dir jsonlDir, name string, limit int64, file *os.File, known knownFile,
+func continueJSONLFile(
+	c *confinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable durableFileRecord,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.mayContinue(name, file, info.Size()); err != nil {
+	if err := c.checkAppend(name, file, info.Size()); err != nil {
 		return nil, err
 	}
-	f := newJSONLFile(name, limit, info.Mode().IsRegular(), file)
+	f := newJSONLFile(name, maxBytes, info.Mode().IsRegular(), file)
 	f.dir, f.perm = dir, info.Mode().Perm()
-	if !f.regular {
+	if !f.isRegular {
 		return f, nil
 	}
-	if err := f.mend(known); err != nil {
+	if err := f.repairEnd(durable); err != nil {
 		return nil, fmt.Errorf("cannot continue the output: %w", err)
 	}
-	f.tail.Wrote(file, f.whole) // by an earlier run, perhaps
+	f.syncTracker.Wrote(file, f.wholeLineBytes) // by an earlier run, perhaps
 	return f, nil
 }
 
-// mend makes a file that an earlier run may have left fit to be gone on with.
-func (f *jsonlFile) mend(known knownFile) error {
+// repairEnd makes a file that an earlier run may have left fit to be gone on with.
+func (f *jsonlFile) repairEnd(durable durableFileRecord) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}
@@ -116,22 +116,22 @@ func (f *jsonlFile) mend(known knownFile) error {
 		return err
 	}
 	if n := len(rotated); n > 0 {
-		f.serial = rotated[n-1].serial
+		f.lastRotatedSerial = rotated[n-1].serial
 	}
 	switch {
-	case !known.isKnown:
+	case !durable.isRecorded:
 		err = cutOrEndTornLine(f.file)
-	case int64(f.serial) > known.Serial: // a later file: the one that known describes is full and has its own name
-		known.SyncedSize = 0
+	case int64(f.lastRotatedSerial) > durable.Serial: // a later file: the one that known describes is full and has its own name
+		durable.SyncedSize = 0
 		fallthrough
 	default:
-		err = f.mendBehind(known)
+		err = f.repairAfterDurableEnd(durable)
 	}
 	if err != nil {
 		return err
 	}
 	f.size, err = f.file.Seek(0, io.SeekEnd)
-	f.whole = f.size
+	f.wholeLineBytes = f.size
 	return err
 }
 
@@ -141,35 +141,35 @@ func (f *jsonlFile) mend(known knownFile) error {
 func (f *jsonlFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.tail.Err(); err != nil {
+	if err := f.syncTracker.Err(); err != nil {
 		return 0, err
 	}
-	if f.file == nil || f.isFullFor(len(p)) {
-		if err := f.next(); err != nil {
+	if f.file == nil || f.needsRotation(len(p)) {
+		if err := f.rotate(); err != nil {
 			return 0, err
 		}
 	}
 	n, err := f.file.Write(p)
 	if n > 0 {
-		f.size, f.torn = f.size+int64(n), p[n-1] != '\n'
-		if !f.torn {
-			f.whole = f.size
+		f.size, f.hasTornLine = f.size+int64(n), p[n-1] != '\n'
+		if !f.hasTornLine {
+			f.wholeLineBytes = f.size
 		}
-		if f.regular {
-			f.tail.Wrote(f.file, f.whole)
+		if f.isRegular {
+			f.syncTracker.Wrote(f.file, f.wholeLineBytes)
 		}
 	}
 	return n, err
 }
 
-// isFullFor reports whether the next n bytes belong into another file.
-func (f *jsonlFile) isFullFor(n int) bool {
-	return f.max > 0 && !f.torn && f.size > 0 && f.size+int64(n) > f.max
+// needsRotation reports whether the next n bytes belong into another file.
+func (f *jsonlFile) needsRotation(n int) bool {
+	return f.maxBytes > 0 && !f.hasTornLine && f.size > 0 && f.size+int64(n) > f.maxBytes
 }
 
 // Sync returns when all that was written before is on the disk. When it has
 // failed, the file takes no more.
-func (f *jsonlFile) Sync() error { return f.tail.Sync() }
+func (f *jsonlFile) Sync() error { return f.syncTracker.Sync() }
 
 // Close closes the file when all of it is on the disk.
 func (f *jsonlFile) Close() error {
@@ -178,7 +178,7 @@ func (f *jsonlFile) Close() error {
 	if f.file == nil {
 		return f.dir.close()
 	}
-	return errors.Join(f.tail.Close(f.file), f.dir.close())
+	return errors.Join(f.syncTracker.Close(f.file), f.dir.close())
 }
 
 // cutOrEndTornLine cuts a last line of ours without an end: a full disk or a loss of

@@ -13,10 +13,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// wantBroken checks that a file takes no more, and will not take any later.
-func wantBroken(t *testing.T, f *jsonlFile) {
+// checkStaysFailed checks that a file takes no more, and will not take any later.
+func checkStaysFailed(t *testing.T, f *jsonlFile) {
 	t.Helper()
-	if _, err := f.Write([]byte("x\n")); err == nil || passing(err) || !strings.Contains(err.Error(), "may not be on the disk") {
+	if _, err := f.Write([]byte("x\n")); err == nil || isDiskFull(err) || !strings.Contains(err.Error(), "may not be on the disk") {
 		t.Errorf("Write after a failure: %v, want an error for good", err)
 	}
 	if err := f.Sync(); err == nil {
@@ -44,7 +44,7 @@ func TestSync(t *testing.T) {
 			t.Errorf("regular: %v, Sync: %v", regular, err)
 		}
 		if regular {
-			wantBroken(t, f)
+			checkStaysFailed(t, f)
 		}
 		if err := f.Close(); (err != nil) != regular {
 			t.Errorf("regular: %v, Close: %v", regular, err)
@@ -56,17 +56,17 @@ func TestSync(t *testing.T) {
 func TestAcksWaitForLines(t *testing.T) {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
-	roots, err := p.roots(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openOutput(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFile, nil, false, knownFiles{})
+	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFileMode, nil, false, durableFileRecords{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	a := &app{stdout: newPrinter(io.Discard), log: slog.New(slog.DiscardHandler)}
-	j, err := a.openJob(p, roots, outputs{out: out}, start{})
+	a := &program{stdout: newErrWriter(io.Discard), log: slog.New(slog.DiscardHandler)}
+	j, err := a.openCrawlRun(p, seedPerOrigin, outputs{jsonl: out}, crawlOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err := flush("/1"); err != nil {
 		t.Errorf("with a disk that is well: %v", err)
 	}
-	out.file.tail.Fail(errors.New("the disk is gone"))
+	out.file.syncTracker.Fail(errors.New("the disk is gone"))
 	if err := flush("/2"); !errors.Is(err, storage.ErrFailed) {
 		t.Errorf("with lines that may be lost: %v, want ErrFailed", err)
 	}
-	if err := j.files.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+	if err := j.stores.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("closed with %v, want the reason", err)
 	}
 }

@@ -33,44 +33,44 @@ func rotatedFiles(name string) ([]rotatedFile, error) {
 
 // rotatedFilesIn is rotatedFiles for an open directory.
 func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
-	entries, err := dir.entries()
+	entries, err := dir.readDir()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var files []rotatedFile
-	stem, ending := parted(name)
+	var rotated []rotatedFile
+	stem, ext := splitExt(name)
 	for _, e := range entries {
-		stamp, ours := strings.CutPrefix(e.Name(), stem)
-		stamp, ours2 := strings.CutSuffix(stamp, ending)
-		m := rotatedStampPattern.FindStringSubmatch(stamp)
-		if !ours || !ours2 || m == nil || !e.Type().IsRegular() {
+		suffix, hasStem := strings.CutPrefix(e.Name(), stem)
+		suffix, hasExt := strings.CutSuffix(suffix, ext)
+		m := rotatedStampPattern.FindStringSubmatch(suffix)
+		if !hasStem || !hasExt || m == nil || !e.Type().IsRegular() {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		files = append(files, rotatedFile{filepath.Join(dir.path, e.Name()), serial})
+		rotated = append(rotated, rotatedFile{filepath.Join(dir.path, e.Name()), serial})
 	}
-	slices.SortFunc(files, func(a, b rotatedFile) int { return cmp.Compare(a.serial, b.serial) })
-	return files, err
+	slices.SortFunc(rotated, func(a, b rotatedFile) int { return cmp.Compare(a.serial, b.serial) })
+	return rotated, err
 }
 
-// parted divides the name of a file before its ending.
-func parted(name string) (stem, ending string) {
-	ending = filepath.Ext(name)
-	return strings.TrimSuffix(name, ending), ending
+// splitExt divides the name of a file before its ending.
+func splitExt(name string) (stem, ext string) {
+	ext = filepath.Ext(name)
+	return strings.TrimSuffix(name, ext), ext
 }
 
-// next closes the file, gives it its name, and begins another. Where that fails
+// rotate closes the file, gives it its name, and begins another. Where that fails
 // half way it may be called again, and a crash leaves no more than a name that
 // the next run makes anew. The caller has f.mu.
-func (f *jsonlFile) next() error {
+func (f *jsonlFile) rotate() error {
 	if f.file != nil {
-		err := f.tail.Close(f.file) // before the name: some systems refuse it for an open file
+		err := f.syncTracker.Close(f.file) // before the name: some systems refuse it for an open file
 		f.file = nil
 		if err != nil {
 			return err
 		}
 	}
-	if err := f.putAway(time.Now()); err != nil {
+	if err := f.renameRotated(time.Now()); err != nil {
 		return err
 	}
 	file, err := f.dir.openFile(filepath.Base(f.name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, f.perm)
@@ -78,24 +78,24 @@ func (f *jsonlFile) next() error {
 		return err
 	}
 	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // whatever the umask
-		return errors.Join(f.tail.Fail(err), file.Close()) // a line that is on the disk must have a name there
+		return errors.Join(f.syncTracker.Fail(err), file.Close()) // a line that is on the disk must have a name there
 	}
-	f.file, f.size, f.whole = file, 0, 0
+	f.file, f.size, f.wholeLineBytes = file, 0, 0
 	return nil
 }
 
-// putAway gives the full file its own name, unless it has gone: an earlier try
+// renameRotated gives the full file its own name, unless it has gone: an earlier try
 // may have come so far.
-func (f *jsonlFile) putAway(now time.Time) error {
+func (f *jsonlFile) renameRotated(now time.Time) error {
 	name := filepath.Base(f.name)
-	stem, ending := parted(name)
-	own := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.serial+1, ending)
-	if _, err := f.dir.lstat(own); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(&fs.PathError{Op: "rename", Path: filepath.Join(f.dir.path, own), Err: fs.ErrExist}, err)
+	stem, ext := splitExt(name)
+	rotatedName := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.lastRotatedSerial+1, ext)
+	if _, err := f.dir.lstat(rotatedName); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(&fs.PathError{Op: "rename", Path: filepath.Join(f.dir.path, rotatedName), Err: fs.ErrExist}, err)
 	}
-	switch err := f.dir.rename(name, own); {
+	switch err := f.dir.rename(name, rotatedName); {
 	case err == nil:
-		f.serial++
+		f.lastRotatedSerial++
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -118,7 +118,7 @@ func readJSONLFiles(name string, read func(io.Reader) error) (err error) {
 		return lastErr
 	}
 	for _, c := range rotated {
-		if err := readOther(c.name, last, read); err != nil {
+		if err := readIfOtherFile(c.name, last, read); err != nil {
 			return err
 		}
 	}
@@ -128,8 +128,8 @@ func readJSONLFiles(name string, read func(io.Reader) error) (err error) {
 	return read(last)
 }
 
-// readOther calls read for a file, unless it is last.
-func readOther(name string, last *os.File, read func(io.Reader) error) (err error) {
+// readIfOtherFile calls read for a file, unless it is last.
+func readIfOtherFile(name string, last *os.File, read func(io.Reader) error) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// linesIn reads the files of an output one after the other, the last one last;
+// outputLines reads the files of an output one after the other, the last one last;
 // each must hold whole lines, and no more than it may.
-func linesIn(t *testing.T, name string, limit int) []string {
+func outputLines(t *testing.T, name string, maxBytes int) []string {
 	t.Helper()
 	full, err := filepath.Glob(strings.TrimSuffix(name, ".jsonl") + "-*.jsonl")
 	if err != nil {
@@ -33,8 +33,8 @@ func linesIn(t *testing.T, name string, limit int) []string {
 			t.Errorf("%s ends within a line", file)
 		}
 		n := bytes.Count(text, []byte("\n"))
-		if limit > 0 && len(text) > limit && n > 1 {
-			t.Errorf("%s has %d bytes in %d lines, want %d at most", file, len(text), n, limit)
+		if maxBytes > 0 && len(text) > maxBytes && n > 1 {
+			t.Errorf("%s has %d bytes in %d lines, want %d at most", file, len(text), n, maxBytes)
 		}
 		if i < len(full) && n == 0 {
 			t.Errorf("%s is empty", file)
@@ -48,13 +48,13 @@ var rotatedNamePattern = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`
 
 // Every line is in one file, whoever wrote it, and while others had the files
 // synced; the files are full, and numbered without a gap, over restarts too.
-func TestOutputIsDivided(t *testing.T) {
+func TestOutputIsRotated(t *testing.T) {
 	t.Parallel()
 	const limit, each, writers, runs = 1000, 100, 4, 3
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openOutput(nil, name, limit, privateFile, nil, true, knownFiles{})
+		o, err := openJSONLRecorder(nil, name, limit, privateFileMode, nil, true, durableFileRecords{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestOutputIsDivided(t *testing.T) {
 			mine := want[len(want)-each:]
 			wg.Go(func() {
 				for i, line := range mine {
-					err := o.write(t.Context(), []byte(line))
+					err := o.writeLine(t.Context(), []byte(line))
 					if i%10 == 0 {
 						err = errors.Join(err, o.Sync())
 					}
@@ -81,7 +81,7 @@ func TestOutputIsDivided(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := linesIn(t, name, limit)
+	got := outputLines(t, name, limit)
 	var read strings.Builder
 	if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
 		t.Fatal(err)
@@ -129,11 +129,11 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openOutput(nil, name, 1, privateFile, nil, true, knownFiles{})
+			o, err := openJSONLRecorder(nil, name, 1, privateFileMode, nil, true, durableFileRecords{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = errors.Join(o.write(t.Context(), []byte("second\n")), o.write(t.Context(), []byte("third\n")), o.Sync(), o.Close())
+			err = errors.Join(o.writeLine(t.Context(), []byte("second\n")), o.writeLine(t.Context(), []byte("third\n")), o.Sync(), o.Close())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
-	f, err := openLines(nil, name, 1, privateFile, knownFile{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +161,8 @@ func TestNoRoomForAFile(t *testing.T) {
 	if err := put("first\n"); err != nil {
 		t.Fatal(err)
 	}
-	aside := dir + "-aside"
-	if err := os.Rename(dir, aside); err != nil {
+	rotated := dir + "-aside"
+	if err := os.Rename(dir, rotated); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -173,10 +173,10 @@ func TestNoRoomForAFile(t *testing.T) {
 	if err := f.Sync(); err != nil {
 		t.Errorf("Sync between two files: %v", err)
 	}
-	if err := errors.Join(os.Rename(aside, dir), put("second\n")); err != nil {
+	if err := errors.Join(os.Rename(rotated, dir), put("second\n")); err != nil {
 		t.Fatal(err)
 	}
-	if got := linesIn(t, name, 1); !slices.Equal(got, []string{"first\n", "second\n"}) {
+	if got := outputLines(t, name, 1); !slices.Equal(got, []string{"first\n", "second\n"}) {
 		t.Errorf("lines %q", got)
 	}
 }
@@ -184,7 +184,7 @@ func TestNoRoomForAFile(t *testing.T) {
 // What is read while it is written to is read once.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	f, err := openLines(nil, name, 1, privateFile, knownFile{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 	}
 	var read []string
 	for _, c := range full {
-		if err := readOther(c.name, last, func(r io.Reader) error {
+		if err := readIfOtherFile(c.name, last, func(r io.Reader) error {
 			text, err := io.ReadAll(r)
 			read = append(read, string(text))
 			return err
@@ -218,20 +218,20 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 }
 
 // What is no regular file, or is one by way of a link, cannot be given a name.
-func TestOnlyFilesAreDivided(t *testing.T) {
+func TestOnlyRegularFilesAreRotated(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "out.jsonl")
 	if err := os.Symlink("elsewhere", link); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openOutput(nil, name, 1000, privateFile, nil, true, knownFiles{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openJSONLRecorder(nil, name, 1000, privateFileMode, nil, true, durableFileRecords{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openOutput(nil, name, 0, privateFile, nil, true, knownFiles{})
+		o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableFileRecords{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(o.write(t.Context(), []byte("x\n")), o.Sync(), o.Close()); err != nil {
+		if err := errors.Join(o.writeLine(t.Context(), []byte("x\n")), o.Sync(), o.Close()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 // maxLineBytes is far more bytes than any line of output has.
 const maxLineBytes = 64 << 20
 
-// mendLines says what to do about a damaged file of lines.
-const mendLines = "restore it from a backup, or move it away to begin another (the visits in it are not made again)"
+// damagedFileRemedy says what to do about a damaged file of lines.
+const damagedFileRemedy = "restore it from a backup, or move it away to begin another (the visits in it are not made again)"
 
-// mendBehind repairs the end of a file whose first known.Size bytes are on the disk.
+// repairAfterDurableEnd repairs the end of a file whose first known.Size bytes are on the disk.
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
 // remains of the rest again: see disk.Rewrite.
-func (f *jsonlFile) mendBehind(known knownFile) error {
+func (f *jsonlFile) repairAfterDurableEnd(durable durableFileRecord) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -33,36 +33,36 @@ func (f *jsonlFile) mendBehind(known knownFile) error {
 	switch {
 	case size == 0: // the file is empty or new
 		return nil
-	case size < known.SyncedSize:
+	case size < durable.SyncedSize:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
-			f.name, size, known.SyncedSize, mendLines)
-	case !known.unclean: // all was synced; another program wrote the rest
+			f.name, size, durable.SyncedSize, damagedFileRemedy)
+	case !durable.storeWasUnclean: // all was synced; another program wrote the rest
 		return cutOrEndTornLine(f.file)
 	}
-	if err := f.checkLines(known.SyncedSize); err != nil {
+	if err := f.checkLines(durable.SyncedSize); err != nil {
 		return err
 	}
-	end, err := wholeLines(io.NewSectionReader(f.file, known.SyncedSize, size-known.SyncedSize), isRecordLine)
+	whole, err := scanWholeLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
 	if err != nil {
 		return err
 	}
-	end.size += known.SyncedSize
-	if end.size < size {
-		known.logger().Info("the end of the output was not whole, and has been cut",
-			"file", f.name, "bytes_cut", size-end.size)
-		if err := f.file.Truncate(end.size); err != nil {
+	whole.size += durable.SyncedSize
+	if whole.size < size {
+		durable.logger().Info("the end of the output was not whole, and has been cut",
+			"file", f.name, "bytes_cut", size-whole.size)
+		if err := f.file.Truncate(whole.size); err != nil {
 			return err
 		}
 	}
-	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, known.SyncedSize, end.size)
+	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, durable.SyncedSize, whole.size)
 }
 
 // checkLines returns an error unless the lines in the first size bytes of the file are
 // whole.
 func (f *jsonlFile) checkLines(size int64) error {
-	end, err := wholeLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
-	if err == nil && end.size < size {
-		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, end.lines+1, mendLines)
+	whole, err := scanWholeLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
+	if err == nil && whole.size < size {
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lines+1, damagedFileRemedy)
 	}
 	return err
 }
@@ -70,16 +70,16 @@ func (f *jsonlFile) checkLines(size int64) error {
 // A wholeLineExtent is the end of the whole lines of a file.
 type wholeLineExtent struct{ size, lines int64 }
 
-// wholeLines returns the end of the lines before the first that has no line end or that
+// scanWholeLines returns the end of the lines before the first that has no line end or that
 // is does not accept.
-func wholeLines(r io.Reader, is func(line []byte) bool) (end wholeLineExtent, err error) {
+func scanWholeLines(r io.Reader, isValid func(line []byte) bool) (extent wholeLineExtent, err error) {
 	lines := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			if long = append(long, line...); len(long) > maxLineBytes {
-				return end, nil
+				return extent, nil
 			}
 			continue
 		}
@@ -89,14 +89,14 @@ func wholeLines(r io.Reader, is func(line []byte) bool) (end wholeLineExtent, er
 		}
 		switch {
 		case err == io.EOF:
-			return end, nil
+			return extent, nil
 		case err != nil:
-			return end, err
-		case !is(line):
-			return end, nil
+			return extent, err
+		case !isValid(line):
+			return extent, nil
 		}
-		end.size += int64(len(line))
-		end.lines++
+		extent.size += int64(len(line))
+		extent.lines++
 	}
 }
 
@@ -114,26 +114,26 @@ func isRecordOrTextLine(line []byte) bool {
 	return utf8.Valid(line) && bytes.IndexByte(line, 0) < 0
 }
 
-// onDisk returns how much of the file is on the disk; false if the output is not a
+// durableExtent returns how much of the file is on the disk; false if the output is not a
 // regular file.
-func (f *jsonlFile) onDisk() (serial, size int64, ok bool) {
-	if f == nil || !f.regular {
+func (f *jsonlFile) durableExtent() (serial, size int64, ok bool) {
+	if f == nil || !f.isRegular {
 		return 0, 0, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil { // the file is full, and the next one does not exist yet
-		return int64(f.serial) + 1, 0, true
+		return int64(f.lastRotatedSerial) + 1, 0, true
 	}
-	size = f.tail.OnDisk(f.file)
+	size = f.syncTracker.OnDisk(f.file)
 	if info, err := f.file.Stat(); err != nil || info.Size() < size { // another program has emptied the file
 		size = 0
 	}
-	return int64(f.serial), size, true
+	return int64(f.lastRotatedSerial), size, true
 }
 
 // logger returns the logger for cuts.
-func (k knownFile) logger() *slog.Logger {
+func (k durableFileRecord) logger() *slog.Logger {
 	if k.log == nil {
 		return slog.Default()
 	}

@@ -15,116 +15,116 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A doorway is where a daemon can be spoken to.
-type doorway struct {
-	listen        string
-	cert, key     string // files; empty: no TLS
-	insecure      bool
-	tokens        string // a file of more tokens; empty: none
-	publicMetrics bool
-	hosts         []string // names that browsers may call it by
-	bot           string   // where site owners read about the crawler; empty: nowhere
-	connections
+// A listenOptions is where a daemon can be spoken to.
+type listenOptions struct {
+	addr              string
+	certFile, keyFile string // files; empty: no TLS
+	allowPlaintext    bool
+	tokensFile        string // a file of more tokens; empty: none
+	publicMetrics     bool
+	allowedHosts      []string // names that browsers may call it by
+	botAddr           string   // where site owners read about the crawler; empty: nowhere
+	connectionLimits
 }
 
-func (d *doorway) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&d.listen, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
-	fs.StringVar(&d.cert, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
-	fs.StringVar(&d.key, "tls-key", "", "the `FILE` of its key, PEM")
-	fs.BoolVar(&d.insecure, "insecure", false, "listen on other addresses than loopback without TLS: tokens can be read on the way")
-	fs.StringVar(&d.tokens, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit names who")
+func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&d.addr, "listen", "127.0.0.1:8470", "serve the API and the page on `ADDR`; other addresses than loopback need TLS")
+	fs.StringVar(&d.certFile, "tls-cert", "", "the `FILE` of the certificate, PEM; it is read again when it changes")
+	fs.StringVar(&d.keyFile, "tls-key", "", "the `FILE` of its key, PEM")
+	fs.BoolVar(&d.allowPlaintext, "insecure", false, "listen on other addresses than loopback without TLS: tokens can be read on the way")
+	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit names who")
 	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
-	fs.StringSliceVar(&d.hosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
-	fs.StringVar(&d.bot, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
-	d.connections.addFlags(fs)
+	fs.StringSliceVar(&d.allowedHosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
+	fs.StringVar(&d.botAddr, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
+	d.connectionLimits.addFlags(fs)
 }
 
 // check refuses what makes no sense, and what would let others listen in.
-func (d *doorway) check() error {
-	_, _, err := net.SplitHostPort(d.listen)
-	unknown := slices.IndexFunc(d.hosts, func(h string) bool {
-		_, ok := hostName(h)
+func (d *listenOptions) check() error {
+	_, _, err := net.SplitHostPort(d.addr)
+	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
+		_, ok := canonicalHost(h)
 		return !ok
 	})
 	switch {
 	case err != nil:
-		return usage("--listen: %q is not HOST:PORT (IPv6 addresses in brackets)", d.listen)
-	case unknown >= 0:
-		return usage("--host: %q is not the name of a host, as in crawler.example.com", d.hosts[unknown])
-	case (d.cert == "") != (d.key == ""):
-		return usage("--tls-cert and --tls-key go together")
-	case d.cert == "" && !d.insecure && !isLoopback(d.listen):
-		return usage("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.listen)
+		return usageErrorf("--listen: %q is not HOST:PORT (IPv6 addresses in brackets)", d.addr)
+	case badHost >= 0:
+		return usageErrorf("--host: %q is not the name of a host, as in crawler.example.com", d.allowedHosts[badHost])
+	case (d.certFile == "") != (d.keyFile == ""):
+		return usageErrorf("--tls-cert and --tls-key go together")
+	case d.certFile == "" && !d.allowPlaintext && !isLoopbackAddr(d.addr):
+		return usageErrorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.addr)
 	}
-	return d.connections.check()
+	return d.connectionLimits.check()
 }
 
-// isLoopback reports whether only this machine can reach an address.
-func isLoopback(addr string) bool {
+// isLoopbackAddr reports whether only this machine can reach an address.
+func isLoopbackAddr(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// open listens for calls. With a certificate they come by TLS, as secured says;
+// openListener listens for calls. With a certificate they come by TLS, as secured says;
 // without one that is nil.
-func (d *doorway) open(ctx context.Context, log *slog.Logger) (l net.Listener, secured *tls.Config, err error) {
-	if d.cert != "" {
-		certs := &certificate{cert: d.cert, key: d.key, log: log}
-		if _, err := certs.get(nil); err != nil {
-			return nil, nil, usage("--tls-cert: %w", err)
+func (d *listenOptions) openListener(ctx context.Context, log *slog.Logger) (l net.Listener, tlsConfig *tls.Config, err error) {
+	if d.certFile != "" {
+		certs := &reloadingCertificate{certFile: d.certFile, keyFile: d.keyFile, log: log}
+		if _, err := certs.currentCertificate(nil); err != nil {
+			return nil, nil, usageErrorf("--tls-cert: %w", err)
 		}
-		secured = &tls.Config{GetCertificate: certs.get, MinVersion: tls.VersionTLS12}
+		tlsConfig = &tls.Config{GetCertificate: certs.currentCertificate, MinVersion: tls.VersionTLS12}
 	}
-	l, err = listenOn(ctx, d.listen, "--listen")
-	return l, secured, err
+	l, err = listenTCP(ctx, d.addr, "--listen")
+	return l, tlsConfig, err
 }
 
-// listenOn listens on an address that a flag names.
-func listenOn(ctx context.Context, addr, flag string) (net.Listener, error) {
+// listenTCP listens on an address that a flag names.
+func listenTCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usage("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
+		return nil, usageErrorf("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
 	}
 	if err != nil {
-		return nil, usage("%s: %w", flag, err)
+		return nil, usageErrorf("%s: %w", flag, err)
 	}
 	return l, nil
 }
 
-// A certificate is read anew when its file has changed, so that it can be renewed
+// A reloadingCertificate is read anew when its file has changed, so that it can be renewed
 // while the daemon runs.
-type certificate struct {
-	cert, key string
-	log       *slog.Logger
-	mu        sync.Mutex
-	read      *tls.Certificate
-	of        time.Time // when the file was changed that was read
-	trouble   string    // why what is there now cannot be read; empty: it can
+type reloadingCertificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+	mu                sync.Mutex
+	loaded            *tls.Certificate
+	loadedModTime     time.Time // when the file was changed that was read
+	lastError         string    // why what is there now cannot be read; empty: it can
 }
 
-// get returns the certificate. While the files cannot be read, or do not go
+// currentCertificate returns the certificate. While the files cannot be read, or do not go
 // together because one of them is being replaced, it is the one before, and the log
 // says why, once.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *reloadingCertificate) currentCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	info, err := os.Stat(c.cert)
-	if err == nil && c.read != nil && info.ModTime().Equal(c.of) {
-		return c.read, nil
+	info, err := os.Stat(c.certFile)
+	if err == nil && c.loaded != nil && info.ModTime().Equal(c.loadedModTime) {
+		return c.loaded, nil
 	}
 	var pair tls.Certificate
 	if err == nil {
-		pair, err = tls.LoadX509KeyPair(c.cert, c.key)
+		pair, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	}
 	switch {
 	case err == nil:
-		c.read, c.of, c.trouble = &pair, info.ModTime(), ""
-	case c.read == nil:
+		c.loaded, c.loadedModTime, c.lastError = &pair, info.ModTime(), ""
+	case c.loaded == nil:
 		return nil, err
-	case c.trouble != err.Error():
-		c.trouble = err.Error()
-		c.log.Warn("the new certificate cannot be read: the one before is used on", "expires", c.read.Leaf.NotAfter, "error", err)
+	case c.lastError != err.Error():
+		c.lastError = err.Error()
+		c.log.Warn("the new certificate cannot be read: the one before is used on", "expires", c.loaded.Leaf.NotAfter, "error", err)
 	}
-	return c.read, nil
+	return c.loaded, nil
 }

@@ -18,25 +18,25 @@ import (
 	"time"
 )
 
-func TestDoorwayChecks(t *testing.T) {
+func TestListenOptionsChecks(t *testing.T) {
 	for _, tt := range []struct {
-		door doorway
+		door listenOptions
 		says string // empty: it is fine
 	}{
-		{doorway{listen: "127.0.0.1:8470"}, ""},
-		{doorway{listen: "[::1]:0"}, ""},
-		{doorway{listen: "localhost:8470"}, ""},
-		{doorway{listen: ":8470"}, "--listen: :8470 can be reached from elsewhere"},
-		{doorway{listen: "0.0.0.0:8470"}, "--insecure"},
-		{doorway{listen: "localhost.example.com:1"}, "can be reached from elsewhere"},
-		{doorway{listen: "127.0.0.1"}, `--listen: "127.0.0.1" is not HOST:PORT`},
-		{doorway{listen: "::1:8470"}, `--listen: "::1:8470" is not HOST:PORT (IPv6 addresses in brackets)`},
-		{doorway{listen: "127.0.0.1:1", hosts: []string{"crawler.example.com", "192.0.2.1"}}, ""},
-		{doorway{listen: "127.0.0.1:1", hosts: []string{"a.example", "crawler.example.com:8470"}}, `--host: "crawler.example.com:8470" is not the name of a host`},
-		{doorway{listen: ":8470", insecure: true}, ""},
-		{doorway{listen: ":8470", cert: "c", key: "k"}, ""},
-		{doorway{listen: "127.0.0.1:1", cert: "c"}, "--tls-cert and --tls-key go together"},
-		{doorway{listen: "127.0.0.1:1", key: "k"}, "--tls-cert and --tls-key go together"},
+		{listenOptions{addr: "127.0.0.1:8470"}, ""},
+		{listenOptions{addr: "[::1]:0"}, ""},
+		{listenOptions{addr: "localhost:8470"}, ""},
+		{listenOptions{addr: ":8470"}, "--listen: :8470 can be reached from elsewhere"},
+		{listenOptions{addr: "0.0.0.0:8470"}, "--insecure"},
+		{listenOptions{addr: "localhost.example.com:1"}, "can be reached from elsewhere"},
+		{listenOptions{addr: "127.0.0.1"}, `--listen: "127.0.0.1" is not HOST:PORT`},
+		{listenOptions{addr: "::1:8470"}, `--listen: "::1:8470" is not HOST:PORT (IPv6 addresses in brackets)`},
+		{listenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"crawler.example.com", "192.0.2.1"}}, ""},
+		{listenOptions{addr: "127.0.0.1:1", allowedHosts: []string{"a.example", "crawler.example.com:8470"}}, `--host: "crawler.example.com:8470" is not the name of a host`},
+		{listenOptions{addr: ":8470", allowPlaintext: true}, ""},
+		{listenOptions{addr: ":8470", certFile: "c", keyFile: "k"}, ""},
+		{listenOptions{addr: "127.0.0.1:1", certFile: "c"}, "--tls-cert and --tls-key go together"},
+		{listenOptions{addr: "127.0.0.1:1", keyFile: "k"}, "--tls-cert and --tls-key go together"},
 	} {
 		err := tt.door.check()
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
@@ -45,20 +45,20 @@ func TestDoorwayChecks(t *testing.T) {
 	}
 }
 
-func TestDoorwayInUse(t *testing.T) {
+func TestListenAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, _, err = (&doorway{listen: taken.Addr().String()}).open(t.Context(), slog.New(slog.DiscardHandler))
+	_, _, err = (&listenOptions{addr: taken.Addr().String()}).openListener(t.Context(), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), taken.Addr().String()+" is in use") {
 		t.Errorf("%v", err)
 	}
 }
 
-// certify writes a certificate for a serial number, and its key.
-func certify(t *testing.T, d *doorway, serial int64, changed time.Time) {
+// writeCertificate writes a certificate for a serial number, and its key.
+func writeCertificate(t *testing.T, d *listenOptions, serial int64, changed time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,12 +73,12 @@ func certify(t *testing.T, d *doorway, serial int64, changed time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{d.cert: {Type: "CERTIFICATE", Bytes: cert}, d.key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{d.certFile: {Type: "CERTIFICATE", Bytes: cert}, d.keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chtimes(d.cert, changed, changed); err != nil {
+	if err := os.Chtimes(d.certFile, changed, changed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,17 +89,17 @@ func TestCertificateRenewal(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	d := &doorway{listen: "127.0.0.1:0", cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
-	if _, _, err := d.open(t.Context(), log); err == nil || !strings.Contains(err.Error(), "cert.pem") {
+	d := &listenOptions{addr: "127.0.0.1:0", certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	if _, _, err := d.openListener(t.Context(), log); err == nil || !strings.Contains(err.Error(), "cert.pem") {
 		t.Errorf("without a certificate: %v", err)
 	}
 	begin := time.Now().Add(-time.Hour)
-	certify(t, d, 1, begin)
-	l, secured, err := d.open(t.Context(), log)
+	writeCertificate(t, d, 1, begin)
+	l, tlsConfig, err := d.openListener(t.Context(), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = tls.NewListener(l, secured)
+	l = tls.NewListener(l, tlsConfig)
 	defer l.Close()
 	go func() {
 		for {
@@ -122,10 +122,10 @@ func TestCertificateRenewal(t *testing.T) {
 	if got := serial(); got != 1 {
 		t.Errorf("certificate %d is served", got)
 	}
-	if err := os.WriteFile(d.key, []byte("half a ke"), 0o600); err != nil {
+	if err := os.WriteFile(d.keyFile, []byte("half a ke"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(d.cert, begin.Add(time.Minute), begin.Add(time.Minute)); err != nil {
+	if err := os.Chtimes(d.certFile, begin.Add(time.Minute), begin.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -136,7 +136,7 @@ func TestCertificateRenewal(t *testing.T) {
 	if n := strings.Count(said.String(), "cannot be read"); n != 1 {
 		t.Errorf("of half a renewal it says, not once: %q", &said)
 	}
-	certify(t, d, 2, begin.Add(2*time.Minute))
+	writeCertificate(t, d, 2, begin.Add(2*time.Minute))
 	if got := serial(); got != 2 {
 		t.Errorf("after the renewal: certificate %d is served", got)
 	}
@@ -145,11 +145,11 @@ func TestCertificateRenewal(t *testing.T) {
 // Tokens are made at the first start, stay, and are nobody else's to read.
 func TestTokens(t *testing.T) {
 	dir := stateDir(t.TempDir())
-	first, err := openKeys(dir)
+	first, err := loadOrCreateDaemonTokens(dir)
 	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") || first[1].Role.Allows("operate") {
 		t.Fatalf("keys %+v, %v", first, err)
 	}
-	again, err := openKeys(dir)
+	again, err := loadOrCreateDaemonTokens(dir)
 	if err != nil || again[0] != first[0] || again[1] != first[1] {
 		t.Errorf("the next time: %+v, %v", again, err)
 	}
@@ -163,7 +163,7 @@ func TestTokens(t *testing.T) {
 		if err := tt.harm(dir.path(tokenFile)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openKeys(dir); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := loadOrCreateDaemonTokens(dir); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.what, err, tt.says)
 		}
 	}

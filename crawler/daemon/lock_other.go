@@ -4,8 +4,8 @@ package daemon
 
 import "os"
 
-// hasLocks says that tryLock tells whether another process has the lock.
-const hasLocks = false
+// hasFileLocks says that tryLock tells whether another process has the lock.
+const hasFileLocks = false
 
 // tryLock leaves it to the store to notice that another process has it open.
 func tryLock(*os.File) (bool, error) { return true, nil }

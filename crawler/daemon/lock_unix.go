@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// hasLocks says that tryLock tells whether another process has the lock.
-const hasLocks = true
+// hasFileLocks says that tryLock tells whether another process has the lock.
+const hasFileLocks = true
 
 // tryLock locks f for this process; false says that another process has it.
 func tryLock(f *os.File) (bool, error) {

@@ -17,17 +17,17 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeWhole(dir.path(tokenFile), []byte("secret")); err != nil {
+	if err := writeFileAtomic(dir.path(tokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
-	r := remote{server: defaultServer, data: string(dir), flags: (&app{}).brakeCommand().Flags()}
-	if c, err := r.client(t.Context()); err != nil || c.Token != "secret" {
+	r := daemonAddress{serverURL: defaultServer, dataDir: string(dir), flags: (&program{}).brakeCommand().Flags()}
+	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := r.client(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
+	if c, err := r.newClient(t.Context()); err == nil || !strings.Contains(err.Error(), "decorum serve") {
 		t.Errorf("when it has ended: %+v, %v; want an error that says what to do", c, err)
 	}
 }
@@ -41,7 +41,7 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := exec.CommandContext(t.Context(), "sleep", "60")
-	child.ExtraFiles = []*os.File{first.file}
+	child.ExtraFiles = []*os.File{first.lockFile}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{lockFile, archiveLock} {
+	for _, name := range []string{lockFile, archiveLockFile} {
 		if err := os.RemoveAll(dir.path(name)); err != nil {
 			t.Fatal(err)
 		}
-		if second, err := holdNamed(t, string(dir), name, ""); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		if second, err := lockWithFile(t, string(dir), name, ""); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("with %s removed: %v", name, err)
 			second.Close()
 		}
@@ -82,7 +82,7 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 			t.Errorf("with %s removed, the directory is said to be free", name)
 		}
 	}
-	archive, err := holdNamed(t, string(dir), archiveLock, string(dir))
+	archive, err := lockWithFile(t, string(dir), archiveLockFile, string(dir))
 	if err != nil {
 		t.Fatalf("the archive in the directory of the crawl: %v", err)
 	}
@@ -94,13 +94,13 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	}
 }
 
-// holdNamed holds a directory by a lock file.
-func holdNamed(t *testing.T, dir, name, held string) (*hold, error) {
+// lockWithFile holds a directory by a lock file.
+func lockWithFile(t *testing.T, dir, name, lockedDir string) (*directoryLock, error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	return holdDirectory(root, name, "the directory", "--data", held)
+	return lockDirectory(root, name, "the directory", "--data", lockedDir)
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// listening returns the address of a server that has talk answer each connection, side
+// startTCPServer returns the address of a server that has talk answer each connection, side
 // by side.
-func listening(t *testing.T, talk func(net.Conn)) (addr string) {
+func startTCPServer(t *testing.T, serveConn func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,17 +25,17 @@ func listening(t *testing.T, talk func(net.Conn)) (addr string) {
 			if err != nil {
 				return
 			}
-			go talk(c)
+			go serveConn(c)
 		}
 	}()
 	return l.Addr().String()
 }
 
-// talkative serves pages over connections that stay open, and says more after
+// startTalkativeServer serves pages over connections that stay open, and says more after
 // each answer than was asked for.
-func talkative(t *testing.T) (addr string) {
+func startTalkativeServer(t *testing.T) (addr string) {
 	t.Helper()
-	return listening(t, func(c net.Conn) {
+	return startTCPServer(t, func(c net.Conn) {
 		defer c.Close()
 		for r := bufio.NewReader(c); ; {
 			if _, err := http.ReadRequest(r); err != nil {
@@ -51,8 +51,8 @@ func talkative(t *testing.T) (addr string) {
 func TestStandardLogger(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"info", "debug"} {
-		c, stderr := command(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--allow-private",
-			"--connect-to=::"+talkative(t), "--delay=50ms", "--progress=none", "--log-level", level, "http://a.example/")
+		c, stderr := newCommandProcess(t, "crawl", "--data", filepath.Join(t.TempDir(), "data"), "--contact=mailto:bot@example.com", "--allow-private",
+			"--connect-to=::"+startTalkativeServer(t), "--delay=50ms", "--progress=none", "--log-level", level, "http://a.example/")
 		if err := c.Run(); err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}

@@ -4,17 +4,17 @@ import "github.com/decorum-crawler/decorum/internal/memlimit"
 
 // pressure returns the Pressure that refuses new hosts while the memory of the process
 // is nearly used up.
-func (a *app) pressure() *memlimit.Pressure { return a.pressureOf(memlimit.Get()) }
+func (a *program) memoryPressure() *memlimit.Pressure { return a.newMemoryPressure(memlimit.Get()) }
 
-// pressureOf returns the Pressure against a limit. It logs low memory once for the
+// newMemoryPressure returns the Pressure against a limit. It logs low memory once for the
 // process; decorum report gives the number of refused links.
-func (a *app) pressureOf(limit memlimit.Limit) *memlimit.Pressure {
+func (a *program) newMemoryPressure(limit memlimit.Limit) *memlimit.Pressure {
 	warned := false
 	return memlimit.NewPressure(limit, nil, func(low bool, liveBytes, limit int64) {
 		if low && !warned {
 			warned = true
 			a.log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
-				"decorum report (memory)", "kept", approximate(liveBytes), "limit", approximate(limit))
+				"decorum report (memory)", "kept", formatBytes(liveBytes), "limit", formatBytes(limit))
 		}
 	})
 }

@@ -16,20 +16,20 @@ import (
 // those to hosts that are known are queued. The limit of one byte is always reached.
 func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
-	a := &app{log: slog.New(slog.NewTextHandler(&log, nil))}
+	a := &program{log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
-	roots, err := p.roots(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := ground{files: stores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})}, log: a.log}
-	g.low = a.pressureOf(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
-	r, err := g.open(p, roots, nil)
+	g := engineConfig{stores: crawlStores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})}, log: a.log}
+	g.memoryPressure = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
+	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	offer := func(source storage.Source, urls ...string) (added int) {
+	add := func(source storage.Source, urls ...string) (added int) {
 		for _, text := range urls {
 			u, err := decorum.ParseURL(text)
 			if err != nil {
@@ -43,10 +43,10 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 		}
 		return added
 	}
-	if n := offer(storage.Seed, "http://a.test/"); n != 1 {
+	if n := add(storage.Seed, "http://a.test/"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := offer(storage.Link, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
+	if n := add(storage.Link, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
 		t.Errorf("%d links were queued, want that to the host of the seed", n)
 	}
 	if n := r.frontier.Refusals()[frontier.LowMemory]; n != 2 {

@@ -19,162 +19,162 @@ import (
 // crash, leaves no sign of a memory kill, and stops no project.
 
 const (
-	memoryFile      = "memory.json"
-	memoryNoteEvery = 2 * time.Second
-	// fullShare is the share of the limit above which the memory kept at the end of a
+	memoryRecordFile     = "memory.json"
+	memoryRecordInterval = 2 * time.Second
+	// memoryKillThreshold is the share of the limit above which the memory kept at the end of a
 	// process is the sign of a memory kill, where the kernel does not count them.
-	fullShare = 0.9
-	// killsBeforeStop is the number of memory kills in a row at which a project must
+	memoryKillThreshold = 0.9
+	// maxMemoryKills is the number of memory kills in a row at which a project must
 	// have held most of the memory to come up stopped.
-	killsBeforeStop = 2
+	maxMemoryKills = 2
 )
 
-// A memoryNote is the daemon's record of its memory while it runs.
-type memoryNote struct {
-	At        time.Time `json:"at"`
-	Ended     bool      `json:"ended"`              // the process ended in order
-	LiveBytes int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
-	Limit     int64     `json:"limit_bytes"`        // 0: unknown
-	OOMKills  int64     `json:"oom_kills"`          // of the control group; -1: unknown
-	Largest   string    `json:"largest,omitempty"`  // the project that holds most of the memory
-	Suspect   string    `json:"suspect,omitempty"`  // Largest at the last memory kills
-	Kills     int       `json:"kills_in_a_row"`     // memory kills in a row at which Suspect held most
-	Stopped   string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
-	Before    string    `json:"last_end,omitempty"` // how the process before this one ended
+// A memoryRecord is the daemon's record of its memory while it runs.
+type memoryRecord struct {
+	RecordedAt       time.Time `json:"at"`
+	EndedCleanly     bool      `json:"ended"`              // the process ended in order
+	LiveBytes        int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
+	LimitBytes       int64     `json:"limit_bytes"`        // 0: unknown
+	OOMKills         int64     `json:"oom_kills"`          // of the control group; -1: unknown
+	DominantProject  string    `json:"largest,omitempty"`  // the project that holds most of the memory
+	SuspectProject   string    `json:"suspect,omitempty"`  // Largest at the last memory kills
+	ConsecutiveKills int       `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
+	StoppedProject   string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
+	PreviousKillSign string    `json:"last_end,omitempty"` // how the process before this one ended
 }
 
-// memoryNow is the memory of the process at a moment.
-type memoryNow struct {
-	liveBytes, limit, oomKills int64
+// memoryUsage is the memory of the process at a moment.
+type memoryUsage struct {
+	liveBytes, limitBytes, oomKills int64
 }
 
-// readMemory returns the memory of this process.
-func readMemory(limit memlimit.Limit) memoryNow {
+// readMemoryUsage returns the memory of this process.
+func readMemoryUsage(limit memlimit.Limit) memoryUsage {
 	kills, ok := memlimit.OOMKills()
 	if !ok {
 		kills = -1
 	}
-	return memoryNow{memlimit.LiveBytes(), limit.Bytes, kills}
+	return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
 }
 
 // wasMemoryKill reports whether the process that left the note ended by a memory kill,
 // and by which sign.
-func (n *memoryNote) wasMemoryKill(now memoryNow) (sign string, killed bool) {
+func (n *memoryRecord) wasMemoryKill(usage memoryUsage) (sign string, killed bool) {
 	switch {
-	case n == nil || n.Ended:
+	case n == nil || n.EndedCleanly:
 		return "", false
-	case n.OOMKills >= 0 && now.oomKills > n.OOMKills:
+	case n.OOMKills >= 0 && usage.oomKills > n.OOMKills:
 		return "the kernel killed a process of the control group for its memory", true
-	case n.Limit > 0 && float64(n.LiveBytes) > fullShare*float64(n.Limit):
-		return fmt.Sprintf("it kept %s of %s of memory when it ended", approximate(n.LiveBytes), approximate(n.Limit)), true
+	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", formatBytes(n.LiveBytes), formatBytes(n.LimitBytes)), true
 	}
 	return "", false
 }
 
-// next returns the note of the starting process, given the previous process's note
+// recordAfterRestart returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryNote) next(now memoryNow, at time.Time) (note memoryNote, stop string) {
-	note = memoryNote{At: at, LiveBytes: now.liveBytes, Limit: now.limit, OOMKills: now.oomKills}
-	sign, killed := n.wasMemoryKill(now)
+func (n *memoryRecord) recordAfterRestart(usage memoryUsage, at time.Time) (record memoryRecord, projectToStop string) {
+	record = memoryRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
+	sign, killed := n.wasMemoryKill(usage)
 	if !killed {
-		return note, "" // the previous process ended otherwise: nothing is suspected any more
+		return record, "" // the previous process ended otherwise: nothing is suspected any more
 	}
-	note.Before = sign
-	if n.Largest == "" {
-		return note, ""
+	record.PreviousKillSign = sign
+	if n.DominantProject == "" {
+		return record, ""
 	}
-	note.Suspect, note.Kills = n.Largest, 1
-	if n.Suspect == n.Largest {
-		note.Kills += n.Kills
+	record.SuspectProject, record.ConsecutiveKills = n.DominantProject, 1
+	if n.SuspectProject == n.DominantProject {
+		record.ConsecutiveKills += n.ConsecutiveKills
 	}
-	if note.Kills >= killsBeforeStop {
-		note.Stopped, note.Suspect, note.Kills = n.Largest, "", 0
+	if record.ConsecutiveKills >= maxMemoryKills {
+		record.StoppedProject, record.SuspectProject, record.ConsecutiveKills = n.DominantProject, "", 0
 	}
-	return note, note.Stopped
+	return record, record.StoppedProject
 }
 
-// A memoryWatch keeps the note of this process.
-type memoryWatch struct {
-	file string
-	read func() memoryNow // the memory of this process
-	log  *slog.Logger
+// A memoryMonitor keeps the note of this process.
+type memoryMonitor struct {
+	file      string
+	readUsage func() memoryUsage // the memory of this process
+	log       *slog.Logger
 
-	mu     sync.Mutex // guards what follows
-	note   memoryNote
-	failed bool // the last write failed, and the failure was logged
+	mu          sync.Mutex // guards what follows
+	record      memoryRecord
+	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryWatch reads the note of the previous process, writes that of this one, and
+// openMemoryMonitor reads the note of the previous process, writes that of this one, and
 // returns the project that must come up stopped; empty: none. It treats an unreadable
 // note as empty: it stops no project for it.
-func openMemoryWatch(
-	file string, read func() memoryNow, log *slog.Logger,
-) (w *memoryWatch, stop string) {
-	w = &memoryWatch{file: file, read: read, log: log}
-	var last *memoryNote
+func openMemoryMonitor(
+	file string, readUsage func() memoryUsage, log *slog.Logger,
+) (w *memoryMonitor, projectToStop string) {
+	w = &memoryMonitor{file: file, readUsage: readUsage, log: log}
+	var previous *memoryRecord
 	if text, err := os.ReadFile(file); err == nil {
-		last = &memoryNote{}
-		if err := json.Unmarshal(text, last); err != nil {
-			last = nil
+		previous = &memoryRecord{}
+		if err := json.Unmarshal(text, previous); err != nil {
+			previous = nil
 		}
 	}
-	w.note, stop = last.next(read(), time.Now().UTC())
-	w.write()
-	return w, stop
+	w.record, projectToStop = previous.recordAfterRestart(readUsage(), time.Now().UTC())
+	w.writeLocked()
+	return w, projectToStop
 }
 
-// update records the present memory. held is about how much each project holds.
-func (w *memoryWatch) update(now time.Time, held map[string]int64) {
+// recordUsage records the present memory. held is about how much each project holds.
+func (w *memoryMonitor) recordUsage(now time.Time, bytesByProject map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Sub(w.note.At) < memoryNoteEvery {
+	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
 		return
 	}
-	m := w.read()
-	w.note.At, w.note.LiveBytes, w.note.Limit = now.UTC(), m.liveBytes, m.limit
-	w.note.OOMKills = m.oomKills // this process survived: the kernel killed another
-	w.note.Largest = largestOf(held)
-	w.write()
+	m := w.readUsage()
+	w.record.RecordedAt, w.record.LiveBytes, w.record.LimitBytes = now.UTC(), m.liveBytes, m.limitBytes
+	w.record.OOMKills = m.oomKills // this process survived: the kernel killed another
+	w.record.DominantProject = projectUsingMostMemory(bytesByProject)
+	w.writeLocked()
 }
 
-// end records that the process ends in order.
-func (w *memoryWatch) end() {
+// recordCleanEnd records that the process ends in order.
+func (w *memoryMonitor) recordCleanEnd() {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note.Ended = true
-	w.write()
+	w.record.EndedCleanly = true
+	w.writeLocked()
 }
 
-// write replaces the note in the file. It does not sync: a power loss, after which the
+// writeLocked replaces the note in the file. It does not sync: a power loss, after which the
 // note may be missing, is not a memory kill. It requires mu.
-func (w *memoryWatch) write() {
-	text, err := json.MarshalIndent(&w.note, "", "  ")
+func (w *memoryMonitor) writeLocked() {
+	text, err := json.MarshalIndent(&w.record, "", "  ")
 	if err == nil {
 		err = os.WriteFile(w.file+".new", append(text, '\n'), 0o600)
 	}
 	if err == nil {
 		err = os.Rename(w.file+".new", w.file)
 	}
-	if err != nil && !w.failed {
+	if err != nil && !w.writeFailed {
 		w.log.Warn("cannot note the memory of the daemon; after a memory kill no project is stopped", "error", err)
 	}
-	w.failed = err != nil
+	w.writeFailed = err != nil
 }
 
-// largestOf returns the project that holds at least half of the memory of all projects;
+// projectUsingMostMemory returns the project that holds at least half of the memory of all projects;
 // empty: none does.
-func largestOf(held map[string]int64) (largest string) {
-	all := int64(0)
-	for name, n := range held {
-		all += n
-		if n > held[largest] || n == held[largest] && name < largest {
+func projectUsingMostMemory(bytesByProject map[string]int64) (largest string) {
+	total := int64(0)
+	for name, n := range bytesByProject {
+		total += n
+		if n > bytesByProject[largest] || n == bytesByProject[largest] && name < largest {
 			largest = name
 		}
 	}
-	if largest == "" || 2*held[largest] < all {
+	if largest == "" || 2*bytesByProject[largest] < total {
 		return ""
 	}
 	return largest
@@ -183,58 +183,58 @@ func largestOf(held map[string]int64) (largest string) {
 // The memory of a project is estimated from the parts that grow: its hosts, the URLs
 // under way with their bodies, and the unwritten changes of its store.
 const (
-	hostBytes  = 1 << 10
-	visitBytes = 256 << 10
+	estimatedHostBytes  = 1 << 10
+	estimatedVisitBytes = 256 << 10
 )
 
-// held returns the estimated memory of the project; 0 if the project is not open.
-func (r *runner) held() int64 {
+// estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
+func (r *runner) estimatedMemory() int64 {
 	switch state, _ := r.currentState(); state {
 	case api.StateStopped, api.StateFailed:
 		return 0
 	}
-	c := r.vault.latest().counts
-	return int64(c.Hosts)*hostBytes + int64(c.Leased)*visitBytes
+	c := r.storeHandle.lastKnownStats().counts
+	return int64(c.Hosts)*estimatedHostBytes + int64(c.Leased)*estimatedVisitBytes
 }
 
-// noteMemory records the daemon's memory and the project that holds most of it.
-func (s *supervisor) noteMemory(now time.Time) {
-	held := map[string]int64{}
-	for _, r := range s.all() {
-		if n := r.held(); n > 0 {
-			held[r.name] = n
+// recordMemory records the daemon's memory and the project that holds most of it.
+func (s *supervisor) recordMemory(now time.Time) {
+	bytesByProject := map[string]int64{}
+	for _, r := range s.allRunners() {
+		if n := r.estimatedMemory(); n > 0 {
+			bytesByProject[r.name] = n
 		}
 	}
-	s.memoryWatch.update(now, held)
+	s.memoryMonitor.recordUsage(now, bytesByProject)
 }
 
-// watchMemory starts to record the daemon's memory. A project that held most of it when
+// startMemoryMonitor starts to record the daemon's memory. A project that held most of it when
 // earlier daemons were killed comes up stopped.
-func (s *supervisor) watchMemory() error {
-	read := s.app.memory
-	if read == nil {
+func (s *supervisor) startMemoryMonitor() error {
+	readUsage := s.program.readMemory
+	if readUsage == nil {
 		limit := memlimit.Get()
-		read = func() memoryNow { return readMemory(limit) }
+		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
 	}
-	var stop string
-	s.memoryWatch, stop = openMemoryWatch(s.data.path(memoryFile), read, s.app.log)
-	if stop == "" {
+	var projectToStop string
+	s.memoryMonitor, projectToStop = openMemoryMonitor(s.dataDir.path(memoryRecordFile), readUsage, s.program.log)
+	if projectToStop == "" {
 		return nil
 	}
-	return s.stopForMemory(stop)
+	return s.stopAfterMemoryKills(projectToStop)
 }
 
-// stopForMemory makes a project come up stopped for good, with the reason.
-func (s *supervisor) stopForMemory(project string) error {
-	if s.wishes.of(project).State != api.StateRunning {
+// stopAfterMemoryKills makes a project come up stopped for good, with the reason.
+func (s *supervisor) stopAfterMemoryKills(project string) error {
+	if s.stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}
-	why := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
+	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
-		"and start it again", killsBeforeStop, s.memoryWatch.note.Before)
-	if err := s.wishes.wantNow(project, wish{State: api.StateStopped, Why: why}); err != nil {
+		"and start it again", maxMemoryKills, s.memoryMonitor.record.PreviousKillSign)
+	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
 		return err
 	}
-	s.app.log.Error("the project comes up stopped", "project", project, "why", why)
+	s.program.log.Error("the project comes up stopped", "project", project, "why", reason)
 	return nil
 }

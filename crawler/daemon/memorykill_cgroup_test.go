@@ -16,12 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// memoryKills has TestServeMemoryKill run: it takes half a minute, and must be root.
-var memoryKills = flag.Bool("memory-kills", false, "run a daemon in a memory cgroup until the kernel kills it, twice")
+// runMemoryKills has TestServeMemoryKill run: it takes half a minute, and must be root.
+var runMemoryKills = flag.Bool("memory-kills", false, "run a daemon in a memory cgroup until the kernel kills it, twice")
 
-// memoryGroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
+// newMemoryCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
 // It skips the test where none can be made.
-func memoryGroup(t *testing.T, limit int) (dir string) {
+func newMemoryCgroup(t *testing.T, limit int) (dir string) {
 	t.Helper()
 	dir, file := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
@@ -46,11 +46,11 @@ func memoryGroup(t *testing.T, limit int) (dir string) {
 	return dir
 }
 
-// serveIn starts the daemon in a cgroup, without a garbage collector, so that its
+// serveInCgroup starts the daemon in a cgroup, without a garbage collector, so that its
 // memory grows with what its projects do.
-func (f *farm) serveIn(group string) (stop func(), ended chan error, stderr func() string) {
+func (f *daemonFixture) serveInCgroup(group string) (stop func(), ended chan error, stderr func() string) {
 	f.t.Helper()
-	c, _ := command(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName())
+	c, _ := newCommandProcess(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath())
 	c.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, group, c.Path}, c.Args[1:]...)
 	c.Path, c.Env = "/bin/sh", append(c.Environ(), "GOGC=off", "GOMEMLIMIT=off")
 	log, err := os.Create(filepath.Join(f.t.TempDir(), "log")) // read while the daemon writes it
@@ -79,18 +79,18 @@ func (f *farm) serveIn(group string) (stop func(), ended chan error, stderr func
 // is started again, the project that held most of the memory comes up stopped and the
 // log says why; the other one is as it was.
 func TestServeMemoryKill(t *testing.T) {
-	if !*memoryKills {
+	if !*runMemoryKills {
 		t.Skip("-memory-kills runs it")
 	}
-	group := memoryGroup(t, 72<<20)
-	f := farmOf(t, chain("bad.example", 20_000), chain("good.example", 3))
-	f.put("bad", f.file("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
-	f.put("good", f.file("http://good.example/0"))
+	group := newMemoryCgroup(t, 72<<20)
+	f := newDaemonFixture(t, chainSite("bad.example", 20_000), chainSite("good.example", 3))
+	f.putProjectFile("bad", f.projectYAML("http://bad.example/0", "politeness: {delay: 1ms}", "scope: {max_depth: 100000}"))
+	f.putProjectFile("good", f.projectYAML("http://good.example/0"))
 	f.start(true)
-	f.becomes("good", api.StateDone)
+	f.waitForState("good", api.StateDone)
 	f.stop()
 	for round := range 2 {
-		_, ended, stderr := f.serveIn(group)
+		_, ended, stderr := f.serveInCgroup(group)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		select {
 		case err := <-ended:
@@ -105,18 +105,18 @@ func TestServeMemoryKill(t *testing.T) {
 			t.Fatalf("round %d: a project is stopped too early:\n%s", round, stderr())
 		}
 	}
-	stop, ended, stderr := f.serveIn(group)
-	await(t, "the log says that the project is stopped", func() bool {
+	stop, ended, stderr := f.serveInCgroup(group)
+	waitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	w, err := openWishes(filepath.Join(f.visit.data(), wishesFile))
+	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), daemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {
 		t.Fatalf("the daemon ended with %v (%v):\n%s", end, err, stderr())
 	}
-	if bad, good := w.of("bad"), w.of("good"); bad.State != api.StateStopped || bad.Why == "" || good.State != api.StateRunning {
+	if bad, good := w.desiredState("bad"), w.desiredState("good"); bad.State != api.StateStopped || bad.Reason == "" || good.State != api.StateRunning {
 		t.Errorf("bad is to be %+v, good %+v", bad, good)
 	}
-	t.Log(w.of("bad").Why)
+	t.Log(w.desiredState("bad").Reason)
 }

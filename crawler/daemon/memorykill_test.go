@@ -22,7 +22,7 @@ func TestMemoryKillRule(t *testing.T) {
 		clean    bool
 		stop     string // what must come up stopped
 	}
-	for name, ends := range map[string][]end{
+	for name, processEnds := range map[string][]end{
 		"two kills that the kernel counted": {{"bad", 100, 1, false, ""}, {"bad", 100, 2, false, "bad"}},
 		"two ends with a full heap":         {{"bad", 901, 0, false, ""}, {"bad", 950, 0, false, "bad"}},
 		"one sign of each kind":             {{"bad", 100, 1, false, ""}, {"bad", 950, 1, false, "bad"}},
@@ -40,14 +40,14 @@ func TestMemoryKillRule(t *testing.T) {
 		"a counter that appears first": {{"bad", 100, -1, false, ""}, {"bad", 100, 1, false, ""}},
 	} {
 		first := int64(0)
-		if ends[0].oomKills < 0 {
+		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note, _ := (*memoryNote)(nil).next(memoryNow{1, 1000, first}, time.Time{})
-		for i, e := range ends {
-			note.Largest, note.LiveBytes, note.Ended = e.largest, e.kept, e.clean
+		note, _ := (*memoryRecord)(nil).recordAfterRestart(memoryUsage{1, 1000, first}, time.Time{})
+		for i, e := range processEnds {
+			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
 			var stop string
-			note, stop = note.next(memoryNow{1, 1000, e.oomKills}, time.Time{})
+			note, stop = note.recordAfterRestart(memoryUsage{1, 1000, e.oomKills}, time.Time{})
 			if stop != e.stop {
 				t.Errorf("%s: after end %d %q comes up stopped, want %q", name, i, stop, e.stop)
 			}
@@ -63,7 +63,7 @@ func TestLargestProject(t *testing.T) {
 		{nil, ""}, {map[string]int64{"a": 1}, "a"}, {map[string]int64{"a": 10, "b": 30, "c": 20}, "b"},
 		{map[string]int64{"a": 30, "b": 29, "c": 28}, ""}, {map[string]int64{"b": 5, "a": 5}, "a"},
 	} {
-		if got := largestOf(tt.held); got != tt.want {
+		if got := projectUsingMostMemory(tt.held); got != tt.want {
 			t.Errorf("largest of %v: %q, want %q", tt.held, got, tt.want)
 		}
 	}
@@ -73,40 +73,40 @@ func TestLargestProject(t *testing.T) {
 // brings up the project that held most of the memory as stopped, says why, and runs the
 // others. An operator can start the project again. The test sets the memory.
 func TestServeStopsAProjectAfterMemoryKills(t *testing.T) {
-	f := farmOf(t, chain("bad.example", 3), chain("good.example", 3))
+	f := newDaemonFixture(t, chainSite("bad.example", 3), chainSite("good.example", 3))
 	var log bytes.Buffer
 	f.log = slog.NewTextHandler(&log, nil)
-	f.memory = func() memoryNow { return memoryNow{liveBytes: 1, limit: 1000, oomKills: 0} }
-	f.put("bad", f.file("http://bad.example/"))
-	f.put("good", f.file("http://good.example/"))
+	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000, oomKills: 0} }
+	f.putProjectFile("bad", f.projectYAML("http://bad.example/"))
+	f.putProjectFile("good", f.projectYAML("http://good.example/"))
 	f.start(true)
-	f.becomes("bad", api.StateDone)
-	f.becomes("good", api.StateDone)
+	f.waitForState("bad", api.StateDone)
+	f.waitForState("good", api.StateDone)
 	f.stop()
 	// The disk is what a killed daemon leaves: bad holds most, and the note says that
 	// it did so at a kill before.
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.visit.data(), memoryFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.start(true)
-	p := f.becomes("bad", api.StateStopped)
+	p := f.waitForState("bad", api.StateStopped)
 	for _, want := range []string{"held most of the daemon's memory at 2 memory kills in a row", "950 B of 1000 B", "start it again"} {
 		if !strings.Contains(p.StateReason, want) {
 			t.Errorf("why: %s, want %q in it", p.StateReason, want)
 		}
 	}
-	f.becomes("good", api.StateDone)
+	f.waitForState("good", api.StateDone)
 	f.stop()
 	if n := strings.Count(log.String(), "the project comes up stopped"); n != 1 {
 		t.Errorf("%d lines say that the project comes up stopped, want 1: %s", n, log.String())
 	}
 	f.start(true) // it stays stopped until an operator starts it
-	if p := f.becomes("bad", api.StateStopped); p.StateReason == "" {
+	if p := f.waitForState("bad", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
-	f.do("bad", api.ActionStart)
-	if p := f.becomes("bad", api.StateDone); p.StateReason != "" {
+	f.doActions("bad", api.ActionStart)
+	if p := f.waitForState("bad", api.StateDone); p.StateReason != "" {
 		t.Errorf("it runs again, and is said to be stopped: %s", p.StateReason)
 	}
 }
@@ -121,25 +121,25 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		"no limit":  `{"kept_bytes": 990, "largest": "bad", "suspect": "bad", "kills_in_a_row": 1, "oom_kills": -1}`,
 		"cut short": `{"kept_bytes": 990, "limit_b`,
 	} {
-		file := filepath.Join(t.TempDir(), memoryFile)
+		file := filepath.Join(t.TempDir(), memoryRecordFile)
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w, stop := openMemoryWatch(file, func() memoryNow { return memoryNow{1, 1000, 0} }, slog.New(slog.DiscardHandler))
-		if stop != "" || w.note.Suspect != "" {
-			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.note.Suspect)
+		w, stop := openMemoryMonitor(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		if stop != "" || w.record.SuspectProject != "" {
+			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}
 	}
 }
 
 // While it runs, a daemon notes what it keeps and who holds most of it.
 func TestServeNotesItsMemory(t *testing.T) {
-	f := farmOf(t, chain("slow.example", 1))
-	f.memory = func() memoryNow { return memoryNow{liveBytes: 700, limit: 1000, oomKills: 3} }
+	f := newDaemonFixture(t, chainSite("slow.example", 1))
+	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.supervisor.memoryWatch.update(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
-	text, err := os.ReadFile(filepath.Join(f.visit.data(), memoryFile))
+	f.supervisor.memoryMonitor.recordUsage(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	text, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 		}
 	}
 	f.stop()
-	if text, _ := os.ReadFile(filepath.Join(f.visit.data(), memoryFile)); !strings.Contains(string(text), `"ended": true`) {
+	if text, _ := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile)); !strings.Contains(string(text), `"ended": true`) {
 		t.Errorf("after an end in order: %s", text)
 	}
 }

@@ -8,136 +8,136 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A meter adds up what the runs of a project did. The project's limits are of a
+// A projectMeter adds up what the runs of a project did. The project's limits are of a
 // term: from its start, or its going on after a limit, however often it was
 // reloaded in between.
-type meter struct {
-	mu     sync.Mutex
-	past   api.ProjectStats // of runs that are over
-	now    *crawler.Crawler
-	term   api.ProjectStats // when the term began
-	worked time.Duration
-	since  time.Time // of the run that goes on
-	lately throughput
+type projectMeter struct {
+	mu                    sync.Mutex
+	finishedRunsStats     api.ProjectStats // of runs that are over
+	currentCrawler        *crawler.Crawler
+	limitPeriodStartStats api.ProjectStats // when the term began
+	limitPeriodRunTime    time.Duration
+	runStart              time.Time // of the run that goes on
+	throughput            throughputHistory
 }
 
 // A rest of a project's limits; 0: no limit.
-type leftover struct {
+type remainingLimits struct {
 	pages, bytes int64
 	duration     time.Duration
 }
 
-// renew begins another term.
-func (m *meter) renew() {
+// beginLimitPeriod begins another term.
+func (m *projectMeter) beginLimitPeriod() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.term, m.worked = m.stats(), 0
+	m.limitPeriodStartStats, m.limitPeriodRunTime = m.totalStatsLocked(), 0
 }
 
-// left returns what is left of the limits, or which of them is reached.
-func (m *meter) left(l Limits) (left leftover, err error) {
+// remainingLimits returns what is left of the limits, or which of them is reached.
+func (m *projectMeter) remainingLimits(l Limits) (remaining remainingLimits, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.stats()
-	left.pages = int64(l.Pages) - (s.Pages - m.term.Pages)
-	left.bytes = int64(l.Bytes) - (s.Bytes - m.term.Bytes)
-	left.duration = time.Duration(l.Duration) - m.worked
+	s := m.totalStatsLocked()
+	remaining.pages = int64(l.Pages) - (s.Pages - m.limitPeriodStartStats.Pages)
+	remaining.bytes = int64(l.Bytes) - (s.Bytes - m.limitPeriodStartStats.Bytes)
+	remaining.duration = time.Duration(l.Duration) - m.limitPeriodRunTime
 	switch {
 	case l.Pages == 0:
-		left.pages = 0
-	case left.pages <= 0:
-		return left, crawler.ErrPages
+		remaining.pages = 0
+	case remaining.pages <= 0:
+		return remaining, crawler.ErrPages
 	}
 	switch {
 	case l.Bytes == 0:
-		left.bytes = 0
-	case left.bytes <= 0:
-		return left, crawler.ErrBytes
+		remaining.bytes = 0
+	case remaining.bytes <= 0:
+		return remaining, crawler.ErrBytes
 	}
 	switch {
 	case l.Duration == 0:
-		left.duration = 0
-	case left.duration <= 0:
-		return left, errTime
+		remaining.duration = 0
+	case remaining.duration <= 0:
+		return remaining, errTimeLimit
 	}
-	return left, nil
+	return remaining, nil
 }
 
-// begin is the beginning of a run.
-func (m *meter) begin(c *crawler.Crawler) {
+// beginRun is the beginning of a run.
+func (m *projectMeter) beginRun(c *crawler.Crawler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now, m.since = c, time.Now()
+	m.currentCrawler, m.runStart = c, time.Now()
 }
 
-// end is the end of the run.
-func (m *meter) end() {
+// endRun is the end of the run.
+func (m *projectMeter) endRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.past = m.stats()
-	m.worked += time.Since(m.since)
-	m.now = nil
+	m.finishedRunsStats = m.totalStatsLocked()
+	m.limitPeriodRunTime += time.Since(m.runStart)
+	m.currentCrawler = nil
 }
 
-// read returns what the project has done.
-func (m *meter) read() api.ProjectStats {
+// totalStats returns what the project has done.
+func (m *projectMeter) totalStats() api.ProjectStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.stats()
+	return m.totalStatsLocked()
 }
 
-// machine returns why no visit may begin now, and the limit of concurrent visits while
+// machinePauseAndLoadLimit returns why no visit may begin now, and the limit of concurrent visits while
 // the machine is too busy: see crawler.Stats.
-func (m *meter) machine() (paused string, visitLimit int) {
+func (m *projectMeter) machinePauseAndLoadLimit() (machinePauseReason string, concurrencyLimit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.now == nil {
+	if m.currentCrawler == nil {
 		return "", 0
 	}
-	s := m.now.Stats()
+	s := m.currentCrawler.Stats()
 	return s.MachinePauseReason, s.ConcurrencyLimit
 }
 
-// stats needs the lock.
-func (m *meter) stats() api.ProjectStats {
-	s := m.past
-	if m.now == nil {
+// totalStatsLocked needs the lock.
+func (m *projectMeter) totalStatsLocked() api.ProjectStats {
+	s := m.finishedRunsStats
+	if m.currentCrawler == nil {
 		return s
 	}
-	now := m.now.Stats()
-	s.Pages += now.Pages
-	s.RobotsFetches += now.RobotsFetched
-	s.SitemapFetches += now.SitemapsFetched
-	s.Bytes += now.Bytes
-	s.Errors += now.Errors
-	s.BlockedURLs += now.Blocked
-	s.Retries += now.Retries
-	s.GivenUp += now.GivenUp
-	s.Panics += now.Panics
-	s.LocalFaults += now.LocalFaults
+	currentStats := m.currentCrawler.Stats()
+	s.Pages += currentStats.Pages
+	s.RobotsFetches += currentStats.RobotsFetched
+	s.SitemapFetches += currentStats.SitemapsFetched
+	s.Bytes += currentStats.Bytes
+	s.Errors += currentStats.Errors
+	s.BlockedURLs += currentStats.Blocked
+	s.Retries += currentStats.Retries
+	s.GivenUp += currentStats.GivenUp
+	s.Panics += currentStats.Panics
+	s.LocalFaults += currentStats.LocalFaults
 	return s
 }
 
-// sample takes a sample of what was done since the last.
-func (m *meter) sample(now time.Time, queued int) api.ThroughputSample {
+// addSample takes a sample of what was done since the last.
+func (m *projectMeter) addSample(now time.Time, queued int) api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lately.read(statsSnapshot{now, m.stats()}, queued)
+	return m.throughput.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
 }
 
-// rate returns what was done in the last seconds, on average.
-func (m *meter) rate() api.ThroughputSample {
+// recentRate returns what was done in the last seconds, on average.
+func (m *projectMeter) recentRate() api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lately.rate()
+	return m.throughput.recentRate()
 }
 
 // samples returns what was done lately.
-func (m *meter) samples(coarse bool) []api.ThroughputSample {
+func (m *projectMeter) samples(perMinute bool) []api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if coarse {
-		return m.lately.coarse.samples()
+	if perMinute {
+		return m.throughput.perMinute.samples()
 	}
-	return m.lately.fine.samples()
+	return m.throughput.perSecond.samples()
 }

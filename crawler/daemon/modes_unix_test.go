@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// modesIn returns the modes of all that is in a directory, and of itself, by path.
-func modesIn(t *testing.T, dir string) map[string]fs.FileMode {
+// modesByPath returns the modes of all that is in a directory, and of itself, by path.
+func modesByPath(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	modes := map[string]fs.FileMode{}
 	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -33,10 +33,10 @@ func modesIn(t *testing.T, dir string) map[string]fs.FileMode {
 	return modes
 }
 
-// wantModes checks the modes in a directory: of directories and of files.
-func wantModes(t *testing.T, dir string, dirs, files fs.FileMode) {
+// checkModes checks the modes in a directory: of directories and of files.
+func checkModes(t *testing.T, dir string, dirs, files fs.FileMode) {
 	t.Helper()
-	for path, mode := range modesIn(t, dir) {
+	for path, mode := range modesByPath(t, dir) {
 		info, err := os.Lstat(filepath.Join(dir, path))
 		if err != nil {
 			t.Fatal(err)
@@ -57,28 +57,28 @@ func TestModesOfCrawl(t *testing.T) {
 		mode        string
 		dirs, files fs.FileMode
 	}{{"", 0o700, 0o600}, {", mode: 0640", 0o750, 0o640}, {", mode: '0644'", 0o755, 0o644}} {
-		v := visitTo(t, shop())
+		v := newCrawlFixture(t, shopSite())
 		v.dir = filepath.Join(v.dir, "made")
 		warc := filepath.Join(v.dir, "warc")
-		p := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
-		call(t, v.args("-c", p, "http://shop.example/")...).want(t, ExitDone)
-		data := v.data()
+		p := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
+		runCommand(t, v.crawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
+		data := v.dataDir()
 		for _, dir := range []string{warc, filepath.Join(data, bodiesDir), filepath.Join(data, ledgerDir)} {
-			for path, mode := range modesIn(t, dir) {
-				if filepath.Base(path) == archiveLock && mode != 0o600 {
+			for path, mode := range modesByPath(t, dir) {
+				if filepath.Base(path) == archiveLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)
 				}
 			}
-			if err := os.RemoveAll(filepath.Join(dir, archiveLock)); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, archiveLockFile)); err != nil {
 				t.Fatal(err)
 			}
-			wantModes(t, dir, tt.dirs, tt.files)
+			checkModes(t, dir, tt.dirs, tt.files)
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
 		}
 		lines := 0
-		for path, mode := range modesIn(t, data) {
+		for path, mode := range modesByPath(t, data) {
 			want := fs.FileMode(0o600)
 			switch {
 			case path == ".":
@@ -106,7 +106,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
 		t.Fatal(err)
 	}
-	f, err := openLines(nil, name, 1, privateFile, knownFile{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	modes := modesIn(t, filepath.Dir(name))
+	modes := modesByPath(t, filepath.Dir(name))
 	if len(modes) != 4 {
 		t.Errorf("%v, want three files", modes)
 	}
@@ -132,23 +132,23 @@ func TestModeOfLinesIsKept(t *testing.T) {
 
 // What a daemon makes, no other user can read.
 func TestModesOfDaemon(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	f.start(false)
-	if _, err := openKeys(f.supervisor.data); err != nil {
+	if _, err := loadOrCreateDaemonTokens(f.supervisor.dataDir); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAuditLog(f.supervisor.data.path(auditFile), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(f.supervisor.dataDir.path(auditFile), api.AuditRotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	if _, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", brisk, "output: {warc: archive, bodies: true}"))); err != nil {
+	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {warc: archive, bodies: true}"))); err != nil {
 		t.Fatal(err)
 	}
-	f.do("p", api.ActionStart)
-	f.becomes("p", api.StateDone)
-	wantModes(t, string(f.supervisor.data), 0o700, 0o600)
-	if _, err := f.PutProject(t.Context(), "q", []byte(f.file("http://shop.example/", brisk))); err != nil {
+	f.doActions("p", api.ActionStart)
+	f.waitForState("p", api.StateDone)
+	checkModes(t, string(f.supervisor.dataDir), 0o700, 0o600)
+	if _, err := f.PutProject(t.Context(), "q", []byte(f.projectYAML("http://shop.example/", noDelayYAML))); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"p", "q"} { // q has no directory yet
@@ -156,5 +156,5 @@ func TestModesOfDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantModes(t, string(f.supervisor.data), 0o700, 0o600)
+	checkModes(t, string(f.supervisor.dataDir), 0o700, 0o600)
 }

@@ -18,28 +18,28 @@ import (
 // there, whatever it wants to do.
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	before := tree(t, v.dir)
-	lock, err := stateDir(v.data()).lock()
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.dir)
+	lock, err := stateDir(v.dataDir()).lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	for _, args := range [][]string{
-		v.args("--resume", "--delay=9s"),
-		v.args("--fresh", "http://shop.example/"),
-		v.args("http://shop.example/"),
+		v.crawlArgs("--resume", "--delay=9s"),
+		v.crawlArgs("--fresh", "http://shop.example/"),
+		v.crawlArgs("http://shop.example/"),
 	} {
-		call(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.data()))
+		runCommand(t, args...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s", os.Getpid(), v.dataDir()))
 	}
-	if diff := cmp.Diff(before, tree(t, v.dir)); diff != "" {
+	if diff := cmp.Diff(before, readTree(t, v.dir)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// tree returns the files below dir and what is in them.
-func tree(t *testing.T, dir string) map[string]string {
+// readTree returns the files below dir and what is in them.
+func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
@@ -56,27 +56,27 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 // Nothing is lost by starting anew, however often.
-func TestFreshTwice(t *testing.T) {
+func TestStartFreshTwice(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	for range 4 {
-		call(t, v.args("--fresh", "http://shop.example/")...).want(t, ExitDone)
+		runCommand(t, v.crawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
 	}
-	aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", outputFile))
-	if err != nil || len(aside) != 3 {
-		t.Errorf("%d earlier outputs are kept (%v), want 3", len(aside), err)
+	movedOutputs, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", outputFile))
+	if err != nil || len(movedOutputs) != 3 {
+		t.Errorf("%d earlier outputs are kept (%v), want 3", len(movedOutputs), err)
 	}
 }
 
 // An output that cannot be written is found before the old crawl is moved.
 func TestFreshWithBadOutput(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	before := tree(t, v.dir)
-	call(t, v.args("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
-	call(t, v.args("--resume", "--output", filepath.Join(v.data(), storeFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
-	if diff := cmp.Diff(before, tree(t, v.dir)); diff != "" {
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	before := readTree(t, v.dir)
+	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
+	runCommand(t, v.crawlArgs("--resume", "--output", filepath.Join(v.dataDir(), storeFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	if diff := cmp.Diff(before, readTree(t, v.dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -84,11 +84,11 @@ func TestFreshWithBadOutput(t *testing.T) {
 // A crawl that goes on with a narrower scope keeps to it, for URLs that it had
 // found before, too; and takes them up again when it is widened.
 func TestResumeWithAnotherScope(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	call(t, v.args("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
-	call(t, v.args("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
-	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), outputFile)))); diff != "" {
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
+	runCommand(t, v.crawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -97,13 +97,13 @@ func TestResumeWithAnotherScope(t *testing.T) {
 // to the first is open to the second, and the other way round.
 func TestResumeAsAnotherAgent(t *testing.T) {
 	page := crawltest.StaticPage(crawltest.HTML("<a href=/a>a</a><a href=/b>b</a>"))
-	v := visitTo(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
+	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{
 		Response: crawltest.Text("User-agent: abot\nDisallow: /b\n\nUser-agent: bbot\nDisallow: /a\n")})})
-	call(t, v.args("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
-	call(t, v.args("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
-	call(t, v.args("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, v.crawlArgs("http://a.example/", "--agent=abot", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
+	runCommand(t, v.crawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
-	if got := urls(records(t, filepath.Join(v.data(), outputFile))); !slices.Equal(got, want) {
+	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 }
@@ -115,35 +115,35 @@ func TestPurpose(t *testing.T) {
 		{"robots: {purpose: [search]}\n", "pages: 1 ("},
 		{"robots: {purpose: [search, ai-train]}\n", "pages: 0 ("},
 	} {
-		v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
+		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
-		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
-		call(t, v.args("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
+		config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
+		runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
 	}
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	for text, says := range map[string]string{
 		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
 	} {
-		config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
-		call(t, v.args("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
+		config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		runCommand(t, v.crawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
 	}
 }
 
 // Seeds that lead nowhere are told of.
 func TestSeedsThatLeadNowhere(t *testing.T) {
-	v := visitTo(t, shop())
-	empty := write(t, "empty.txt", "# nothing\n\n")
+	v := newCrawlFixture(t, shopSite())
+	empty := writeTempFile(t, "empty.txt", "# nothing\n\n")
 	config := func(text string) string {
-		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
-	call(t, v.args("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
-	call(t, v.args("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
-	call(t, v.args("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
-	call(t, v.args("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
+	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
+	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
+	runCommand(t, v.crawlArgs("gopher://shop.example/")...).want(t, ExitUsage, "not a URL the crawl can visit")
+	runCommand(t, v.crawlArgs("-c", config("seeds: ['http://shop.example/a']\nscope: {exclude: [/a]}\n"))...).want(t, ExitDone, "a seed is out of scope")
 }
 
-func TestSeedOf(t *testing.T) {
+func TestParseSeedLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"http://a.test/":              "http://a.test/",
 		"  http://a.test/#top  # why": "http://a.test/#top",
@@ -152,7 +152,7 @@ func TestSeedOf(t *testing.T) {
 		"":                            "",
 		"\ufeffhttp://a.test/":        "http://a.test/",
 	} {
-		if got := seedOf(line); got != want {
+		if got := parseSeedLine(line); got != want {
 			t.Errorf("%q names %q, want %q", line, got, want)
 		}
 	}
@@ -160,15 +160,15 @@ func TestSeedOf(t *testing.T) {
 
 // A body that was not read whole has no hash, and says why.
 func TestRecordOfCutBody(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
 		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
 		"/film":  crawltest.StaticPage(crawltest.TypedResponse("video/mp4", "moo")),
 		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
-	config := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
-	call(t, v.args("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
-	for _, r := range records(t, filepath.Join(v.data(), outputFile)) {
+	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
+	runCommand(t, v.crawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
+	for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
 			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
 		if r.Error != why || (r.SHA256 == "") != (why != "") {
@@ -179,7 +179,7 @@ func TestRecordOfCutBody(t *testing.T) {
 
 // A signal ends a check that waits for a server which never answers.
 func TestRobotsCheckStops(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
+	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Response{Fault: crawltest.Hang}})})
 	signals := make(chan os.Signal, 1)
 	go func() {
 		for len(v.web.Log()) == 0 {
@@ -187,6 +187,6 @@ func TestRobotsCheckStops(t *testing.T) {
 		}
 		signals <- os.Interrupt
 	}()
-	callWith(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.addr, "http://a.example/").
+	runCommandWithSignals(t, signals, "robots", "check", "--agent=abot", "--allow-private", "--connect-to=::"+v.addr, "http://a.example/").
 		want(t, ExitStopped, "interrupted")
 }

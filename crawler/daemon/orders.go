@@ -6,124 +6,124 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// errOrders ends a run because its project is to do something else.
-var errOrders = errors.New("there are new orders")
+// errCommandChanged ends a run because its project is to do something else.
+var errCommandChanged = errors.New("there are new orders")
 
 // Orders are what a project is to do. Its runner carries them out one version
 // after the other, and may skip some.
-type orders struct {
-	version int
-	wish    wish
-	edition *edition // the last that made sense; nil: there is none
-	fault   string   // why the file, as it is now, is not followed
-	gone    bool     // the file is
-	quit    bool     // the daemon ends, or the project is deleted
+type runnerCommand struct {
+	version          int
+	desired          desiredState
+	lastValidProject *loadedProject // the last that made sense; nil: there is none
+	fileError        string         // why the file, as it is now, is not followed
+	isFileGone       bool           // the file is
+	mustQuit         bool           // the daemon ends, or the project is deleted
 }
 
-// may returns why the project cannot run, empty if it can.
-func (o *orders) may() string {
+// blockedReason returns why the project cannot run, empty if it can.
+func (o *runnerCommand) blockedReason() string {
 	switch {
-	case o.gone:
+	case o.isFileGone:
 		return "its file is gone: put it back, or delete the project"
-	case o.edition == nil:
-		return o.fault
+	case o.lastValidProject == nil:
+		return o.fileError
 	}
 	return ""
 }
 
-// change changes the orders. A run that goes on is ended in order, with what it
+// updateCommand changes the orders. A run that goes on is ended in order, with what it
 // has in hand, and followed by what is wanted now.
-func (r *runner) change(change func(*orders)) {
+func (r *runner) updateCommand(update func(*runnerCommand)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.command(change)
+	r.updateCommandLocked(update)
 }
 
-// command is change for who holds r.mu.
-func (r *runner) command(change func(*orders)) {
-	change(&r.orders)
-	r.orders.version++
-	if r.interrupt != nil {
-		if o := r.orders; o.quit || o.wish.State != api.StateRunning || o.may() != "" {
-			r.enter(api.StatePausing, "")
+// updateCommandLocked is change for who holds r.mu.
+func (r *runner) updateCommandLocked(update func(*runnerCommand)) {
+	update(&r.command)
+	r.command.version++
+	if r.interruptRun != nil {
+		if o := r.command; o.mustQuit || o.desired.State != api.StateRunning || o.blockedReason() != "" {
+			r.setStateLocked(api.StatePausing, "")
 		}
-		r.interrupt(errOrders)
+		r.interruptRun(errCommandChanged)
 	}
-	r.changed.Broadcast()
+	r.commandChanged.Broadcast()
 }
 
-// await returns the orders as soon as they are others than those of a version.
-func (r *runner) await(version int) orders {
+// waitForCommand returns the orders as soon as they are others than those of a version.
+func (r *runner) waitForCommand(version int) runnerCommand {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.orders.version == version {
-		r.changed.Wait()
+	for r.command.version == version {
+		r.commandChanged.Wait()
 	}
-	return r.orders
+	return r.command
 }
 
-// begin makes interrupt end the run that carries a version of the orders out;
+// beginRun makes interrupt end the run that carries a version of the orders out;
 // false if that is not the newest any more.
-func (r *runner) begin(version int, interrupt func(error)) bool {
+func (r *runner) beginRun(version int, interruptRun func(error)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.orders.version != version {
+	if r.command.version != version {
 		return false
 	}
-	r.interrupt, r.stirred = interrupt, false
-	r.enter(api.StateRunning, "")
+	r.interruptRun, r.urlsAddedDuringRun = interruptRun, false
+	r.setStateLocked(api.StateRunning, "")
 	return true
 }
 
-// done is the end of a run that has left nothing: unless URLs were added to it,
+// markDoneUnlessURLsAdded is the end of a run that has left nothing: unless URLs were added to it,
 // perhaps too late. Another looks for them.
-func (r *runner) done() {
+func (r *runner) markDoneUnlessURLsAdded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.interrupt = nil
-	if r.stirred {
-		r.command(func(*orders) {})
+	r.interruptRun = nil
+	if r.urlsAddedDuringRun {
+		r.updateCommandLocked(func(*runnerCommand) {})
 		return
 	}
-	r.enter(api.StateDone, "")
+	r.setStateLocked(api.StateDone, "")
 }
 
-// wakeUp has a project that is done go on: another process has found more for it.
-func (r *runner) wakeUp() {
+// resumeIfDone has a project that is done go on: another process has found more for it.
+func (r *runner) resumeIfDone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == api.StateDone {
-		r.command(func(*orders) {})
+		r.updateCommandLocked(func(*runnerCommand) {})
 	}
 }
 
-// end is the end of a run.
-func (r *runner) end() {
+// endRun is the end of a run.
+func (r *runner) endRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.interrupt = nil
+	r.interruptRun = nil
 }
 
-// enter notes what the project does from now on, and tells. It needs r.mu.
-func (r *runner) enter(s api.ProjectState, why string) {
-	if r.state == s && r.why == why {
+// setStateLocked notes what the project does from now on, and tells. It needs r.mu.
+func (r *runner) setStateLocked(s api.ProjectState, reason string) {
+	if r.state == s && r.stateReason == reason {
 		return
 	}
-	r.state, r.why, r.since = s, why, r.now()
-	r.app.log.Info("the project is "+string(s), withWhy(why)...)
-	r.hub.tell(api.Event{Type: "state", Project: r.name, State: s, Message: why})
+	r.state, r.stateReason, r.stateSince = s, reason, r.now()
+	r.program.log.Info("the project is "+string(s), reasonAttrs(reason)...)
+	r.events.publish(api.Event{Type: "state", Project: r.name, State: s, Message: reason})
 }
 
-func withWhy(why string) []any {
-	if why == "" {
+func reasonAttrs(reason string) []any {
+	if reason == "" {
 		return nil
 	}
-	return []any{"why", why}
+	return []any{"why", reason}
 }
 
-// is is enter for who does not hold r.mu.
-func (r *runner) is(s api.ProjectState, why string) {
+// setState is enter for who does not hold r.mu.
+func (r *runner) setState(s api.ProjectState, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.enter(s, why)
+	r.setStateLocked(s, reason)
 }

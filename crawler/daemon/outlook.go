@@ -18,272 +18,272 @@ import (
 
 // Where the sizes of a forecast come from.
 const (
-	sizeAssumed = "assumed"
-	sizeEarlier = "earlier crawl"
-	sizeMixed   = "assumed, and of an earlier crawl"
+	bytesAssumed          = "assumed"
+	bytesFromEarlierCrawl = "earlier crawl"
+	bytesFromBoth         = "assumed, and of an earlier crawl"
 )
 
-// An outlook is what a crawl would do at one host, or at all.
-type outlook struct {
-	Requests  int64            `json:"requests"`
-	Robots    int64            `json:"robots"`   // of Requests, for robots.txt
-	TDMRep    int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
-	Sitemaps  int64            `json:"sitemaps"` // likewise
-	Pages     int64            `json:"pages"`    // likewise
-	Left      int64            `json:"left"`     // pages known that are not visited
-	Blocked   int              `json:"blocked_by_robots"`
-	Bytes     int64            `json:"bytes"`
-	BytesFrom string           `json:"bytes_from"` // assumed, earlier crawl
-	Duration  api.Milliseconds `json:"duration_ms"`
+// A forecastCounts is what a crawl would do at one host, or at all.
+type forecastCounts struct {
+	Requests        int64            `json:"requests"`
+	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
+	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
+	SitemapRequests int64            `json:"sitemaps"` // likewise
+	PageRequests    int64            `json:"pages"`    // likewise
+	PagesLeft       int64            `json:"left"`     // pages known that are not visited
+	BlockedURLs     int              `json:"blocked_by_robots"`
+	Bytes           int64            `json:"bytes"`
+	BytesSource     string           `json:"bytes_from"` // assumed, earlier crawl
+	Duration        api.Milliseconds `json:"duration_ms"`
 }
 
-// A hostOutlook is what a crawl would do at one host.
-type hostOutlook struct {
-	Type string `json:"type"` // host
-	Host string `json:"host"`
-	outlook
-	Visit      api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
-	Declared   api.Milliseconds     `json:"declared_delay_ms"`
-	Configured api.Milliseconds     `json:"configured_delay_ms"`
-	Why        string               `json:"why,omitempty"` // pages are left
-	Origins    []string             `json:"origins"`
-	Refusals   []api.RefusalSummary `json:"refusals,omitempty"`
+// A hostForecast is what a crawl would do at one host.
+type hostForecast struct {
+	RecordType string `json:"type"` // host
+	Host       string `json:"host"`
+	forecastCounts
+	VisitTime       api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
+	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
+	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
+	LeftReason      string               `json:"why,omitempty"` // pages are left
+	Origins         []string             `json:"origins"`
+	Refusals        []api.RefusalSummary `json:"refusals,omitempty"`
 }
 
-// A prospect is what a crawl would do, as far as can be known.
-type prospect struct {
-	Type    string    `json:"type"` // totals
-	At      time.Time `json:"at"`
-	Count   int       `json:"hosts"`
-	Ends    string    `json:"ends"` // why
-	Unknown []string  `json:"unknown"`
-	outlook
-	Refused  []frontier.Sighted `json:"refused,omitempty"` // where they were found
-	hosts    []*hostOutlook
-	refusals []api.RefusalSummary
-	pageSize Size
+// A crawlForecast is what a crawl would do, as far as can be known.
+type crawlForecast struct {
+	RecordType string    `json:"type"` // totals
+	StartedAt  time.Time `json:"at"`
+	HostCount  int       `json:"hosts"`
+	EndReason  string    `json:"ends"` // why
+	Unknowns   []string  `json:"unknown"`
+	forecastCounts
+	RefusalCounts []frontier.Sighted `json:"refused,omitempty"` // where they were found
+	hosts         []*hostForecast
+	refusals      []api.RefusalSummary
+	pageSize      Size
 }
 
-// unknown is what no dry run can know.
-var unknown = []string{
+// forecastUnknowns is what no dry run can know.
+var forecastUnknowns = []string{
 	"pages that only links of other pages, feeds or callbacks lead to",
 	"redirects of pages, and pages that fail and are asked for again",
 	"how long pages take to come: a request is taken to last as long as others to its host did",
 	"what robots.txt files and sitemaps will say later",
 }
 
-// A forecaster turns what a scout has found into an outlook.
-type forecaster struct {
-	*scout
-	project  Project // as it is to be crawled
-	habits   map[string]habit
-	pageSize Size
-	survey   *api.Report
+// A dryRunForecaster turns what a scout has found into an outlook.
+type dryRunForecaster struct {
+	*dryRun
+	project        Project // as it is to be crawled
+	averagesByHost map[string]hostAverages
+	pageSize       Size
+	dryRunReport   *api.Report
 }
 
-// forecast says what a crawl of p would do, which began when the scout did.
-func (s *scout) forecast(ctx context.Context, p Project, habits map[string]habit, pageSize Size) (*prospect, error) {
-	survey, err := s.inquire().report(ctx, "", 0)
+// newForecast says what a crawl of p would do, which began when the scout did.
+func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string]hostAverages, pageSize Size) (*crawlForecast, error) {
+	report, err := s.newInspector().report(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}
-	f := &forecaster{scout: s, project: p, habits: habits, pageSize: pageSize, survey: survey}
-	total := &prospect{Type: "totals", At: s.start.UTC(), Count: survey.HostCount, Unknown: unknown,
-		Refused: survey.RefusalCounts, refusals: survey.ParkedByRule, pageSize: pageSize}
-	crawl := f.crawl()
-	hosts := make([]forecast.Host, len(survey.Hosts))
-	for i, h := range survey.Hosts {
-		out := f.outlook(h)
+	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, pageSize: pageSize, dryRunReport: report}
+	total := &crawlForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
+		RefusalCounts: report.RefusalCounts, refusals: report.ParkedByRule, pageSize: pageSize}
+	crawlLimits := f.crawlLimits()
+	hosts := make([]forecast.Host, len(report.Hosts))
+	for i, h := range report.Hosts {
+		out := f.initialHostForecast(h)
 		total.hosts = append(total.hosts, out)
-		if hosts[i], err = f.host(ctx, h, out); err != nil {
+		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
 			return nil, err
 		}
-		crawl.Received += h.Bytes
+		crawlLimits.Received += h.Bytes
 	}
-	tallies, end := crawl.Play(hosts)
-	over := f.over(tallies, end)
-	for i, t := range tallies {
-		if total.hosts[i].Left > 0 {
-			again(&t, &hosts[i], over)
+	results, endReason := crawlLimits.Play(hosts)
+	endTime := f.endTime(results, endReason)
+	for i, t := range results {
+		if total.hosts[i].PagesLeft > 0 {
+			addForecastRefetches(&t, &hosts[i], endTime)
 		}
-		total.add(total.hosts[i], t, s.start)
+		total.addHost(total.hosts[i], t, s.startedAt)
 	}
-	total.Ends, total.Duration = ending(end), api.Milliseconds(over.Sub(s.start))
-	slices.SortFunc(total.hosts, func(a, b *hostOutlook) int {
+	total.EndReason, total.Duration = endReasonText(endReason), api.Milliseconds(endTime.Sub(s.startedAt))
+	slices.SortFunc(total.hosts, func(a, b *hostForecast) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), strings.Compare(a.Host, b.Host))
 	})
 	return total, nil
 }
 
-// crawl returns the bounds of the crawl as a whole.
-func (f *forecaster) crawl() forecast.Crawl {
-	l, ip := f.project.Limits, f.project.limits(time.Time{})
+// crawlLimits returns the bounds of the crawl as a whole.
+func (f *dryRunForecaster) crawlLimits() forecast.Crawl {
+	l, ip := f.project.Limits, f.project.limiterConfig(time.Time{})
 	return forecast.Crawl{
-		Start: f.start, Workers: l.Workers, Pages: int64(l.Pages), Bytes: int64(l.Bytes), Time: time.Duration(l.Duration),
+		Start: f.startedAt, Workers: l.Workers, Pages: int64(l.Pages), Bytes: int64(l.Bytes), Time: time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
 		AddressSlots: ip.IPConcurrency, AddressDelay: ip.IPDelay, Loopback: ip.IPLoopback,
 	}
 }
 
-// outlook returns what was done at a host, and what is known of its pages.
-func (f *forecaster) outlook(h *api.Host) *hostOutlook {
-	policy := f.crawler.Policy.For(h.Host, f.start)
-	o := &hostOutlook{Type: "host", Host: h.Host, Declared: h.CrawlDelay, Configured: api.Milliseconds(max(policy.Delay, 0)),
-		Why: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
-		outlook: outlook{Requests: h.Requests, Robots: f.robots[h.Host], TDMRep: f.tdmrep[h.Host], Left: int64(h.QueuedURLs), Blocked: h.BlockedByRobots,
-			Bytes: h.Bytes, BytesFrom: sizeAssumed}}
-	o.Sitemaps = o.Requests - o.Robots - o.TDMRep
-	habit, known := f.habits[h.Host]
+// initialHostForecast returns what was done at a host, and what is known of its pages.
+func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
+	policy := f.crawler.Policy.For(h.Host, f.startedAt)
+	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
+		LeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
+		forecastCounts: forecastCounts{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
+			Bytes: h.Bytes, BytesSource: bytesAssumed}}
+	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
+	average, hasAverage := f.averagesByHost[h.Host]
 	switch {
-	case known:
-		o.Visit, o.BytesFrom = api.Milliseconds(habit.visit), sizeEarlier
+	case hasAverage:
+		o.VisitTime, o.BytesSource = api.Milliseconds(average.visitTime), bytesFromEarlierCrawl
 	case h.Requests > 0:
-		o.Visit = h.RequestTime / api.Milliseconds(h.Requests)
+		o.VisitTime = h.RequestTime / api.Milliseconds(h.Requests)
 	}
 	if !h.LastVisit.IsZero() {
-		o.Duration = api.Milliseconds(h.LastVisit.Sub(f.start))
+		o.Duration = api.Milliseconds(h.LastVisit.Sub(f.startedAt))
 	}
 	return o
 }
 
-// host returns a host as the forecast plays it.
-func (f *forecaster) host(ctx context.Context, h *api.Host, out *hostOutlook) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.start, Strikes: h.ConsecutiveFailures, Visit: time.Duration(out.Visit), Bytes: int64(f.pageSize), Addr: h.Address}
+// simulatedHost returns a host as the forecast plays it.
+func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.Host, error) {
+	g := forecast.Host{Name: h.Host, Due: f.startedAt, Strikes: h.ConsecutiveFailures, Visit: time.Duration(out.VisitTime), Bytes: int64(f.pageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
-	if out.BytesFrom == sizeEarlier {
-		g.Bytes = f.habits[h.Host].bytes
+	if out.BytesSource == bytesFromEarlierCrawl {
+		g.Bytes = f.averagesByHost[h.Host].responseBytes
 	}
-	var paces []*robots.Rules
+	var originRules []*robots.Rules
 	remaining := int64(f.project.Scope.MaxPagesPerHost)
 	for _, name := range h.Origins {
 		u, err := decorum.ParseURL(name + "/")
 		if err != nil {
 			continue // cannot be: it was written from an origin
 		}
-		o, rules, err := f.origin(ctx, u.Origin())
+		o, rules, err := f.simulatedOrigin(ctx, u.Origin())
 		if err != nil {
 			return g, err
 		}
 		if rules != nil {
-			paces = append(paces, rules)
+			originRules = append(originRules, rules)
 		}
 		if maxPages := f.project.Scope.MaxPagesPerHost; maxPages > 0 {
 			allowed := min(remaining, o.Pages)
-			out.Left, remaining, o.Pages = out.Left+o.Pages-allowed, remaining-allowed, allowed
+			out.PagesLeft, remaining, o.Pages = out.PagesLeft+o.Pages-allowed, remaining-allowed, allowed
 		}
 		g.Origins = append(g.Origins, o)
 	}
 	g.Policy = func(at time.Time) politeness.Policy { return f.crawler.Policy.For(h.Host, at) }
-	g.Pace = func(at time.Time) (rest time.Duration, opens time.Time) {
-		opens = at
-		for _, rules := range paces {
-			rest = max(rest, rules.Pause(at))
-			if o := rules.Opens(at); o.After(opens) {
-				opens = o
+	g.Pace = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
+		nextOpen = at
+		for _, rules := range originRules {
+			delay = max(delay, rules.Pause(at))
+			if o := rules.Opens(at); o.After(nextOpen) {
+				nextOpen = o
 			}
 		}
-		return rest, opens
+		return delay, nextOpen
 	}
 	return g, nil
 }
 
-// origin returns the pages of an origin, and the rules that pace them; nil if there
+// simulatedOrigin returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
-func (f *forecaster) origin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
-	known := forecast.Origin{Pages: f.pages[o], Robots: forecast.File{Requests: f.rules[o]}}
+func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
+	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.File{Requests: f.requestsOfLastRobotsFetch[o]}}
 	var err error
-	if known.Robots.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
-		return known, nil, err
+	if origin.Robots.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
+		return origin, nil, err
 	}
 	file, err := f.gate.Known(ctx, o)
 	if err != nil {
-		return known, nil, err
+		return origin, nil, err
 	}
 	if !file.Fetched.IsZero() {
-		known.Robots.TTL = max(known.Robots.Fresh.Sub(file.Fetched), time.Second)
+		origin.Robots.TTL = max(origin.Robots.Fresh.Sub(file.Fetched), time.Second)
 	}
-	reserved, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
+	tdmrep, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
 	if err != nil {
-		return known, nil, err
+		return origin, nil, err
 	}
-	if !reserved.RefetchAt.IsZero() { // it was asked for
-		known.TDMRep = forecast.File{Fresh: reserved.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+	if !tdmrep.RefetchAt.IsZero() { // it was asked for
+		origin.TDMRep = forecast.File{Fresh: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
-	return known, rules, err
+	return origin, rules, err
 }
 
-// add adds what is played of a host to what was done there, and that to the whole.
-func (p *prospect) add(h *hostOutlook, t forecast.Tally, start time.Time) {
-	h.Pages, h.Robots, h.TDMRep, h.Bytes, h.Left = t.Pages, h.Robots+t.Robots, h.TDMRep+t.TDMRep, h.Bytes+t.Bytes, h.Left+t.Left
-	h.Requests = h.Pages + h.Robots + h.TDMRep + h.Sitemaps
+// addHost adds what is played of a host to what was done there, and that to the whole.
+func (p *crawlForecast) addHost(h *hostForecast, t forecast.Tally, start time.Time) {
+	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.Robots, h.TDMRepRequests+t.TDMRep, h.Bytes+t.Bytes, h.PagesLeft+t.Left
+	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
 	if !t.Last.IsZero() {
 		h.Duration = max(h.Duration, api.Milliseconds(t.Last.Sub(start)))
 	}
-	p.Requests, p.Robots, p.TDMRep, p.Sitemaps = p.Requests+h.Requests, p.Robots+h.Robots, p.TDMRep+h.TDMRep, p.Sitemaps+h.Sitemaps
-	p.Pages, p.Left, p.Blocked, p.Bytes = p.Pages+h.Pages, p.Left+h.Left, p.Blocked+h.Blocked, p.Bytes+h.Bytes
-	switch p.BytesFrom {
-	case "", h.BytesFrom:
-		p.BytesFrom = h.BytesFrom
+	p.Requests, p.RobotsRequests, p.TDMRepRequests, p.SitemapRequests = p.Requests+h.Requests, p.RobotsRequests+h.RobotsRequests, p.TDMRepRequests+h.TDMRepRequests, p.SitemapRequests+h.SitemapRequests
+	p.PageRequests, p.PagesLeft, p.BlockedURLs, p.Bytes = p.PageRequests+h.PageRequests, p.PagesLeft+h.PagesLeft, p.BlockedURLs+h.BlockedURLs, p.Bytes+h.Bytes
+	switch p.BytesSource {
+	case "", h.BytesSource:
+		p.BytesSource = h.BytesSource
 	default:
-		p.BytesFrom = sizeMixed
+		p.BytesSource = bytesFromBoth
 	}
 }
 
-// over returns when the crawl would end.
-func (f *forecaster) over(tallies []forecast.Tally, end forecast.End) time.Time {
-	over := f.start
-	if end == forecast.ByTime {
-		return over.Add(time.Duration(f.project.Limits.Duration))
+// endTime returns when the crawl would end.
+func (f *dryRunForecaster) endTime(results []forecast.Tally, endReason forecast.End) time.Time {
+	endTime := f.startedAt
+	if endReason == forecast.ByTime {
+		return endTime.Add(time.Duration(f.project.Limits.Duration))
 	}
-	for i, t := range tallies {
-		for _, last := range []time.Time{t.Last, f.survey.Hosts[i].LastVisit} {
-			if last.After(over) {
-				over = last
+	for i, t := range results {
+		for _, last := range []time.Time{t.Last, f.dryRunReport.Hosts[i].LastVisit} {
+			if last.After(endTime) {
+				endTime = last
 			}
 		}
 	}
-	return over
+	return endTime
 }
 
-// again adds to t that a host which has pages left, for it is set aside or has had
+// addForecastRefetches adds to t that a host which has pages left, for it is set aside or has had
 // its pages, is asked for its files again as long as the crawl goes on, but not
 // before it has rested.
-func again(t *forecast.Tally, h *forecast.Host, over time.Time) {
+func addForecastRefetches(t *forecast.Tally, h *forecast.Host, endTime time.Time) {
 	for i := range h.Origins {
 		o := &h.Origins[i]
-		t.Robots += lookups(t, h, o.Robots, over)
-		t.TDMRep += lookups(t, h, o.TDMRep, over)
+		t.Robots += forecastRefetches(t, h, o.Robots, endTime)
+		t.TDMRep += forecastRefetches(t, h, o.TDMRep, endTime)
 	}
 }
 
-// lookAgain is how long an origin is set aside until it is looked at again: what was
+// minRefetchInterval is how long an origin is set aside until it is looked at again: what was
 // just learnt is heeded once, however short it holds.
-const lookAgain = time.Minute
+const minRefetchInterval = time.Minute
 
-// lookups returns how many requests are made for a file again until the crawl is over.
-func lookups(t *forecast.Tally, h *forecast.Host, f forecast.File, over time.Time) int64 {
+// forecastRefetches returns how many requests are made for a file again until the crawl is over.
+func forecastRefetches(t *forecast.Tally, h *forecast.Host, f forecast.File, endTime time.Time) int64 {
 	first := f.Fresh
-	if rested := h.Due.Add(lookAgain); rested.After(first) {
-		first = rested
+	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
+		first = afterDelay
 	}
-	if f.TTL == 0 || !over.After(first) {
+	if f.TTL == 0 || !endTime.After(first) {
 		return 0
 	}
-	asked, _ := h.Pace(first)
-	every := max(f.TTL, lookAgain+max(asked, h.Policy(first).Delay))
-	n := int64(over.Sub(first)/every) + 1
-	if last := first.Add(time.Duration(n-1) * every); last.After(t.Last) {
+	crawlDelay, _ := h.Pace(first)
+	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.Policy(first).Delay))
+	n := int64(endTime.Sub(first)/interval) + 1
+	if last := first.Add(time.Duration(n-1) * interval); last.After(t.Last) {
 		t.Last = last
 	}
 	return n * max(f.Requests, 1)
 }
 
-// ending says why the crawl would end.
-func ending(end forecast.End) string {
-	switch end {
+// endReasonText says why the crawl would end.
+func endReasonText(endReason forecast.End) string {
+	switch endReason {
 	case forecast.ByPages:
 		return "limits.pages is reached"
 	case forecast.ByBytes:

@@ -10,11 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 )
 
-// outlookRows is how many hosts, and rules, the table of a forecast names.
-const outlookRows = 20
+// maxForecastRows is how many hosts, and rules, the table of a forecast names.
+const maxForecastRows = 20
 
-// writeLines writes the totals, and then each host, on lines of their own.
-func (p *prospect) writeLines(out *output) error {
+// writeJSONL writes the totals, and then each host, on lines of their own.
+func (p *crawlForecast) writeJSONL(out *jsonlRecorder) error {
 	e := jsonline.NewEncoder(out.w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)
@@ -30,66 +30,66 @@ func (p *prospect) writeLines(out *output) error {
 }
 
 // writeTable writes the forecast for people.
-func (p *prospect) writeTable(w io.Writer) error {
-	var s sheet
-	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", clock(p.At))
+func (p *crawlForecast) writeTable(w io.Writer) error {
+	var s textBuilder
+	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", formatTime(p.StartedAt))
 	s.writeLine("")
-	s.table(func(row func(...any)) {
+	s.writeTable(func(row func(...any)) {
 		heads := []any{"HOST", "REQUESTS", "ROBOTS", "TDMREP", "SITEMAPS", "PAGES", "LEFT", "BLOCKED", "DECLARED", "CONFIGURED", "A VISIT", "BYTES", "DURATION"}
 		cells := func(all ...any) {
-			if p.TDMRep == 0 {
+			if p.TDMRepRequests == 0 {
 				all = slices.Delete(all, 3, 4)
 			}
 			row(all...)
 		}
 		cells(heads...)
-		for _, h := range p.hosts[:min(len(p.hosts), outlookRows)] {
-			h.row(cells, h.Host, paceText(h.Declared), paceText(h.Configured), paceText(h.Visit))
+		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
+			h.writeRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitTime))
 		}
-		p.row(cells, "all", "", "", "")
+		p.writeRow(cells, "all", "", "", "")
 	})
-	if more := len(p.hosts) - outlookRows; more > 0 {
+	if more := len(p.hosts) - maxForecastRows; more > 0 {
 		s.writeLine("… and %d hosts more: --output names them all", more)
 	}
 	s.writeLine("")
-	s.writeLine("It would end after %s: %s.", about(time.Duration(p.Duration)), p.Ends)
+	s.writeLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
-		if h.Left > 0 && h.Why != "" {
-			s.writeLine("%s: %d %s left, because %s", h.Host, h.Left, plural(int(h.Left)), plain(h.Why))
+		if h.PagesLeft > 0 && h.LeftReason != "" {
+			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), replaceControlChars(h.LeftReason))
 		}
 	}
-	s.writeLine("%s", sizeText(p))
-	s.refusals("Would not be visited:", p.refusals, outlookRows)
-	s.sightings("Refused where they were found, by reason:", p.Refused)
+	s.writeLine("%s", bytesSourceText(p))
+	s.writeParkedReasons("Would not be visited:", p.refusals, maxForecastRows)
+	s.writeRefusalCounts("Refused where they were found, by reason:", p.RefusalCounts)
 	s.writeLine("")
 	s.writeLine("Not known, and not in it:")
-	for _, what := range p.Unknown {
+	for _, what := range p.Unknowns {
 		s.writeLine("  - %s", what)
 	}
 	_, err := s.WriteTo(w)
 	return err
 }
 
-// row writes one row of the table.
-func (o *outlook) row(row func(...any), host, declared, configured, visit string) {
-	row(host, o.Requests, o.Robots, o.TDMRep, o.Sitemaps, o.Pages, o.Left, o.Blocked, declared, configured, visit,
-		approximate(o.Bytes), about(time.Duration(o.Duration)))
+// writeRow writes one row of the table.
+func (o *forecastCounts) writeRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
+	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
+		formatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }
 
-// sizeText says where the bytes of pages come from.
-func sizeText(p *prospect) string {
+// bytesSourceText says where the bytes of pages come from.
+func bytesSourceText(p *crawlForecast) string {
 	assumed := fmt.Sprintf("%v a page is assumed; --page-size says otherwise.", p.pageSize)
-	switch p.BytesFrom {
-	case sizeEarlier:
+	switch p.BytesSource {
+	case bytesFromEarlierCrawl:
 		return "Bytes: a page is taken to have what answers of its host had in the earlier crawl."
-	case sizeMixed:
+	case bytesFromBoth:
 		return "Bytes: a page is taken to have what answers of its host had in the earlier crawl; where there were none, " + assumed
 	}
 	return "Bytes: " + assumed
 }
 
-// about rounds a duration for people.
-func about(d time.Duration) string {
+// roundedDurationText rounds a duration for people.
+func roundedDurationText(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%.1f days", d.Hours()/24)

@@ -30,12 +30,12 @@ func TestTornLineIsCut(t *testing.T) {
 		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			name := write(t, "out.jsonl", tt.was)
-			o, err := openOutput(nil, name, 0, privateFile, nil, true, knownFiles{})
+			name := writeTempFile(t, "out.jsonl", tt.was)
+			o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableFileRecords{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(o.write(t.Context(), []byte("new\n")), o.Close()); err != nil {
+			if err := errors.Join(o.writeLine(t.Context(), []byte("new\n")), o.Close()); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(name)
@@ -49,7 +49,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openOutput(nil, name, 0, privateFile, nil, false, knownFiles{})
+	o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, false, durableFileRecords{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if err := o.write(t.Context(), []byte(line)); err != nil {
+				if err := o.writeLine(t.Context(), []byte(line)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -71,20 +71,20 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	}
 }
 
-// A broken writer takes half of what it is given, and then no more.
-type broken struct{ bytes.Buffer }
+// A tornWriter writer takes half of what it is given, and then no more.
+type tornWriter struct{ bytes.Buffer }
 
-func (b *broken) Write(p []byte) (int, error) {
+func (b *tornWriter) Write(p []byte) (int, error) {
 	b.Buffer.Write(p[:len(p)/2])
 	return len(p) / 2, io.ErrShortWrite
 }
 
 // After a write that failed nothing follows the torn line.
 func TestOutputStopsAfterAnError(t *testing.T) {
-	var b broken
-	o := &output{w: &b}
+	var b tornWriter
+	o := &jsonlRecorder{w: &b}
 	for range 2 {
-		if err := o.write(t.Context(), []byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
+		if err := o.writeLine(t.Context(), []byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("error %v, want that of the first write", err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openOutput(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFile, nil, false, knownFiles{})
+	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFileMode, nil, false, durableFileRecords{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		line, err := r.encodeLine()
 		if err == nil {
-			err = o.write(b.Context(), line)
+			err = o.writeLine(b.Context(), line)
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// refusedBy offers URLs to an outside and returns what it logs.
-func refusedBy(t *testing.T, o *outside, reason frontier.Reason, urls ...string) string {
+// reportedRefusals offers URLs to an outside and returns what it logs.
+func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.Reason, urls ...string) string {
 	t.Helper()
 	var log bytes.Buffer
 	o.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -24,7 +24,7 @@ func refusedBy(t *testing.T, o *outside, reason frontier.Reason, urls ...string)
 			t.Fatal(err)
 		}
 		e := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
-		o.refuse(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Why: "too many"}})
+		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Why: "too many"}})
 	}
 	return log.String()
 }
@@ -32,26 +32,26 @@ func refusedBy(t *testing.T, o *outside, reason frontier.Reason, urls ...string)
 // A host that reaches a limit is named once for each limit, with a URL and the
 // field that sets it.
 func TestLimitsAreWarnedOf(t *testing.T) {
-	var o outside
-	first := refusedBy(t, &o, frontier.FullHost, "http://a.test/1", "http://a.test/2")
+	var o refusalReporter
+	first := reportedRefusals(t, &o, frontier.FullHost, "http://a.test/1", "http://a.test/2")
 	if strings.Count(first, "\n") != 1 || !strings.Contains(first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
 		t.Errorf("logged %s", first)
 	}
-	if again := refusedBy(t, &o, frontier.FullHost, "https://a.test/3"); again != "" {
+	if again := reportedRefusals(t, &o, frontier.FullHost, "https://a.test/3"); again != "" {
 		t.Errorf("logged again %s", again)
 	}
-	if other := refusedBy(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 || strings.Contains(other, "field=") {
+	if other := reportedRefusals(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 || strings.Contains(other, "field=") {
 		t.Errorf("of another limit %s", other)
 	}
 	for _, wanted := range []frontier.Reason{frontier.Elsewhere, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
-		if got := refusedBy(t, &o, wanted, "http://b.test/"); got != "" {
+		if got := reportedRefusals(t, &o, wanted, "http://b.test/"); got != "" {
 			t.Errorf("%s is no surprise: %s", wanted, got)
 		}
 	}
-	if long := refusedBy(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > maxShownURLBytes+300 {
+	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > maxShownURLBytes+300 {
 		t.Errorf("logged %d bytes", len(long))
 	}
-	if n := o.count.Load(); n != 10 {
+	if n := o.refusedURLs.Load(); n != 10 {
 		t.Errorf("%d were counted, want 10", n)
 	}
 }
@@ -59,16 +59,16 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 // Of endless hosts of a domain there is one warning, which names the domain, and one
 // of the crawl, however many hosts have reached limits before.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
-	var o outside
-	log := refusedBy(t, &o, frontier.ManyHostsOfDomain, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
+	var o refusalReporter
+	log := reportedRefusals(t, &o, frontier.ManyHostsOfDomain, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
 		t.Errorf("logged %s", log)
 	}
 	for i := range 2 * maxLimitWarnings {
-		refusedBy(t, &o, frontier.FullHost, fmt.Sprintf("http://h%d.test/", i))
+		reportedRefusals(t, &o, frontier.FullHost, fmt.Sprintf("http://h%d.test/", i))
 	}
-	log = refusedBy(t, &o, frontier.ManyHosts, "http://b.test/", "http://c.test/")
+	log = reportedRefusals(t, &o, frontier.ManyHosts, "http://b.test/", "http://c.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "the crawl has reached a limit") ||
 		!strings.Contains(log, "reason=hosts") || !strings.Contains(log, "field=scope.max_hosts") {
 		t.Errorf("logged %s", log)
@@ -77,37 +77,37 @@ func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 
 // However many hosts reach limits, the log stays readable.
 func TestWarningsOfLimitsAreBounded(t *testing.T) {
-	var o outside
+	var o refusalReporter
 	var urls []string
 	for i := range 3 * maxLimitWarnings {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
 	}
-	log := refusedBy(t, &o, frontier.FullOfPattern, urls...)
-	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") || len(o.warned) != maxLimitWarnings {
-		t.Errorf("%d lines, %d remembered", n, len(o.warned))
+	log := reportedRefusals(t, &o, frontier.FullOfPattern, urls...)
+	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") || len(o.warnedLimits) != maxLimitWarnings {
+		t.Errorf("%d lines, %d remembered", n, len(o.warnedLimits))
 	}
 }
 
 // However many URLs that somebody names are out of scope, the log stays readable.
 func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	var log strings.Builder
-	o := outside{log: slog.New(slog.NewTextHandler(&log, nil))}
+	o := refusalReporter{log: slog.New(slog.NewTextHandler(&log, nil))}
 	for range 3 * maxLimitWarnings {
-		o.refuse(storage.Entry{Source: storage.Seed}, errors.New("elsewhere"))
+		o.countAndReportRefusal(storage.Entry{Source: storage.Seed}, errors.New("elsewhere"))
 	}
-	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.count.Load() != 3*maxLimitWarnings {
-		t.Errorf("%d lines, %d counted", n, o.count.Load())
+	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.refusedURLs.Load() != 3*maxLimitWarnings {
+		t.Errorf("%d lines, %d counted", n, o.refusedURLs.Load())
 	}
 }
 
 // The fields that warnings name are fields of the project file.
 func TestLimitFields(t *testing.T) {
-	for reason, field := range limitFields {
+	for reason, field := range limitFieldByReason {
 		section, name, ok := strings.Cut(field, ".")
 		if !ok {
 			continue
 		}
-		file := write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
+		file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
 		if _, err := ReadProject(file); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}

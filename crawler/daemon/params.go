@@ -15,31 +15,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A paramSurvey looks through the output of a crawl for parameters that do not
+// A paramAnalysis looks through the output of a crawl for parameters that do not
 // change what a page is. It reads the output twice, line by line; memory is
 // bounded by subsets and maxParamPlaces, about 40 MB in all.
-type paramSurvey struct {
-	only string // host; empty: all
+type paramAnalysis struct {
+	onlyHost string // host; empty: all
 
-	wholes   *subset[whole] // by URL
-	variants *subset[variant]
-	bodies   *subset[struct{}] // by host and hash
-	places   map[paramKey]*paramPlace
-	hosts    map[string]*duplicates
-	pages    int
-	skipped  int // parameters of places beyond maxParamPlaces
+	pagesByURL                *hashSampledMap[sampledPage] // by URL
+	variantsByURLWithoutParam *hashSampledMap[paramVariant]
+	seenBodies                *hashSampledMap[struct{}] // by host and hash
+	evidence                  map[paramKey]*paramEvidence
+	duplicatesByHost          map[string]*hostDuplicates
+	pageCount                 int
+	skippedParams             int // parameters of places beyond maxParamPlaces
 }
 
-// A whole is a page as it was at its last visit.
-type whole struct {
-	hash     uint64 // of its body
-	compared bool
+// A sampledPage is a page as it was at its last visit.
+type sampledPage struct {
+	bodyHash   uint64 // of its body
+	isCompared bool
 }
 
-// A variant is a page that has a parameter.
-type variant struct {
-	page, hash uint64 // of its URL, of its body
-	url        string // as it is shown
+// A paramVariant is a page that has a parameter.
+type paramVariant struct {
+	urlHash, bodyHash uint64 // of its URL, of its body
+	shownURL          string // as it is shown
 }
 
 // A paramKey is where a parameter is met: in a directory of a host.
@@ -52,27 +52,27 @@ const (
 	maxShownURLBytes = 300     // bytes of a URL that is shown
 )
 
-// A paramPlace is the evidence on a parameter in one place. A pair is two pages
+// A paramEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
-type paramPlace struct {
-	Agree    int       `json:"agree"`           // pairs with the same body
-	Disagree int       `json:"disagree"`        // pairs with another
-	Drops    int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
-	Keeps    int       `json:"canonical_keeps"` // pages whose canonical link has it
-	Example  [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
+type paramEvidence struct {
+	AgreeingPairs    int       `json:"agree"`           // pairs with the same body
+	DisagreeingPairs int       `json:"disagree"`        // pairs with another
+	CanonicalDrops   int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
+	CanonicalKeeps   int       `json:"canonical_keeps"` // pages whose canonical link has it
+	Example          [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
 }
 
-// duplicates counts pages of a host whose body is exactly that of another, and
+// hostDuplicates counts pages of a host whose body is exactly that of another, and
 // those that name another URL as canonical.
-type duplicates struct {
-	Host       string `json:"host"`
-	Pages      int    `json:"pages"`
-	Duplicates int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
-	Renamed    int    `json:"canonical_elsewhere"`
+type hostDuplicates struct {
+	Host               string `json:"host"`
+	Pages              int    `json:"pages"`
+	DuplicateBodies    int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
+	CanonicalElsewhere int    `json:"canonical_elsewhere"`
 }
 
-// An outputPage is what of a line of output is read.
-type outputPage struct {
+// A recordedPage is what of a line of output is read.
+type recordedPage struct {
 	URL       string `json:"url"`
 	Status    int    `json:"status"`
 	Bytes     int    `json:"bytes"`
@@ -81,9 +81,9 @@ type outputPage struct {
 	Source    string `json:"source"`
 }
 
-// read reads the output, and calls do for each page that has a body. Lines that
+// readPages reads the output, and calls do for each page that has a body. Lines that
 // are none are passed over: the last of a killed crawl may be cut.
-func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL, outputPage, uint64)) error {
+func (s *paramAnalysis) readPages(ctx context.Context, r io.Reader, do func(decorum.URL, recordedPage, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -92,14 +92,14 @@ func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongQuestion):
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLineTooLong):
 			return err
 		}
-		var p outputPage
+		var p recordedPage
 		if json.Unmarshal(line, &p) == nil && p.Status == http.StatusOK && p.Bytes > 0 && p.SHA256 != "" {
-			u, bad := decorum.ParseURL(p.URL)
-			if bad == nil && (s.only == "" || u.Origin().Host() == s.only) {
-				do(u, p, fingerprint(p.SHA256))
+			u, parseErr := decorum.ParseURL(p.URL)
+			if parseErr == nil && (s.onlyHost == "" || u.Origin().Host() == s.onlyHost) {
+				do(u, p, hashForSample(p.SHA256))
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -108,56 +108,56 @@ func (s *paramSurvey) read(ctx context.Context, r io.Reader, do func(decorum.URL
 	}
 }
 
-// surveyParams surveys an output: its file, and those that were full.
-func surveyParams(ctx context.Context, name, only string) (*paramSurvey, error) {
-	s := &paramSurvey{only: only, wholes: newSubset[whole](), variants: newSubset[variant](), bodies: newSubset[struct{}](),
-		places: map[paramKey]*paramPlace{}, hosts: map[string]*duplicates{}}
-	for _, do := range []func(decorum.URL, outputPage, uint64){s.note, s.compare} {
-		if err := readJSONLFiles(name, func(r io.Reader) error { return s.read(ctx, r, do) }); err != nil {
+// analyzeParams surveys an output: its file, and those that were full.
+func analyzeParams(ctx context.Context, name, onlyHost string) (*paramAnalysis, error) {
+	s := &paramAnalysis{onlyHost: onlyHost, pagesByURL: newKeySample[sampledPage](), variantsByURLWithoutParam: newKeySample[paramVariant](), seenBodies: newKeySample[struct{}](),
+		evidence: map[paramKey]*paramEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
+	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
+		if err := readJSONLFiles(name, func(r io.Reader) error { return s.readPages(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// note takes note of a page and its body. A page counts once: what the subset
+// countPage takes note of a page and its body. A page counts once: what the subset
 // lets go of is known for a revisit by what the line says of it.
-func (s *paramSurvey) note(u decorum.URL, p outputPage, hash uint64) {
-	key := fingerprint(u.String())
-	_, again := s.wholes.get(key)
-	again = again || !s.wholes.takes(key) && p.Source == storage.Revisit.String()
-	s.wholes.put(key, whole{hash: hash})
-	if again {
+func (s *paramAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
+	key := hashForSample(u.String())
+	_, isRepeated := s.pagesByURL.get(key)
+	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.Source == storage.Revisit.String()
+	s.pagesByURL.put(key, sampledPage{bodyHash: hash})
+	if isRepeated {
 		return
 	}
-	s.pages++
+	s.pageCount++
 	host := u.Origin().Host()
-	if s.hosts[host] == nil {
-		if len(s.hosts) >= maxParamPlaces {
+	if s.duplicatesByHost[host] == nil {
+		if len(s.duplicatesByHost) >= maxParamPlaces {
 			return
 		}
-		s.hosts[host] = &duplicates{Host: host}
+		s.duplicatesByHost[host] = &hostDuplicates{Host: host}
 	}
-	s.hosts[host].Pages++
+	s.duplicatesByHost[host].Pages++
 	if p.Canonical != "" && p.Canonical != u.String() {
-		s.hosts[host].Renamed++
+		s.duplicatesByHost[host].CanonicalElsewhere++
 	}
-	body := fingerprint(host + "\n" + fmt.Sprint(hash))
-	if _, same := s.bodies.get(body); same {
-		s.hosts[host].Duplicates += s.bodies.each()
+	body := hashForSample(host + "\n" + fmt.Sprint(hash))
+	if _, isDuplicate := s.seenBodies.get(body); isDuplicate {
+		s.duplicatesByHost[host].DuplicateBodies += s.seenBodies.keysPerSampledKey()
 	}
-	s.bodies.put(body, struct{}{})
+	s.seenBodies.put(body, struct{}{})
 }
 
-// compare compares a page with those that have one parameter less, or another
+// comparePage compares a page with those that have one parameter less, or another
 // value of it.
-func (s *paramSurvey) compare(u decorum.URL, p outputPage, hash uint64) {
-	own := fingerprint(u.String())
-	if w, known := s.wholes.get(own); known {
-		if w.hash != hash || w.compared {
+func (s *paramAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
+	key := hashForSample(u.String())
+	if w, isSampled := s.pagesByURL.get(key); isSampled {
+		if w.bodyHash != hash || w.isCompared {
 			return // it was visited again
 		}
-		s.wholes.put(own, whole{hash, true})
+		s.pagesByURL.put(key, sampledPage{hash, true})
 	}
 	page, query, ok := strings.Cut(u.String(), "?")
 	if !ok {
@@ -171,101 +171,101 @@ func (s *paramSurvey) compare(u decorum.URL, p outputPage, hash uint64) {
 		}
 	}
 	for _, name := range names {
-		at := s.place(u, name)
-		if at == nil {
+		evidence := s.evidenceFor(u, name)
+		if evidence == nil {
 			continue
 		}
-		rest := withoutParam(page, query, name)
-		s.pair(at, u, rest, name, hash)
-		at.canonical(u, p.Canonical, rest, name)
+		urlWithout := withoutParam(page, query, name)
+		s.compareVariants(evidence, u, urlWithout, name, hash)
+		evidence.addCanonical(u, p.Canonical, urlWithout, name)
 	}
 }
 
-// pair compares u with the page without the parameter, and with one of another
+// compareVariants compares u with the page without the parameter, and with one of another
 // value.
-func (s *paramSurvey) pair(at *paramPlace, u decorum.URL, rest, name string, hash uint64) {
-	if bare, ok := s.wholes.get(fingerprint(rest)); ok {
-		at.count(hash == bare.hash, u.String(), rest)
+func (s *paramAnalysis) compareVariants(evidence *paramEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
+	if pageWithoutParam, ok := s.pagesByURL.get(hashForSample(urlWithout)); ok {
+		evidence.addPair(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
 	}
-	own, key := fingerprint(u.String()), fingerprint(rest+"\n"+name)
-	other, ok := s.variants.get(key)
+	urlHash, key := hashForSample(u.String()), hashForSample(urlWithout+"\n"+name)
+	otherVariant, ok := s.variantsByURLWithoutParam.get(key)
 	switch {
 	case !ok:
-		s.variants.put(key, variant{own, hash, shown(u.String())})
-	case other.page != own:
-		at.count(hash == other.hash, u.String(), other.url)
+		s.variantsByURLWithoutParam.put(key, paramVariant{urlHash, hash, truncateURL(u.String())})
+	case otherVariant.urlHash != urlHash:
+		evidence.addPair(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}
 }
 
-func (at *paramPlace) count(agree bool, u, other string) {
+func (at *paramEvidence) addPair(agree bool, u, other string) {
 	if !agree {
-		at.Disagree++
+		at.DisagreeingPairs++
 		return
 	}
-	if at.Agree++; at.Example[0] == "" {
-		at.Example = [2]string{shown(u), shown(other)}
+	if at.AgreeingPairs++; at.Example[0] == "" {
+		at.Example = [2]string{truncateURL(u), truncateURL(other)}
 	}
 }
 
-// canonical counts what the page itself says of the parameter. A canonical link
+// addCanonical counts what the page itself says of the parameter. A canonical link
 // to another page says nothing of it.
-func (at *paramPlace) canonical(u decorum.URL, canonical, rest, name string) {
+func (at *paramEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
 	page, query, _ := strings.Cut(canonical, "?")
-	own, _, _ := strings.Cut(u.String(), "?")
+	ownPage, _, _ := strings.Cut(u.String(), "?")
 	switch {
-	case page != own:
+	case page != ownPage:
 	case withoutParam(page, query, name) != canonical:
-		at.Keeps++
+		at.CanonicalKeeps++
 	default:
-		if at.Drops++; at.Example[0] == "" {
-			at.Example = [2]string{shown(u.String()), shown(canonical)}
+		if at.CanonicalDrops++; at.Example[0] == "" {
+			at.Example = [2]string{truncateURL(u.String()), truncateURL(canonical)}
 		}
 	}
 }
 
-// place returns the evidence on a parameter where u is; nil if there is too
+// evidenceFor returns the evidence on a parameter where u is; nil if there is too
 // much.
-func (s *paramSurvey) place(u decorum.URL, parameter string) *paramPlace {
+func (s *paramAnalysis) evidenceFor(u decorum.URL, parameter string) *paramEvidence {
 	path, _, _ := strings.Cut(u.Path(), "?")
 	key := paramKey{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
-	if s.places[key] == nil {
-		if len(s.places) >= maxParamPlaces {
-			s.skipped++
+	if s.evidence[key] == nil {
+		if len(s.evidence) >= maxParamPlaces {
+			s.skippedParams++
 			return nil
 		}
-		s.places[key] = &paramPlace{}
+		s.evidence[key] = &paramEvidence{}
 	}
-	return s.places[key]
+	return s.evidence[key]
 }
 
-// shown returns as much of a URL as is shown.
-func shown(u string) string { return u[:min(len(u), maxShownURLBytes)] }
+// truncateURL returns as much of a URL as is shown.
+func truncateURL(u string) string { return u[:min(len(u), maxShownURLBytes)] }
 
 // withoutParam returns the URL page?query without the parameters of a name.
 func withoutParam(page, query, name string) string {
-	var kept []string
+	var rest []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		if n, _, _ := strings.Cut(parameter, "="); n != name && parameter != "" {
-			kept = append(kept, parameter)
+			rest = append(rest, parameter)
 		}
 	}
-	if len(kept) == 0 {
+	if len(rest) == 0 {
 		return page
 	}
-	return page + "?" + strings.Join(kept, "&")
+	return page + "?" + strings.Join(rest, "&")
 }
 
-// paramsOf surveys the output of the crawl in a directory.
-func (a *app) paramsOf(ctx context.Context, q reportQuery) error {
-	host, err := hostFlag(q.host)
+// printParamReport surveys the output of the crawl in a directory.
+func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
+	host, err := parseHostFlag(q.host)
 	if err != nil {
 		return err
 	}
-	dir := stateDir(q.data)
-	if err := dir.mustHoldCrawl(); err != nil {
+	dir := stateDir(q.dataDir)
+	if err := dir.requireCrawl(); err != nil {
 		return err
 	}
-	d, err := readDraft(dir.path(projectFile))
+	d, err := readProjectSource(dir.path(projectFile))
 	if err != nil {
 		return err
 	}
@@ -274,14 +274,14 @@ func (a *app) paramsOf(ctx context.Context, q reportQuery) error {
 	case "":
 		name = dir.path(outputFile)
 	case "-":
-		return usage("the crawl wrote its output to standard output: there is no file to read")
+		return usageErrorf("the crawl wrote its output to standard output: there is no file to read")
 	}
-	ctx, stop := a.untilSignal(ctx)
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	s, err := surveyParams(ctx, name, host)
+	s, err := analyzeParams(ctx, name, host)
 	switch {
-	case errors.Is(context.Cause(ctx), errSignal):
-		return &exit{ExitStopped, errSignal}
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return &exitError{ExitStopped, errInterrupted}
 	case err != nil:
 		return err
 	}

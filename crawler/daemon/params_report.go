@@ -12,19 +12,19 @@ import (
 // A paramReport is what a survey of parameters suggests. Nothing of it is applied
 // by itself.
 type paramReport struct {
-	Pages       int           `json:"pages"`  // with a body
-	SampleOf    int           `json:"one_in"` // of so many URLs, one was compared with others
-	Suggestions []suggestion  `json:"suggestions"`
-	Duplicates  []*duplicates `json:"duplicates"` // of hosts that have any, most first
-	Skipped     int           `json:"skipped"`    // parameters met in too many places to be counted
+	Pages         int               `json:"pages"`  // with a body
+	SampledOneIn  int               `json:"one_in"` // of so many URLs, one was compared with others
+	Suggestions   []paramSuggestion `json:"suggestions"`
+	Duplicates    []*hostDuplicates `json:"duplicates"` // of hosts that have any, most first
+	SkippedParams int               `json:"skipped"`    // parameters met in too many places to be counted
 }
 
-// A suggestion is a parameter that seems not to matter somewhere.
-type suggestion struct {
+// A paramSuggestion is a parameter that seems not to matter somewhere.
+type paramSuggestion struct {
 	Host      string `json:"host"`
 	Parameter string `json:"parameter"`
 	Path      string `json:"path"` // what paths there begin with
-	paramPlace
+	paramEvidence
 	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
 }
 
@@ -35,17 +35,17 @@ const (
 	minEvidenceRatio = 50
 )
 
-// speaks reports whether the evidence speaks for taking the parameter off.
-func (at *paramPlace) speaks() bool {
-	good, bad := at.Agree+at.Drops, at.Disagree+at.Keeps
-	return good >= minEvidence && good >= minEvidenceRatio*bad
+// favorsDropping reports whether the evidence speaks for taking the parameter off.
+func (at *paramEvidence) favorsDropping() bool {
+	forDropping, againstDropping := at.AgreeingPairs+at.CanonicalDrops, at.DisagreeingPairs+at.CanonicalKeeps
+	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
-func (at *paramPlace) merge(more *paramPlace) {
-	at.Agree += more.Agree
-	at.Disagree += more.Disagree
-	at.Drops += more.Drops
-	at.Keeps += more.Keeps
+func (at *paramEvidence) merge(more *paramEvidence) {
+	at.AgreeingPairs += more.AgreeingPairs
+	at.DisagreeingPairs += more.DisagreeingPairs
+	at.CanonicalDrops += more.CanonicalDrops
+	at.CanonicalKeeps += more.CanonicalKeeps
 	if at.Example[0] == "" {
 		at.Example = more.Example
 	}
@@ -53,58 +53,58 @@ func (at *paramPlace) merge(more *paramPlace) {
 
 // report returns what the survey suggests: places of a parameter are one if
 // the evidence agrees in all of them, and else each stands alone.
-func (s *paramSurvey) report() *paramReport {
-	r := &paramReport{Pages: s.pages, SampleOf: max(s.wholes.each(), s.variants.each()), Skipped: s.skipped,
-		Suggestions: []suggestion{}, Duplicates: []*duplicates{}}
-	merged := map[paramKey]*suggestion{}
-	mixed := map[paramKey]bool{}
-	for key, at := range s.places {
-		all := paramKey{host: key.host, parameter: key.parameter}
-		if at.Disagree+at.Keeps > 0 && !at.speaks() {
-			mixed[all] = true
+func (s *paramAnalysis) report() *paramReport {
+	r := &paramReport{Pages: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantsByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParams,
+		Suggestions: []paramSuggestion{}, Duplicates: []*hostDuplicates{}}
+	merged := map[paramKey]*paramSuggestion{}
+	isMixed := map[paramKey]bool{}
+	for key, at := range s.evidence {
+		hostParam := paramKey{host: key.host, parameter: key.parameter}
+		if at.DisagreeingPairs+at.CanonicalKeeps > 0 && !at.favorsDropping() {
+			isMixed[hostParam] = true
 		}
 	}
-	for key, at := range s.places {
+	for key, at := range s.evidence {
 		group := paramKey{host: key.host, parameter: key.parameter}
-		if mixed[group] {
+		if isMixed[group] {
 			group.directory = key.directory
 		}
 		if merged[group] == nil {
-			merged[group] = &suggestion{Host: key.host, Parameter: key.parameter, Path: key.directory}
+			merged[group] = &paramSuggestion{Host: key.host, Parameter: key.parameter, Path: key.directory}
 		}
 		merged[group].Path = commonDirectory(merged[group].Path, key.directory)
 		merged[group].merge(at)
 	}
 	for _, m := range merged {
-		if m.Agree+m.Drops == 0 {
+		if m.AgreeingPairs+m.CanonicalDrops == 0 {
 			continue
 		}
-		if m.speaks() {
+		if m.favorsDropping() {
 			m.CleanParam = "Clean-param: " + m.Parameter + " " + m.Path
 		}
 		r.Suggestions = append(r.Suggestions, *m)
 	}
-	slices.SortFunc(r.Suggestions, suggestion.compare)
-	for _, d := range s.hosts {
-		if d.Duplicates+d.Renamed > 0 {
+	slices.SortFunc(r.Suggestions, paramSuggestion.compare)
+	for _, d := range s.duplicatesByHost {
+		if d.DuplicateBodies+d.CanonicalElsewhere > 0 {
 			r.Duplicates = append(r.Duplicates, d)
 		}
 	}
-	slices.SortFunc(r.Duplicates, func(a, b *duplicates) int {
-		return cmp.Or(cmp.Compare(b.Duplicates+b.Renamed, a.Duplicates+a.Renamed), strings.Compare(a.Host, b.Host))
+	slices.SortFunc(r.Duplicates, func(a, b *hostDuplicates) int {
+		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere), strings.Compare(a.Host, b.Host))
 	})
 	return r
 }
 
 // compare puts first what a line can be written of, and of that what takes most.
-func (m suggestion) compare(n suggestion) int {
-	weak := func(s suggestion) int {
+func (m paramSuggestion) compare(n paramSuggestion) int {
+	weak := func(s paramSuggestion) int {
 		if s.CleanParam == "" {
 			return 1
 		}
 		return 0
 	}
-	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.Agree+n.Drops, m.Agree+m.Drops),
+	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.AgreeingPairs+n.CanonicalDrops, m.AgreeingPairs+m.CanonicalDrops),
 		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.Path, n.Path))
 }
 
@@ -117,7 +117,7 @@ func commonDirectory(a, b string) string {
 }
 
 // write writes the report in the form that was asked for.
-func (r *paramReport) write(w io.Writer, q reportQuery) error {
+func (r *paramReport) write(w io.Writer, q reportOptions) error {
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
 		r.Duplicates = r.Duplicates[:min(q.limit, len(r.Duplicates))]
@@ -135,24 +135,24 @@ func (r *paramReport) write(w io.Writer, q reportQuery) error {
 		}
 		return nil
 	}
-	return r.writeTable(w, q.data)
+	return r.writeTable(w, q.dataDir)
 }
 
 // writeTable writes the report for people.
-func (r *paramReport) writeTable(w io.Writer, data string) error {
-	var p sheet
-	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, data)
-	if r.SampleOf > 1 {
-		p.writeLine("One in %d URLs was compared with others", r.SampleOf)
+func (r *paramReport) writeTable(w io.Writer, dataDir string) error {
+	var p textBuilder
+	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, dataDir)
+	if r.SampledOneIn > 1 {
+		p.writeLine("One in %d URLs was compared with others", r.SampledOneIn)
 	}
 	p.writeLine("")
 	if len(r.Suggestions) == 0 {
 		p.writeLine("No page is the same as one without a parameter of its, or with another value of it.")
 	} else {
-		p.table(func(row func(...any)) {
+		p.writeTable(func(row func(...any)) {
 			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
 			for _, m := range r.Suggestions {
-				row(m.Host, m.Parameter, m.Path, m.Agree, m.Disagree, m.Drops, m.Keeps, cmp.Or(m.CleanParam, "-"))
+				row(m.Host, m.Parameter, m.Path, m.AgreeingPairs, m.DisagreeingPairs, m.CanonicalDrops, m.CanonicalKeeps, cmp.Or(m.CleanParam, "-"))
 			}
 		})
 		p.writeLine("")
@@ -163,10 +163,10 @@ func (r *paramReport) writeTable(w io.Writer, data string) error {
 	if len(r.Duplicates) > 0 {
 		p.writeLine("")
 		p.writeLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
-		p.table(func(row func(...any)) {
+		p.writeTable(func(row func(...any)) {
 			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
 			for _, d := range r.Duplicates {
-				row(d.Host, d.Duplicates, d.Renamed, d.Pages)
+				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.Pages)
 			}
 		})
 	}

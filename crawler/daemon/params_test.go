@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// noisy is a shop in which ref and sid say nothing, id and page say all, and view
+// paramSite is a shop in which ref and sid say nothing, id and page say all, and view
 // says something in one directory.
-func noisy() crawltest.Site {
+func paramSite() crawltest.Site {
 	param := func(path, name string) string {
 		_, query, _ := strings.Cut(path, "?")
 		for p := range strings.SplitSeq(query, "&") {
@@ -49,11 +49,11 @@ func noisy() crawltest.Site {
 }
 
 func TestReportParams(t *testing.T) {
-	v := visitTo(t, noisy())
-	call(t, v.args("http://noisy.example/")...).want(t, ExitDone)
-	r := call(t, "report", "--params", "--data", v.data(), "--format=json")
+	v := newCrawlFixture(t, paramSite())
+	runCommand(t, v.crawlArgs("http://noisy.example/")...).want(t, ExitDone)
+	r := runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitDone)
-	got := decoded[paramReport](t, r.stdout)
+	got := decodeJSON[paramReport](t, r.stdout)
 	type row struct {
 		path                       string
 		same, other, without, with int
@@ -61,7 +61,7 @@ func TestReportParams(t *testing.T) {
 	}
 	rows := map[string]row{}
 	for _, s := range got.Suggestions {
-		rows[s.Parameter+" "+s.Path] = row{s.Path, s.Agree, s.Disagree, s.Drops, s.Keeps, s.CleanParam}
+		rows[s.Parameter+" "+s.Path] = row{s.Path, s.AgreeingPairs, s.DisagreeingPairs, s.CanonicalDrops, s.CanonicalKeeps, s.CleanParam}
 	}
 	for key, want := range map[string]row{
 		// 6 pages in each of two directories, each compared with the bare one.
@@ -76,17 +76,17 @@ func TestReportParams(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", key, rows[key], want)
 		}
 	}
-	if len(rows) != 3 || got.SampleOf != 1 {
-		t.Errorf("suggestions %+v, one in %d", rows, got.SampleOf)
+	if len(rows) != 3 || got.SampledOneIn != 1 {
+		t.Errorf("suggestions %+v, one in %d", rows, got.SampledOneIn)
 	}
 	// Of 18 pages of /a 6 are different; of those of /b the ones with ref are as the bare.
-	if d := got.Duplicates; len(d) != 1 || d[0].Pages != 44 || d[0].Duplicates != 18 || d[0].Renamed != 6 {
+	if d := got.Duplicates; len(d) != 1 || d[0].Pages != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
-	call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
+	runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
 		"ref of noisy.example: http://noisy.example/", "by the 44 pages")
-	call(t, "report", "--params", "--data", v.data(), "--host=other.example").want(t, ExitDone, "No page is the same")
-	if n := strings.Count(call(t, "report", "--params", "--data", v.data(), "--format=jsonl").stdout, "\n"); n != 3 {
+	runCommand(t, "report", "--params", "--data", v.dataDir(), "--host=other.example").want(t, ExitDone, "No page is the same")
+	if n := strings.Count(runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=jsonl").stdout, "\n"); n != 3 {
 		t.Errorf("%d lines, want 3", n)
 	}
 }
@@ -98,10 +98,10 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	line := func(url, hash string) string {
 		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
 	}
-	name := write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
+	name := writeTempFile(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
 		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
 		strings.Repeat("y", maxBatchLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
-	s, err := surveyParams(t.Context(), name, "")
+	s, err := analyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	if len(r.Suggestions) != 1 || r.Pages != 4 {
 		t.Fatalf("%+v", r)
 	}
-	if m := r.Suggestions[0]; m.Agree != 3 || m.Disagree != 2 || m.CleanParam != "" {
+	if m := r.Suggestions[0]; m.AgreeingPairs != 3 || m.DisagreeingPairs != 2 || m.CleanParam != "" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -118,7 +118,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 // TestReportParamsIsBounded: of many URLs some are compared, but with all that
 // belongs to them.
 func TestReportParamsIsBounded(t *testing.T) {
-	longAlone(t)
+	skipIfShort(t)
 	name := filepath.Join(t.TempDir(), "pages.jsonl")
 	f, err := os.Create(name)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestReportParamsIsBounded(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	s, err := surveyParams(t.Context(), name, "")
+	s, err := analyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,16 +149,16 @@ func TestReportParamsIsBounded(t *testing.T) {
 		t.Errorf("it holds %d MiB", grown>>20)
 	}
 	r := s.report()
-	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampleOf < 2 {
+	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {
 		t.Fatalf("%+v", r)
 	}
 	if r.Pages != 2*pages || r.Duplicates[0].Pages != 2*pages {
 		t.Errorf("%d pages, %d of the host, want %d", r.Pages, r.Duplicates[0].Pages, 2*pages)
 	}
-	if m := r.Suggestions[0]; m.Agree < pages/r.SampleOf/2 || m.Disagree != 0 {
+	if m := r.Suggestions[0]; m.AgreeingPairs < pages/r.SampledOneIn/2 || m.DisagreeingPairs != 0 {
 		t.Errorf("%+v", m)
 	}
-	if d := r.Duplicates[0].Duplicates; d < pages*9/10 || d > pages*11/10 {
+	if d := r.Duplicates[0].DuplicateBodies; d < pages*9/10 || d > pages*11/10 {
 		t.Errorf("%d duplicates, want about %d", d, pages)
 	}
 }

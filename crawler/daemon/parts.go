@@ -25,25 +25,25 @@ func (p *Project) userAgent() string {
 	return p.Agent.Product + "/" + version + " (+" + p.Agent.Contact + ")"
 }
 
-// asker returns the User-Agent as answers to it are kept: without the program's
+// cacheKeyUserAgent returns the User-Agent as answers to it are kept: without the program's
 // own version, so that a new one does not ask everybody again.
-func (p *Project) asker() string {
+func (p *Project) cacheKeyUserAgent() string {
 	return strings.TrimSuffix(p.Agent.Product+"/"+p.Agent.Version, "/") + " (+" + p.Agent.Contact + ")"
 }
 
-// seed returns a number that other projects, and those of others, do not have: so
+// jitterSeed returns a number that other projects, and those of others, do not have: so
 // they do not all come back to a host at the same moment.
-func (p *Project) seed() uint64 {
+func (p *Project) jitterSeed() uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(p.asker() + " " + p.Name))
+	h.Write([]byte(p.cacheKeyUserAgent() + " " + p.Name))
 	return h.Sum64()
 }
 
-func (p *Project) policy() politeness.Policy {
+func (p *Project) politenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
-		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.Adaptive,
+		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.AdaptiveFactor,
 		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
-		Seed: p.seed(),
+		Seed: p.jitterSeed(),
 	}
 	if policy.Delay == 0 {
 		policy.Delay = politeness.NoDelay
@@ -54,8 +54,8 @@ func (p *Project) policy() politeness.Policy {
 	policy.Window, _ = p.Politeness.Window.parse()
 	policy.Hosts = make(map[string]politeness.Override, len(p.Politeness.Hosts))
 	for name, h := range p.Politeness.Hosts {
-		host, _ := hostName(name)
-		policy.Hosts[host] = h.override()
+		host, _ := canonicalHost(name)
+		policy.Hosts[host] = h.toOverride()
 	}
 	return policy
 }
@@ -64,25 +64,25 @@ func (p *Project) policy() politeness.Policy {
 // own policy makes a host rest, or a host may ask for.
 func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	p = p.WithDefaults()
-	longest := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
+	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
 	for _, o := range p.Hosts {
 		if o.Delay != nil {
-			longest = max(longest, *o.Delay)
+			wait = max(wait, *o.Delay)
 		}
 	}
-	return longest
+	return wait
 }
 
-// override returns what is otherwise for a host.
-func (h HostPoliteness) override() politeness.Override {
-	o := politeness.Override{Concurrency: h.Concurrency, Adaptive: h.Adaptive, Reason: h.Reason, Expires: h.Expires.end()}
+// toOverride returns what is otherwise for a host.
+func (h HostPoliteness) toOverride() politeness.Override {
+	o := politeness.Override{Concurrency: h.Concurrency, Adaptive: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
 	if h.Delay != nil {
 		o.Delay = new(time.Duration(*h.Delay))
 		if *o.Delay == 0 {
 			*o.Delay = politeness.NoDelay
 		}
 	}
-	if h.Adaptive != nil && *h.Adaptive == 0 {
+	if h.AdaptiveFactor != nil && *h.AdaptiveFactor == 0 {
 		o.Adaptive = new(-1.0)
 	}
 	if h.Window != nil {
@@ -100,9 +100,9 @@ func (w Window) parse() (politeness.Window, error) {
 	return politeness.ParseWindow(w.Hours, w.Zone)
 }
 
-// hostName returns the canonical name of a host, and false if s is none. A "*",
+// canonicalHost returns the canonical name of a host, and false if s is none. A "*",
 // of which a URL may be made, is no wildcard: it would stand for no host at all.
-func hostName(s string) (string, bool) {
+func canonicalHost(s string) (string, bool) {
 	u, err := decorum.ParseURL("http://" + s + "/")
 	if err != nil || strings.Contains(s, "*") || u.String() != "http://"+u.Origin().Host()+"/" {
 		return "", false
@@ -111,16 +111,16 @@ func hostName(s string) (string, bool) {
 }
 
 // Default pace of an address.
-const ipConcurrency = 2
+const defaultIPConcurrency = 2
 
-// limits returns the crawl's own limits. restarted is when the crawl was gone
+// limiterConfig returns the crawl's own limits. restarted is when the crawl was gone
 // on with, zero if it begins.
-func (p *Project) limits(restarted time.Time) politeness.LimitsConfig {
-	ip := p.Politeness.IP
+func (p *Project) limiterConfig(restartedAt time.Time) politeness.LimitsConfig {
+	ip := p.Politeness.PerIP
 	cfg := politeness.LimitsConfig{
 		RequestsPerSecond: p.Limits.RequestsPerSecond,
 		BytesPerSecond:    float64(p.Limits.BytesPerSecond),
-		IPConcurrency:     ipConcurrency, IPLoopback: ip != IPPoliteness{}, Restarted: restarted,
+		IPConcurrency:     defaultIPConcurrency, IPLoopback: ip != IPPoliteness{}, Restarted: restartedAt,
 	}
 	if ip.Concurrency != nil {
 		cfg.IPConcurrency = *ip.Concurrency
@@ -131,17 +131,17 @@ func (p *Project) limits(restarted time.Time) politeness.LimitsConfig {
 	return cfg
 }
 
-// agent returns the crawl as robots.txt files address it.
-func (p *Project) agent() (robots.Agent, error) {
+// robotsAgent returns the crawl as robots.txt files address it.
+func (p *Project) robotsAgent() (robots.Agent, error) {
 	dialect, err := robots.ParseDialect(p.Robots.Dialect)
 	if err != nil {
 		return robots.Agent{}, err
 	}
-	return robots.Configured(dialect, p.Agent.Product, p.Agent.Wider...)
+	return robots.Configured(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
 func (p *Project) gateConfig() (robots.GateConfig, error) {
-	agent, err := p.agent()
+	agent, err := p.robotsAgent()
 	if err != nil {
 		return robots.GateConfig{}, err
 	}
@@ -151,7 +151,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	}
 	maxTTL := time.Duration(p.Robots.MaxTTL)
 	cfg := robots.GateConfig{
-		Agent: agent, UserAgent: p.asker(), Dialect: dialect, NoExtensions: !p.Robots.Extensions,
+		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.Extensions,
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purpose,
 	}
 	if dialect == robots.Yandex {
@@ -160,13 +160,13 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	return cfg, cfg.Validate()
 }
 
-func (p *Project) scope() (frontier.ScopeConfig, error) {
-	within, err := frontier.ParseWithin(p.Scope.Within)
+func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
+	mode, err := frontier.ParseWithin(p.Scope.Within)
 	if err != nil {
 		return frontier.ScopeConfig{}, err
 	}
 	cfg := frontier.ScopeConfig{
-		Within: within, FTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
+		Within: mode, FTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
 		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxRepeat: p.Scope.MaxRepeat,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxURLsPerHost: p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
@@ -183,29 +183,29 @@ func (p *Project) scope() (frontier.ScopeConfig, error) {
 	return cfg, err
 }
 
-// params returns the project's rules for parameters.
-func (p *Project) params() (*frontier.Params, error) {
+// paramCleaner returns the project's rules for parameters.
+func (p *Project) paramCleaner() (*frontier.Params, error) {
 	return frontier.NewParams(frontier.ParamRules(p.Scope.Params))
 }
 
-func (p *Project) settings() (crawler.Settings, error) {
+func (p *Project) crawlerSettings() (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
 		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
-		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.Meta,
-		Follow: p.follow(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
+		Follow: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		LedgerRefusals: p.Output.LedgerRefusals,
 		Revisit: frontier.Revisit{
-			Mode: mode, Every: time.Duration(p.Revisit.Every),
-			Min: time.Duration(p.Revisit.Min), Max: time.Duration(p.Revisit.Max),
+			Mode: mode, Every: time.Duration(p.Revisit.Interval),
+			Min: time.Duration(p.Revisit.MinInterval), Max: time.Duration(p.Revisit.MaxInterval),
 		},
 	}, err
 }
 
-// follow says what of a page leads on, where no callbacks do.
-func (p *Project) follow() crawler.FollowedLinkKinds {
+// followedLinkKinds says what of a page leads on, where no callbacks do.
+func (p *Project) followedLinkKinds() crawler.FollowedLinkKinds {
 	return crawler.FollowedLinkKinds{
 		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
 		Images: p.Discover.Images,

@@ -8,11 +8,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// fetchConfig returns how pages are requested, except for cookies. It opens key files
+// fetcherConfig returns how pages are requested, except for cookies. It opens key files
 // within c.
-func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
+func (p *Project) fetcherConfig(c *confinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
-		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByte),
+		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARC != "",
@@ -31,23 +31,23 @@ func (p *Project) fetchConfig(c *confinement) (collyfetch.Config, error) {
 		cfg.ConnectTo = append(cfg.ConnectTo, to)
 	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.signer(c); err != nil || p.Fetch.Proxy == "" {
+	if cfg.Signer, err = p.Agent.Signature.newSigner(c); err != nil || p.Fetch.Proxy == "" {
 		return cfg, err
 	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
 	return cfg, err
 }
 
-// fetcher returns a fetcher for the project, whose cookies are kept in notes. It
+// newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func (p *Project) fetcher(
-	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodies *bodymem.Memory,
+func (p *Project) newFetcher(
+	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodyMemory *bodymem.Memory,
 ) (*collyfetch.Fetcher, error) {
-	cfg, err := p.fetchConfig(c)
+	cfg, err := p.fetcherConfig(c)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Transport, cfg.BodyMemory = transport, bodies
+	cfg.Transport, cfg.BodyMemory = transport, bodyMemory
 	if p.Fetch.Cookies {
 		cfg.Cookies = collyfetch.NewCookies(notes)
 	}

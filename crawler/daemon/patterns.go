@@ -12,22 +12,22 @@ import (
 const (
 	maxPatterns      = 5000
 	maxPatternLength = 16 << 10 // bytes of one pattern: its parser may take 5 KB a byte
-	maxPatternsSize  = 16 << 20 // bytes of the programs: 3,000 patterns of some 100 characters each
+	maxProgramsSize  = 16 << 20 // bytes of the programs: 3,000 patterns of some 100 characters each
 )
 
 // The size of an instruction of a program, and of a rune in one.
 const instructionSize, runeSize = 40, 4
 
-// A patternBudget is the unused part of the limits on patterns.
-type patternBudget struct{ patterns, size int }
+// A regexpBudget is the unused part of the limits on patterns.
+type regexpBudget struct{ regexpsLeft, programBytesLeft int }
 
-func newPatternBudget() *patternBudget { return &patternBudget{maxPatterns, maxPatternsSize} }
+func newPatternBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProgramsSize} }
 
 // compile returns the regular expression of a pattern (RE2). Before it compiles the
 // pattern, it computes the size of the program from the syntax tree and subtracts it
 // from the budget.
-func (b *patternBudget) compile(pattern string) (*regexp.Regexp, error) {
-	if b.patterns--; b.patterns < 0 {
+func (b *regexpBudget) compile(pattern string) (*regexp.Regexp, error) {
+	if b.regexpsLeft--; b.regexpsLeft < 0 {
 		return nil, fmt.Errorf("there are more than %d regular expressions; join some with |, or leave some out", maxPatterns)
 	}
 	if len(pattern) > maxPatternLength {
@@ -37,15 +37,15 @@ func (b *patternBudget) compile(pattern string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.size -= programSize(tree); b.size < 0 {
+	if b.programBytesLeft -= regexpProgramSize(tree); b.programBytesLeft < 0 {
 		return nil, fmt.Errorf("the regular expressions up to this one take more than %d MiB when compiled; "+
-			"use fewer or smaller repetitions such as {1000}", maxPatternsSize>>20)
+			"use fewer or smaller repetitions such as {1000}", maxProgramsSize>>20)
 	}
 	return regexp.Compile(pattern)
 }
 
 // compileAll returns the regular expressions of patterns.
-func (b *patternBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) {
+func (b *regexpBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) {
 	compiled := make([]*regexp.Regexp, len(patterns))
 	for i, pattern := range patterns {
 		var err error
@@ -56,20 +56,20 @@ func (b *patternBudget) compileAll(patterns []string) ([]*regexp.Regexp, error) 
 	return compiled, nil
 }
 
-// programSize returns an upper bound of the bytes of the program of a pattern: its
+// regexpProgramSize returns an upper bound of the bytes of the program of a pattern: its
 // instructions and their runes.
-func programSize(tree *syntax.Regexp) int {
-	const frame = 3 // the instructions that begin, fail and match
-	return treeSize(tree) + frame*instructionSize
+func regexpProgramSize(tree *syntax.Regexp) int {
+	const frameInstructions = 3 // the instructions that begin, fail and match
+	return regexpSubprogramSize(tree) + frameInstructions*instructionSize
 }
 
-// treeSize returns how many bytes a part of a pattern takes in a program. The parser
+// regexpSubprogramSize returns how many bytes a part of a pattern takes in a program. The parser
 // refuses more than 1000 repetitions in all, nested ones multiplied, and trees deeper
 // than 1000.
-func treeSize(re *syntax.Regexp) int {
+func regexpSubprogramSize(re *syntax.Regexp) int {
 	size := 0
 	for _, sub := range re.Sub {
-		size += treeSize(sub)
+		size += regexpSubprogramSize(sub)
 	}
 	switch re.Op {
 	case syntax.OpLiteral: // an instruction a rune

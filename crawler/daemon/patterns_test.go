@@ -27,15 +27,15 @@ func TestPatternLimits(t *testing.T) {
 	} {
 		p := DefaultProject()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
-		var f *fault
-		cost := allocated(func() { f = checkScope(&p) })
+		var f *fieldProblem
+		cost := allocatedBytes(func() { f = checkScope(&p) })
 		if f == nil || !strings.HasPrefix(f.field, tt.field) || !strings.Contains(f.problem, tt.says) {
 			t.Errorf("%s: %.300v; want %s: %s", tt.name, f, tt.field, tt.says)
 		}
-		if cost > 10*maxPatternsSize {
-			t.Errorf("%s: the check allocated %d MB; want at most %d", tt.name, cost>>20, 10*maxPatternsSize>>20)
+		if cost > 10*maxProgramsSize {
+			t.Errorf("%s: the check allocated %d MB; want at most %d", tt.name, cost>>20, 10*maxProgramsSize>>20)
 		}
-		if _, err := p.scope(); err == nil {
+		if _, err := p.scopeConfig(); err == nil {
 			t.Errorf("%s: the scope is made all the same", tt.name)
 		}
 	}
@@ -51,7 +51,7 @@ func TestManyPatterns(t *testing.T) {
 	if f := checkScope(&p); f != nil {
 		t.Errorf("%.300v", f)
 	}
-	scope, err := p.scope()
+	scope, err := p.scopeConfig()
 	if err != nil || len(scope.Exclude) != 3000 || len(scope.Include) != 1 {
 		t.Errorf("%d and %d patterns, %.300v", len(scope.Include), len(scope.Exclude), err)
 	}
@@ -70,7 +70,7 @@ func FuzzProgramSize(f *testing.F) {
 		if err != nil {
 			return
 		}
-		maxSize := programSize(tree)
+		maxSize := regexpProgramSize(tree)
 		if maxSize > 1<<24 {
 			return
 		}

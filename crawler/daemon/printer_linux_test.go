@@ -10,9 +10,9 @@ import (
 // TestFullOutput: no command ends well, nor with a verdict, when what it printed is
 // lost. Each says so, once.
 func TestFullOutput(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("--max-pages=1", "--warc="+filepath.Join(v.dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
-	rules, other := write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), write(t, "other.txt", "User-agent: *\nDisallow: /\n")
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("--max-pages=1", "--warc="+filepath.Join(v.dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
+	rules, otherRules := writeTempFile(t, "robots.txt", "User-agent: *\nDisalow: /\n"), writeTempFile(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.dir, "bot.pem")
 	for _, args := range [][]string{
 		{"--help"},
@@ -20,33 +20,33 @@ func TestFullOutput(t *testing.T) {
 		{"robots"},
 		{"version"},
 		{"completion", "zsh"},
-		{"report", "--data", v.data()},
-		{"explain", "--data", v.data(), "http://shop.example/"},
-		{"replay", v.data()},
-		{"frontier", "stats", "--data", v.data()},
-		{"frontier", "list", "--data", v.data()},
-		{"frontier", "export", "--data", v.data()},
-		{"frontier", "compact", "--data", v.data()},
-		{"frontier", "add", "--data", v.data(), "http://shop.example/b"},
-		{"ledger", "verify", "--data", v.data()},
-		{"ledger", "show", "--data", v.data()},
-		{"robots", "check", "--agent=examplebot", "--file", other, "https://example.com/"},
-		{"robots", "batch", write(t, "questions", `{"robots": ""}`)},
+		{"report", "--data", v.dataDir()},
+		{"explain", "--data", v.dataDir(), "http://shop.example/"},
+		{"replay", v.dataDir()},
+		{"frontier", "stats", "--data", v.dataDir()},
+		{"frontier", "list", "--data", v.dataDir()},
+		{"frontier", "export", "--data", v.dataDir()},
+		{"frontier", "compact", "--data", v.dataDir()},
+		{"frontier", "add", "--data", v.dataDir(), "http://shop.example/b"},
+		{"ledger", "verify", "--data", v.dataDir()},
+		{"ledger", "show", "--data", v.dataDir()},
+		{"robots", "check", "--agent=examplebot", "--file", otherRules, "https://example.com/"},
+		{"robots", "batch", writeTempFile(t, "questions", `{"robots": ""}`)},
 		{"robots", "lint", rules},
-		{"robots", "diff", rules, other},
-		{"sitemap", write(t, "map.txt", "https://example.com/1\n")},
+		{"robots", "diff", rules, otherRules},
+		{"sitemap", writeTempFile(t, "map.txt", "https://example.com/1\n")},
 		{"identity", "key", key},
 		{"identity", "directory", key},
 	} {
-		code, said := callInto(t, openFull(t), args...)
-		if code != ExitFailed || strings.Count(said, "no space left on device") != 1 {
-			t.Errorf("%s: exit code %d, want %d; it says %q", args, code, ExitFailed, said)
+		code, stderr := runCommandInto(t, openDevFull(t), args...)
+		if code != ExitFailed || strings.Count(stderr, "no space left on device") != 1 {
+			t.Errorf("%s: exit code %d, want %d; it says %q", args, code, ExitFailed, stderr)
 		}
 	}
 }
 
-// openFull opens a file on a disk without room.
-func openFull(t *testing.T) *os.File {
+// openDevFull opens a file on a disk without room.
+func openDevFull(t *testing.T) *os.File {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -15,17 +15,17 @@ func TestLostOutput(t *testing.T) {
 		says string
 	}{
 		{nil, ExitFailed, "decorum: disk full\n"},
-		{&exit{code: ExitNo}, ExitFailed, "decorum: disk full\n"},
+		{&exitError{code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
-		{usage("no such host"), ExitUsage, "decorum: no such host\n"},
+		{usageErrorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
-		p := newPrinter(fullDisk{})
+		p := newErrWriter(diskFullWriter{})
 		if _, err := p.Write([]byte("x")); err == nil {
 			t.Fatal("it was written")
 		}
-		var said strings.Builder
-		if code := report(&said, p.heeded(tt.end)); code != tt.code || said.String() != tt.says {
-			t.Errorf("%v: exit code %d and %q, want %d and %q", tt.end, code, said.String(), tt.code, tt.says)
+		var wantText strings.Builder
+		if code := printError(&wantText, p.withWriteError(tt.end)); code != tt.code || wantText.String() != tt.says {
+			t.Errorf("%v: exit code %d and %q, want %d and %q", tt.end, code, wantText.String(), tt.code, tt.says)
 		}
 	}
 }

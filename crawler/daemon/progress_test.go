@@ -13,25 +13,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// steady is a crawl of ten pages a second that has gone on for so long.
-func steady(start time.Time) func() crawler.Stats {
+// steadyStats is a crawl of ten pages a second that has gone on for so long.
+func steadyStats(start time.Time) func() crawler.Stats {
 	return func() crawler.Stats {
 		pages := int64(time.Since(start) / (100 * time.Millisecond))
 		return crawler.Stats{Pages: pages, Bytes: pages << 10, Blocked: 3, Errors: 2}
 	}
 }
 
-func someCounts(context.Context) (storage.Counts, error) {
+func fixedCounts(context.Context) (storage.Counts, error) {
 	return storage.Counts{Hosts: 7, Due: 2, Queued: 40, Resting: 9}, nil
 }
 
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := &progress{stats: steady(time.Now()), counts: someCounts, start: time.Now(), limits: Limits{Pages: 500, Duration: Duration(time.Hour)}}
-		over := make(chan struct{})
-		time.AfterFunc(25*time.Second, func() { close(over) })
-		p.run(over, newScreen(&b), false)
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: Limits{Pages: 500, Duration: Duration(time.Hour)}}
+		done := make(chan struct{})
+		time.AfterFunc(25*time.Second, func() { close(done) })
+		p.run(done, newStatusLineWriter(&b), false)
 		want := "100 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 100.0 KiB, at most 40s left\n" +
 			"200 pages, 10.0/s, hosts 2 due, 5 waiting, 40 queued, 9 resting, 3 blocked, 2 errors, 200.0 KiB, at most 30s left\n"
 		if b.String() != want {
@@ -44,12 +44,12 @@ func TestProgressLines(t *testing.T) {
 func TestProgressDrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := &progress{stats: steady(time.Now()), start: time.Now(),
-			counts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
-		over := make(chan struct{})
-		time.AfterFunc(1200*time.Millisecond, func() { close(over) })
-		p.run(over, newScreen(&b), true)
-		want := wipe + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + wipe + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + wipe
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), start: time.Now(),
+			frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+		done := make(chan struct{})
+		time.AfterFunc(1200*time.Millisecond, func() { close(done) })
+		p.run(done, newStatusLineWriter(&b), true)
+		want := clearLineEscape + "5 pages, 10.0/s, 3 blocked, 2 errors, 5.0 KiB" + clearLineEscape + "10 pages, 10.0/s, 3 blocked, 2 errors, 10.0 KiB" + clearLineEscape
 		if b.String() != want {
 			t.Errorf("got %q, want %q", b.String(), want)
 		}
@@ -78,8 +78,8 @@ func TestProgressLeft(t *testing.T) {
 		{"whichever ends first", Limits{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &progress{limits: tt.limits, start: start}
-			if got, ok := p.left(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
+			p := &progressReporter{limits: tt.limits, start: start}
+			if got, ok := p.estimatedTimeLeft(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
 			}
 		})
@@ -87,27 +87,27 @@ func TestProgressLeft(t *testing.T) {
 }
 
 // What is logged scrolls by above the live line.
-func TestScreen(t *testing.T) {
+func TestTerminalWriter(t *testing.T) {
 	var b bytes.Buffer
-	s := newScreen(&b)
-	s.draw("")
+	s := newStatusLineWriter(&b)
+	s.drawStatusLine("")
 	for _, step := range []func(){
 		func() { s.Write([]byte("one\n")) },
-		func() { s.draw("10 pages") },
+		func() { s.drawStatusLine("10 pages") },
 		func() { s.Write([]byte("two\n")) },
-		func() { s.draw("") },
+		func() { s.drawStatusLine("") },
 		func() { s.Write([]byte("three\n")) },
 	} {
 		step()
 	}
-	if want := "one\n" + wipe + "10 pages" + wipe + "two\n" + "10 pages" + wipe + "three\n"; b.String() != want {
+	if want := "one\n" + clearLineEscape + "10 pages" + clearLineEscape + "two\n" + "10 pages" + clearLineEscape + "three\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 
-func TestApproximate(t *testing.T) {
+func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
-		if got := approximate(n); got != want {
+		if got := formatBytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
@@ -115,8 +115,8 @@ func TestApproximate(t *testing.T) {
 
 // TestProgressPaused: a crawl that is paused because this machine has no network says so.
 func TestProgressPaused(t *testing.T) {
-	p := &progress{stats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
-		counts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
+	p := &progressReporter{crawlStats: func() crawler.Stats { return crawler.Stats{Pages: 7, MachinePauseReason: "the network is unreachable"} },
+		frontierCounts: func(context.Context) (storage.Counts, error) { return storage.Counts{}, errors.New("closed") }}
 	if got, want := p.statusLine(t.Context(), time.Now()), "paused: the network is unreachable, 7 pages, "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q first", got, want)
 	}

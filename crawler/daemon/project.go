@@ -34,12 +34,12 @@ type Project struct {
 // An Agent is who the crawl says it is.
 type Agent struct {
 	Product string `yaml:"product"` // the token looked for in robots.txt
-	// Wider are the tokens looked for, in order, where no group of a robots.txt names
+	// FallbackTokens are the tokens looked for, in order, where no group of a robots.txt names
 	// product. Empty: none, or where product is that of a well-known crawler, what its
 	// operator documents, such as googlebot for Googlebot-News.
-	Wider   []string `yaml:"wider"`
-	Version string   `yaml:"version"` // empty: the version of decorum
-	Contact string   `yaml:"contact"` // URL or mailto:; compulsory
+	FallbackTokens []string `yaml:"wider"`
+	Version        string   `yaml:"version"` // empty: the version of decorum
+	Contact        string   `yaml:"contact"` // URL or mailto:; compulsory
 
 	Signature Signing `yaml:"signature"`
 }
@@ -47,27 +47,27 @@ type Agent struct {
 // Scope says which URLs belong to the crawl. The limits from max_params on are
 // against sites that make up URLs without end; for them 0 is the default.
 type Scope struct {
-	Within            string   `yaml:"within"`               // origin, host, domain or any, relative to the seeds
-	Include           []string `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
-	Exclude           []string `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
-	MaxDepth          int      `yaml:"max_depth"`            // links from a seed; 0: seeds only
-	MaxPagesPerHost   int      `yaml:"max_pages_per_host"`   // over all runs together; 0: no limit
-	MaxBytesPerHost   Size     `yaml:"max_bytes_per_host"`   // of bodies, as decoded, over all runs together; 0: no limit
-	MaxURLLength      int      `yaml:"max_url_length"`       // bytes of a URL
-	MaxParams         int      `yaml:"max_params"`           // parameters of a query
-	MaxPathDepth      int      `yaml:"max_path_depth"`       // segments of a path
-	MaxRepeat         int      `yaml:"max_repeat"`           // times that the same segments stand in a row
-	MaxRedirects      int      `yaml:"max_redirects"`        // in a row
-	MaxURLsPerPattern int      `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
-	MaxURLsPerHost    int      `yaml:"max_urls_per_host"`    // ever queued
-	MaxHostsPerDomain int      `yaml:"max_hosts_per_domain"` // of a registrable domain, that ever have a URL queued; seeds' hosts are never refused
-	MaxHosts          int      `yaml:"max_hosts"`            // of all domains together, that ever have a URL queued; seeds' hosts are never refused
-	Params            Params   `yaml:"params"`
+	Within            string     `yaml:"within"`               // origin, host, domain or any, relative to the seeds
+	Include           []string   `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
+	Exclude           []string   `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
+	MaxDepth          int        `yaml:"max_depth"`            // links from a seed; 0: seeds only
+	MaxPagesPerHost   int        `yaml:"max_pages_per_host"`   // over all runs together; 0: no limit
+	MaxBytesPerHost   Size       `yaml:"max_bytes_per_host"`   // of bodies, as decoded, over all runs together; 0: no limit
+	MaxURLLength      int        `yaml:"max_url_length"`       // bytes of a URL
+	MaxParams         int        `yaml:"max_params"`           // parameters of a query
+	MaxPathDepth      int        `yaml:"max_path_depth"`       // segments of a path
+	MaxRepeat         int        `yaml:"max_repeat"`           // times that the same segments stand in a row
+	MaxRedirects      int        `yaml:"max_redirects"`        // in a row
+	MaxURLsPerPattern int        `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
+	MaxURLsPerHost    int        `yaml:"max_urls_per_host"`    // ever queued
+	MaxHostsPerDomain int        `yaml:"max_hosts_per_domain"` // of a registrable domain, that ever have a URL queued; seeds' hosts are never refused
+	MaxHosts          int        `yaml:"max_hosts"`            // of all domains together, that ever have a URL queued; seeds' hosts are never refused
+	Params            ParamRules `yaml:"params"`
 }
 
-// Params says which parameters of queries do not matter, on top of what
+// ParamRules says which parameters of queries do not matter, on top of what
 // Clean-param says. "*" in a name stands for any characters.
-type Params struct {
+type ParamRules struct {
 	Drop []string `yaml:"drop"` // taken off
 	Keep []string `yaml:"keep"` // but not these; without drop, all but these are
 	Sort bool     `yaml:"sort"` // the rest is put in the order of names
@@ -75,10 +75,10 @@ type Params struct {
 
 // Robots says how robots.txt and its relatives are read.
 type Robots struct {
-	Dialect    string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
-	Extensions bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
-	MaxTTL     Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
-	Meta       bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
+	Dialect      string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
+	Extensions   bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
+	MaxTTL       Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
+	ObeyMetaTags bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purpose is what the crawl is for: search, ai-input, ai-train, archive. Pages
 	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
 	// of those that ask so themselves the content is not kept. Empty: not stated.
@@ -87,13 +87,13 @@ type Robots struct {
 
 // Politeness says how gently hosts are visited.
 type Politeness struct {
-	Delay         Duration                  `yaml:"delay"`           // least rest of a host, from the end of an answer to the next request; what is longer of this, Crawl-delay, Retry-After and back-off holds
-	Adaptive      float64                   `yaml:"adaptive"`        // the rest is at least so many times as long as the last visit took; 0: off
-	Concurrency   int                       `yaml:"concurrency"`     // visits at a time to one host
-	MaxCrawlDelay Duration                  `yaml:"max_crawl_delay"` // hosts that ask for a longer one are set aside, and reported
-	IP            IPPoliteness              `yaml:"ip"`
-	Window        Window                    `yaml:"window"`
-	Hosts         map[string]HostPoliteness `yaml:"hosts"`
+	Delay          Duration                  `yaml:"delay"`           // least rest of a host, from the end of an answer to the next request; what is longer of this, Crawl-delay, Retry-After and back-off holds
+	AdaptiveFactor float64                   `yaml:"adaptive"`        // the rest is at least so many times as long as the last visit took; 0: off
+	Concurrency    int                       `yaml:"concurrency"`     // visits at a time to one host
+	MaxCrawlDelay  Duration                  `yaml:"max_crawl_delay"` // hosts that ask for a longer one are set aside, and reported
+	PerIP          IPPoliteness              `yaml:"ip"`
+	Window         Window                    `yaml:"window"`
+	Hosts          map[string]HostPoliteness `yaml:"hosts"`
 }
 
 // IPPoliteness is the pace of one address, of all its hosts together. What is
@@ -107,12 +107,12 @@ type IPPoliteness struct {
 // HostPoliteness is what is otherwise for the host of that name. What is left out is
 // as for all hosts. It sets the project's own pace only: a longer Crawl-delay holds.
 type HostPoliteness struct {
-	Delay       *Duration `yaml:"delay,omitempty"`       // as politeness.delay
-	Adaptive    *float64  `yaml:"adaptive,omitempty"`    // as politeness.adaptive
-	Concurrency *int      `yaml:"concurrency,omitempty"` // as politeness.concurrency
-	Window      *Window   `yaml:"window,omitempty"`      // as politeness.window
-	Reason      string    `yaml:"reason,omitempty"`      // told in the log
-	Expires     Date      `yaml:"expires,omitempty"`     // the last day, in UTC, on which this holds; none: for good
+	Delay          *Duration `yaml:"delay,omitempty"`       // as politeness.delay
+	AdaptiveFactor *float64  `yaml:"adaptive,omitempty"`    // as politeness.adaptive
+	Concurrency    *int      `yaml:"concurrency,omitempty"` // as politeness.concurrency
+	Window         *Window   `yaml:"window,omitempty"`      // as politeness.window
+	Reason         string    `yaml:"reason,omitempty"`      // told in the log
+	Expires        Date      `yaml:"expires,omitempty"`     // the last day, in UTC, on which this holds; none: for good
 }
 
 // A Window is the hours of a day in which hosts are visited; none: always.
@@ -133,20 +133,20 @@ type Limits struct {
 
 // Fetch says how pages are requested.
 type Fetch struct {
-	Timeout        Duration          `yaml:"timeout"`          // of a visit
-	FirstByte      Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
-	MaxHeader      Size              `yaml:"max_header"`       // of an answer; a longer one fails
-	MaxBody        Size              `yaml:"max_body"`         // as decoded; a longer one is cut
-	MaxSitemapBody Size              `yaml:"max_sitemap_body"` // as decoded and decompressed; of a longer one the rest is not read
-	MaxRequestBody Size              `yaml:"max_request_body"` // of what callbacks post; more is refused
-	ContentTypes   []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
-	Headers        map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
-	Cookies        bool              `yaml:"cookies"`          // keep them, by site, for pages only
-	Proxy          string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
-	DNSTTL         Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
-	ConnectTo      []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
-	AllowPrivate   bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public, and to public ones of this machine
-	FTP            bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
+	Timeout          Duration          `yaml:"timeout"`          // of a visit
+	FirstByteTimeout Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
+	MaxHeader        Size              `yaml:"max_header"`       // of an answer; a longer one fails
+	MaxBody          Size              `yaml:"max_body"`         // as decoded; a longer one is cut
+	MaxSitemapBody   Size              `yaml:"max_sitemap_body"` // as decoded and decompressed; of a longer one the rest is not read
+	MaxRequestBody   Size              `yaml:"max_request_body"` // of what callbacks post; more is refused
+	ContentTypes     []string          `yaml:"content_types"`    // bodies of others are not read; empty: all are
+	Headers          map[string]string `yaml:"headers"`          // of every request, on top of the crawl's own
+	Cookies          bool              `yaml:"cookies"`          // keep them, by site, for pages only
+	Proxy            string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
+	DNSTTL           Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
+	ConnectTo        []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
+	AllowPrivate     bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public, and to public ones of this machine
+	FTP              bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 
 // Discover says what leads to further URLs.
@@ -166,10 +166,10 @@ type Discover struct {
 // time (interval: every), or by how often each has been found changed (adaptive:
 // from min to max).
 type Revisit struct {
-	Mode  string   `yaml:"mode"`  // none, interval or adaptive
-	Every Duration `yaml:"every"` // with mode: interval
-	Min   Duration `yaml:"min"`   // with mode: adaptive
-	Max   Duration `yaml:"max"`   // with mode: adaptive
+	Mode        string   `yaml:"mode"`  // none, interval or adaptive
+	Interval    Duration `yaml:"every"` // with mode: interval
+	MinInterval Duration `yaml:"min"`   // with mode: adaptive
+	MaxInterval Duration `yaml:"max"`   // with mode: adaptive
 }
 
 // Store says where the state of the crawl is kept.
@@ -184,7 +184,7 @@ type Output struct {
 	JSONLMaxSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
 	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
 	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
-	Mode         string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
+	FileMode     string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
 	Bodies       bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
 	Ledger       bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
 
@@ -194,11 +194,11 @@ type Output struct {
 	LedgerCheckpoint Duration `yaml:"ledger_checkpoint"` // the time between two of them
 }
 
-// judgesAs reports whether p decides as q does which URLs may be visited: scope
+// allowsSameURLs reports whether p decides as q does which URLs may be visited: scope
 // reaches from the seeds.
-func (p *Project) judgesAs(q Project) bool {
-	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.Wider, q.Agent.Wider) && p.Fetch.FTP == q.Fetch.FTP &&
-		sameAs(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && sameAs(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
+func (p *Project) allowsSameURLs(q Project) bool {
+	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) && p.Fetch.FTP == q.Fetch.FTP &&
+		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
@@ -206,7 +206,7 @@ func (p *Project) judgesAs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent: Agent{Product: "decorum", Signature: Signing{Valid: Duration(botauth.DefaultLifetime), AgentForm: string(botauth.DictionaryForm)}},
+		Agent: Agent{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
 		Scope: Scope{
 			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
@@ -214,9 +214,9 @@ func DefaultProject() Project {
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
 			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
-		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), Meta: true},
+		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
 		Politeness: Politeness{
-			Delay: Duration(time.Second), Adaptive: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
+			Delay: Duration(time.Second), AdaptiveFactor: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
 		},
 		Limits: Limits{Workers: 64},
 		Fetch: Fetch{
@@ -227,10 +227,10 @@ func DefaultProject() Project {
 		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
 			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultMaxSitemaps},
 		Revisit: Revisit{
-			Mode: "none", Every: Duration(day), Min: Duration(time.Hour), Max: Duration(30 * day),
+			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
-		Store: Store{Path: "decorum-data", Redis: defaultRedis()},
-		Output: Output{Mode: fileModes[0], WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
+		Store: Store{Path: "decorum-data", Redis: defaultRedisConfig()},
+		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
 			LedgerMaxSize: ledger.DefaultMaxSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpoint)},
 	}
 }

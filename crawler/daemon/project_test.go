@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// write writes a file for a test and returns its name.
-func write(t *testing.T, name, text string) string {
+// writeTempFile writes a file for a test and returns its name.
+func writeTempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -29,7 +29,7 @@ seeds: [https://example.com/]
 `
 
 func TestReadProjectKeepsDefaults(t *testing.T) {
-	got, err := ReadProject(write(t, "p.yaml", minimalProject+`politeness:
+	got, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+`politeness:
   delay: 2s
 limits: {workers: 8}
 fetch: {content_types: []}
@@ -51,7 +51,7 @@ fetch: {content_types: []}
 // In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
 // room the list is in.
 func TestReadProjectOfAddresses(t *testing.T) {
-	p, err := ReadProject(write(t, "p.yaml", minimalProject+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	p, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,16 +345,16 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
     |                                  ^`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := write(t, "p.yaml", tt.text)
+			file := writeTempFile(t, "p.yaml", tt.text)
 			_, err := ReadProject(file)
 			got := ""
 			if err != nil {
-				got = strings.ReplaceAll(detailOf(err), filepath.Dir(file)+"/", "")
+				got = strings.ReplaceAll(terminalErrorText(err), filepath.Dir(file)+"/", "")
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if code := report(&strings.Builder{}, err); err != nil && code != ExitUsage {
+			if code := printError(&strings.Builder{}, err); err != nil && code != ExitUsage {
 				t.Errorf("exit code %d, want %d", code, ExitUsage)
 			}
 		})
@@ -362,14 +362,14 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 }
 
 func TestReadProjectRefusesAHugeFile(t *testing.T) {
-	file := write(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFile))
+	file := writeTempFile(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFileSize))
 	if _, err := ReadProject(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
 		t.Errorf("error %v, want one that names seed_files", err)
 	}
 }
 
-// supported are the fields that do what they say.
-var supported = []string{
+// supportedFields are the fields that do what they say.
+var supportedFields = []string{
 	"project", "agent.product", "agent.version", "agent.contact", "seeds", "seed_files", "handler",
 	"scope.within", "scope.include", "scope.exclude", "scope.max_depth", "scope.max_pages_per_host", "scope.max_bytes_per_host", "scope.max_url_length",
 	"scope.max_params", "scope.max_path_depth", "scope.max_repeat", "scope.max_redirects", "scope.max_urls_per_pattern",
@@ -387,22 +387,22 @@ var supported = []string{
 
 // The sample of the documentation has every field: each is read, and works.
 func TestSampleIsCovered(t *testing.T) {
-	d, err := readDraft("testdata/project.yaml")
+	d, err := readProjectSource("testdata/project.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	covered := map[string]bool{}
-	for _, field := range supported {
+	for _, field := range supportedFields {
 		covered[field] = true
 	}
 	sections := map[string]bool{"": true}
-	for path := range d.at {
-		sections[parent(path)] = true
+	for path := range d.positions {
+		sections[parentFieldPath(path)] = true
 	}
-	for path := range d.at {
+	for path := range d.positions {
 		above := path
 		for above != "" && !covered[above] {
-			above = parent(above)
+			above = parentFieldPath(above)
 		}
 		if above == "" && !sections[path] {
 			t.Errorf("%s is not supported", path)
@@ -412,7 +412,7 @@ func TestSampleIsCovered(t *testing.T) {
 
 // What is kept for --resume is read back as it was.
 func TestProjectRoundTrip(t *testing.T) {
-	d, err := readDraft("testdata/project.yaml")
+	d, err := readProjectSource("testdata/project.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func TestProjectRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := readDraft(write(t, "p.yaml", string(text)))
+	again, err := readProjectSource(writeTempFile(t, "p.yaml", string(text)))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -438,7 +438,7 @@ func FuzzReadProject(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d := newDraft()
+		d := newDefaultProjectSource()
 		d.file, d.text = "p.yaml", text
 		if err := d.decode(); err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {

@@ -36,7 +36,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 		minimalProject + "agent: {signature: {keys: [k], directory: geheim}}\n",
 		"agent: {contact: geheim}\nseeds: [https://a.example/]\n", "agent: {contact: mailto:a@b.example}\nseeds: [geheim]\n",
 	} {
-		_, err := ReadProject(write(t, "p.yaml", text))
+		_, err := ReadProject(writeTempFile(t, "p.yaml", text))
 		if err == nil {
 			t.Errorf("%q is taken", text)
 			continue
@@ -48,8 +48,8 @@ func TestProjectErrorsHideValues(t *testing.T) {
 			t.Errorf("%q: the error does not name the file: %v", text, err)
 		}
 		long := strings.ReplaceAll(text, secret, strings.Repeat(secret, 1000))
-		if _, err := ReadProject(write(t, "p.yaml", long)); err == nil || len(detailOf(err)) > 2000 {
-			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(detailOf(err)), err)
+		if _, err := ReadProject(writeTempFile(t, "p.yaml", long)); err == nil || len(terminalErrorText(err)) > 2000 {
+			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(terminalErrorText(err)), err)
 		}
 	}
 }
@@ -58,14 +58,14 @@ func TestProjectErrorsHideValues(t *testing.T) {
 // its values, whether they are in the file or in one that a symbolic link leads to.
 func TestServeHidesValuesOfFiles(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t)
+	f := newDaemonFixture(t)
 	var log bytes.Buffer
 	f.log = slog.NewTextHandler(&log, nil)
-	f.put("header", minimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
-	f.put("proxy", minimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
-	f.put("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
-	elsewhere := write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
-	if err := os.Symlink(elsewhere, filepath.Join(f.folderName(), "link"+projectExt)); err != nil {
+	f.putProjectFile("header", minimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
+	f.putProjectFile("proxy", minimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
+	f.putProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
+	elsewhere := writeTempFile(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
+	if err := os.Symlink(elsewhere, filepath.Join(f.projectFilesPath(), "link"+projectExt)); err != nil {
 		t.Fatal(err)
 	}
 	f.start(true)
@@ -73,12 +73,12 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, says := range map[string]string{
+	for name, wantText := range map[string]string{
 		"header": "header.yaml:4:19: limits.workers: ", "proxy": "proxy.yaml:3:16: fetch.proxy: ", "syntax": "syntax.yaml:2:", "link": "link.yaml:1:1: ",
 	} {
-		for _, text := range []string{f.project(name).FileError, f.reload(name).Error} {
-			if !strings.Contains(text, says) || strings.Contains(text, "geheim") {
-				t.Errorf("%s: the error is %q; want %q, and no value", name, text, says)
+		for _, text := range []string{f.getProject(name).FileError, f.reloadAndFind(name).Error} {
+			if !strings.Contains(text, wantText) || strings.Contains(text, "geheim") {
+				t.Errorf("%s: the error is %q; want %q, and no value", name, text, wantText)
 			}
 		}
 		if err := f.ControlProject(t.Context(), name, api.ActionStart); err == nil || strings.Contains(err.Error(), "geheim") {
@@ -88,8 +88,8 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "put", []byte("geheim: 1\n")); err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("a file that is put: %v", err)
 	}
-	f.put("header", "limits: {workers: geheim}\n")
-	f.reload("header")
+	f.putProjectFile("header", "limits: {workers: geheim}\n")
+	f.reloadAndFind("header")
 	for e := range events {
 		if strings.Contains(e.Message, "geheim") {
 			t.Errorf("the event %+v repeats a value", e)

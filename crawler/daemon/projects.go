@@ -17,28 +17,28 @@ import (
 // Projects returns all projects, by name.
 func (s *supervisor) Projects(ctx context.Context) ([]api.Project, error) {
 	projects := []api.Project{}
-	for _, r := range s.all() {
-		projects = append(projects, r.show(ctx))
+	for _, r := range s.allRunners() {
+		projects = append(projects, r.apiProject(ctx))
 	}
 	return projects, nil
 }
 
 // Project returns one project.
 func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, error) {
-	r, err := s.find(name)
+	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
 	}
-	p := r.show(ctx)
+	p := r.apiProject(ctx)
 	return &p, nil
 }
 
 // ProjectFile returns the file of a project, as it is now.
 func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error) {
-	if _, err := s.find(name); err != nil {
+	if _, err := s.findRunner(name); err != nil {
 		return nil, err
 	}
-	text, err := readLimited(s.projectFile(name))
+	text, err := readProjectFile(s.projectFilePath(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, api.NotFound("the file of project %s is gone", name)
 	}
@@ -47,51 +47,51 @@ func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error)
 
 // PutProject writes the file of a project, and has the project follow it.
 func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
-	if !projectName.MatchString(name) {
+	if !projectNamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
-	if len(file) > maxProjectFile {
+	if len(file) > maxProjectFileSize {
 		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
-	s.scanning.Lock()
-	defer s.scanning.Unlock()
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
 	if s.isShuttingDown {
-		return false, errEnding
+		return false, errShuttingDown
 	}
-	if _, err := s.edit(name, file, true); err != nil {
+	if _, err := s.parseAndValidateProject(name, file, true); err != nil {
 		return false, api.InvalidInput("%w", err)
 	}
 	// Record that the file came by the API before the file is written: after a crash,
 	// the daemon takes no file of the API for the operator's.
-	if err := s.wishes.addAPIFile(name, sumOf(file)); err != nil {
+	if err := s.stateStore.addAPIFileHash(name, sha256Hex(file)); err != nil {
 		return false, err
 	}
-	_, err = os.Stat(s.projectFile(name))
+	_, err = os.Stat(s.projectFilePath(name))
 	created = errors.Is(err, fs.ErrNotExist)
-	if err := writeWhole(s.projectFile(name), file); err != nil {
+	if err := writeFileAtomic(s.projectFilePath(name), file); err != nil {
 		return false, err
 	}
-	if err := s.wishes.keepAPIFile(name, sumOf(file)); err != nil {
-		s.app.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
+	if err := s.stateStore.setAPIFileHash(name, sha256Hex(file)); err != nil {
+		s.program.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
 	}
-	s.follow(name)
+	s.reloadProject(name)
 	return created, nil
 }
 
 // Do has a project start, pause, resume or stop. That it was told is on the disk
 // when Do returns; what it has in hand is finished then, or after.
 func (s *supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
-	r, err := s.find(name)
+	r, err := s.findRunner(name)
 	if err != nil {
 		return err
 	}
 	switch action {
 	case api.ActionStart, api.ActionResume:
-		return r.demand(api.StateRunning)
+		return r.setDesiredState(api.StateRunning)
 	case api.ActionPause:
-		return r.demand(api.StatePaused)
+		return r.setDesiredState(api.StatePaused)
 	case api.ActionStop:
-		return r.demand(api.StateStopped)
+		return r.setDesiredState(api.StateStopped)
 	}
 	return api.InvalidInput("%q is not one of start, pause, resume, stop", action)
 }
@@ -99,70 +99,70 @@ func (s *supervisor) ControlProject(_ context.Context, name string, action api.P
 // DeleteProject stops a project, and moves its file and its state to where nobody
 // follows them.
 func (s *supervisor) DeleteProject(_ context.Context, name string) error {
-	s.scanning.Lock()
-	defer s.scanning.Unlock()
+	s.filesMu.Lock()
+	defer s.filesMu.Unlock()
 	if s.isShuttingDown {
-		return errEnding
+		return errShuttingDown
 	}
-	r, err := s.find(name)
+	r, err := s.findRunner(name)
 	if err != nil {
 		return err
 	}
-	r.change(func(o *orders) { o.quit = true })
+	r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
-	if err := r.vault.shut(); err != nil { // what was lost is lost as a whole
-		r.app.log.Error("the last moment of the project is lost", "error", err)
+	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
+		r.program.log.Error("the last moment of the project is lost", "error", err)
 	}
 	s.mu.Lock()
 	delete(s.runners, name)
 	s.mu.Unlock()
-	err = s.putAway(name)
+	err = s.moveToDeleted(name)
 	if err == nil {
-		err = s.wishes.forget(name)
+		err = s.stateStore.deleteProject(name)
 	}
 	if err != nil {
-		s.follow(name) // it is not deleted
+		s.reloadProject(name) // it is not deleted
 		return err
 	}
-	s.retire(r, time.Now())
+	s.retireKeyring(r, time.Now())
 	s.metrics.Forget(name)
-	s.hub.tell(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
+	s.events.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }
 
-// putAway moves the file and the state of a project, or, if it returns an error,
+// renameRotated moves the file and the state of a project, or, if it returns an error,
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
-func (s *supervisor) putAway(name string) error {
-	aside := s.data.path(filepath.Join(deletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := os.MkdirAll(filepath.Dir(aside), privateDir); err != nil {
+func (s *supervisor) moveToDeleted(name string) error {
+	deletedPath := s.dataDir.path(filepath.Join(deletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := os.MkdirAll(filepath.Dir(deletedPath), privateDirMode); err != nil {
 		return err
 	}
-	err := os.Rename(string(s.home(name)), aside)
+	err := os.Rename(string(s.projectDir(name)), deletedPath)
 	if errors.Is(err, fs.ErrNotExist) { // it never ran
-		err = os.Mkdir(aside, privateDir)
+		err = os.Mkdir(deletedPath, privateDirMode)
 	}
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(aside, name+projectExt)
-	if err = moveFile(s.projectFile(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
+	file := filepath.Join(deletedPath, name+projectExt)
+	if err = moveProjectFile(s.projectFilePath(name), file); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	_ = os.Remove(file) // the copy, if there is one
-	if os.Remove(aside) != nil {
-		err = errors.Join(err, os.Rename(aside, string(s.home(name))))
+	if os.Remove(deletedPath) != nil {
+		err = errors.Join(err, os.Rename(deletedPath, string(s.projectDir(name))))
 	}
 	return err
 }
 
-// moveFile moves a file, also to another file system.
-func moveFile(from, to string) error {
-	text, err := readLimited(from)
+// moveProjectFile moves a file, also to another file system.
+func moveProjectFile(from, to string) error {
+	text, err := readProjectFile(from)
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(to, text); err != nil {
+	if err := writeFileAtomic(to, text); err != nil {
 		return err
 	}
 	return os.Remove(from)
@@ -170,75 +170,75 @@ func moveFile(from, to string) error {
 
 // Reload reads all project files again.
 func (s *supervisor) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
-	result := s.scan()
+	result := s.reloadProjects()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.trouble != "" {
-		return nil, api.Conflict("the folder of project files cannot be read: %s", s.trouble)
+	if s.projectFilesDirError != "" {
+		return nil, api.Conflict("the folder of project files cannot be read: %s", s.projectFilesDirError)
 	}
 	return result, nil
 }
 
 // Visits returns the visits that a project has in hand.
 func (s *supervisor) ActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
-	r, err := s.find(name)
+	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
 	}
-	return r.visits(), nil
+	return r.activeVisits(), nil
 }
 
 // Throughput returns what a project did lately.
-func (s *supervisor) Throughput(_ context.Context, name string, coarse bool) ([]api.ThroughputSample, error) {
-	r, err := s.find(name)
+func (s *supervisor) Throughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
+	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
 	}
-	return r.meter.samples(coarse), nil
+	return r.meter.samples(perMinute), nil
 }
 
 // Events tells what happens to a project, or to all, until ctx is done.
 func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
-		if _, err := s.find(name); err != nil {
+		if _, err := s.findRunner(name); err != nil {
 			return nil, err
 		}
 	}
-	return s.hub.listen(ctx, name), nil
+	return s.events.subscribe(ctx, name), nil
 }
 
 // Ready returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
 func (s *supervisor) CheckReady(context.Context) error {
 	var reasons []error
-	if short := s.shortage.why(); short != nil {
+	if diskFull := s.robotsDiskFull.currentError(); diskFull != nil {
 		reasons = append(reasons,
-			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, short))
+			fmt.Errorf("%w: what is known of robots.txt files cannot be written: %w", api.ErrDiskFull, diskFull))
 	}
-	for _, r := range s.all() {
-		if err := r.ready(); err != nil {
+	for _, r := range s.allRunners() {
+		if err := r.readinessError(); err != nil {
 			reasons = append(reasons, err)
 		}
 	}
 	return errors.Join(reasons...)
 }
 
-// ready returns why the project does not run although it should; nil if it runs or
+// readinessError returns why the project does not run although it should; nil if it runs or
 // should not run.
-func (r *runner) ready() error {
-	state, why := r.currentState()
-	lost, short := r.lost(), r.shortage.why()
+func (r *runner) readinessError() error {
+	state, reason := r.currentState()
+	unavailable, diskFull := r.availabilityError(), r.diskFull.currentError()
 	switch {
 	case state == api.StateFailed:
-		return api.Conflict("project %s has failed: %s", r.name, why)
+		return api.Conflict("project %s has failed: %s", r.name, reason)
 	case state == api.StateStopped:
 		return nil
-	case short != nil:
-		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, short)
-	case lost != nil && passing(lost):
-		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, lost)
-	case lost != nil:
-		return r.unavailable(nil)
+	case diskFull != nil:
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, diskFull)
+	case unavailable != nil && isDiskFull(unavailable):
+		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, unavailable)
+	case unavailable != nil:
+		return r.toUnavailableError(nil)
 	}
 	return nil
 }
@@ -247,13 +247,13 @@ func (r *runner) ready() error {
 func (s *supervisor) About() api.About {
 	about := api.About{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
-	for _, r := range s.all() {
-		ed := r.edition()
-		if ed == nil {
+	for _, r := range s.allRunners() {
+		loaded := r.loadedProject()
+		if loaded == nil {
 			continue
 		}
-		p := api.CrawlerIdentity{ProductToken: ed.project.Agent.Product, UserAgent: ed.project.userAgent(), Contact: ed.project.Agent.Contact,
-			SigningKeyDirectoryURL: ed.project.Agent.Signature.location()}
+		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.userAgent(), Contact: loaded.project.Agent.Contact,
+			SigningKeyDirectoryURL: loaded.project.Agent.Signature.directoryURL()}
 		if !seen[p] {
 			seen[p] = true
 			about.Identities = append(about.Identities, p)

@@ -14,43 +14,43 @@ import (
 // request is sent, and on the disk before what came of it is acked (see
 // bolt.Options.BeforeWrite). While there is no room for one, all wait.
 type ledgerWriter struct {
-	ledger  *ledger.Ledger
-	log     *slog.Logger
-	paused  func(error) // see whenPossible
-	waiting sync.Mutex
+	ledger     *ledger.Ledger
+	log        *slog.Logger
+	onDiskFull func(error) // see retryWhileDiskFull
+	retryMu    sync.Mutex
 }
 
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *app) openLedgerWriter(p Project, c *confinement, known knownFiles) (*ledgerWriter, error) {
+func (a *program) openLedgerWriter(p Project, c *confinement, durable durableFileRecords) (*ledgerWriter, error) {
 	if !p.Output.Ledger {
 		return nil, nil
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSize: int64(p.Output.LedgerMaxSize),
 		Checkpoint: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(), Mode: p.Output.fileMode(),
-		Recovered: func(cut int64) {
-			a.log.Info("the ledger that was left open has been closed", "bytes_cut", cut)
+		Recovered: func(bytesCut int64) {
+			a.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
-	cfg.OnDisk = known.ledger(cfg.Dir)
+	cfg.OnDisk = durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.Key, err = readKey(c, name, ledger.ParseKey); err != nil {
-			return nil, usage("output.ledger_key: %w", err)
+		if cfg.Key, err = readPrivateKeyFile(c, name, ledger.ParseKey); err != nil {
+			return nil, usageErrorf("output.ledger_key: %w", err)
 		}
 	}
 	l, err := ledger.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &ledgerWriter{ledger: l, log: a.log, paused: a.paused}, nil
+	return &ledgerWriter{ledger: l, log: a.log, onDiskFull: a.onDiskFull}, nil
 }
 
 // ledgerRun returns what the project's records are made by.
 func (p *Project) ledgerRun() ledger.Run {
-	agent, _ := p.agent() // it has been checked
-	run := crawler.NewLedgerRun(p.policy())
+	agent, _ := p.robotsAgent() // it has been checked
+	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.Agent = p.Name, p.userAgent(), p.Agent.Product
 	run.Wider, run.NamedOnly = agent.Wider(), agent.NamedOnly()
 	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
@@ -61,7 +61,7 @@ func (p *Project) ledgerRun() ledger.Run {
 
 // Append implements crawler.Ledger.
 func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
-	err = p.whenPossible(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
+	err = p.retryWhileDiskFull(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
 	return n, err
 }
 
@@ -70,18 +70,18 @@ func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(h
 
 // KeepRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobots(ctx context.Context, hash string, body []byte) error {
-	return p.whenPossible(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
+	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
 }
 
-// whenPossible writes, and while there is no room for that waits, one for all.
-func (p *ledgerWriter) whenPossible(ctx context.Context, write func() error) error {
+// retryWhileDiskFull writes, and while there is no room for that waits, one for all.
+func (p *ledgerWriter) retryWhileDiskFull(ctx context.Context, write func() error) error {
 	err := write()
-	if !passing(err) {
+	if !isDiskFull(err) {
 		return err
 	}
-	p.waiting.Lock()
-	defer p.waiting.Unlock()
-	return whenPossible(ctx, p.log, p.paused, write)
+	p.retryMu.Lock()
+	defer p.retryMu.Unlock()
+	return retryWhileDiskFull(ctx, p.log, p.onDiskFull, write)
 }
 
 // Sync returns when all records that were written before are on the disk.

@@ -26,7 +26,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-var errRange = errors.New("out of range")
+var errDurationRange = errors.New("out of range")
 
 func parseDuration(s string) (time.Duration, error) {
 	var days time.Duration
@@ -45,7 +45,7 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, err
 	}
 	if d < 0 || d > math.MaxInt64-days {
-		return 0, errRange
+		return 0, errDurationRange
 	}
 	return days + d, nil
 }
@@ -78,8 +78,8 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// end returns when the day is over, in UTC; the zero time if there is none.
-func (d Date) end() time.Time {
+// endOfDay returns when the day is over, in UTC; the zero time if there is none.
+func (d Date) endOfDay() time.Time {
 	day, err := time.Parse(time.DateOnly, string(d))
 	if err != nil {
 		return time.Time{}
@@ -90,8 +90,8 @@ func (d Date) end() time.Time {
 // A Size is a number of bytes as people write it: 512KiB, 10MiB, 1GB.
 type Size int64
 
-// units are those of a Size. The first four are the ones it is written in.
-var units = []struct {
+// sizeUnits are those of a Size. The first four are the ones it is written in.
+var sizeUnits = []struct {
 	name  string
 	bytes int64
 }{
@@ -103,7 +103,7 @@ var units = []struct {
 func (s *Size) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "KMGTkiB")
 	name := string(text[len(number):])
-	for _, u := range units {
+	for _, u := range sizeUnits {
 		if u.name != name {
 			continue
 		}
@@ -118,7 +118,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 
 // String returns the size as UnmarshalText reads it.
 func (s Size) String() string {
-	for _, u := range units[:4] {
+	for _, u := range sizeUnits[:4] {
 		if n := int64(s); n != 0 && n%u.bytes == 0 {
 			return strconv.FormatInt(n/u.bytes, 10) + u.name
 		}

@@ -16,25 +16,25 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// askTown crawls the town as a project of a daemon until nothing goes on, which a
+// startTownDaemon crawls the town as a project of a daemon until nothing goes on, which a
 // broken robots.txt keeps from being done.
-func askTown(t *testing.T) *farm {
+func startTownDaemon(t *testing.T) *daemonFixture {
 	t.Helper()
-	f := farmOf(t, town()...)
+	f := newDaemonFixture(t, townSites()...)
 	f.start(true)
-	f.put("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
+	f.putProjectFile("town", "agent: {product: decorum, contact: 'mailto:bot@example.com'}\n"+
 		"seeds: ['http://shop.example/', 'http://slow.example/', 'http://broken.example/']\n"+
 		"politeness: {delay: 20ms, adaptive: 0}\nfetch: {allow_private: true, connect_to: ['::"+f.addr+"']}\n")
-	f.reload("town")
-	await(t, "the town is crawled", func() bool {
+	f.reloadAndFind("town")
+	waitUntil(t, "the town is crawled", func() bool {
 		page, err := f.Hosts(t.Context(), "town", api.HostQuery{})
 		return err == nil && page.HostsByState["done"] == 1 && page.HostsByState["held"] == 1 && page.HostsByState["set aside"] == 1
 	})
 	return f
 }
 
-// status returns the status of the problem that err is.
-func status(err error) int {
+// problemStatus returns the status of the problem that err is.
+func problemStatus(err error) int {
 	var p *api.Problem
 	if errors.As(err, &p) {
 		return p.Status
@@ -45,13 +45,13 @@ func status(err error) int {
 // A daemon answers about a project that runs, pauses or has stopped, as commands do.
 func TestServeAnswers(t *testing.T) {
 	t.Parallel()
-	f := askTown(t)
+	f := startTownDaemon(t)
 	ctx := t.Context()
 	if err := f.SetBrake(ctx, api.Brake{Host: "example", WithSubdomains: true, Stop: true, Reason: "asked to", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, action := range []api.ProjectAction{api.ActionStart, api.ActionPause, api.ActionStop} {
-		f.do("town", action)
+		f.doActions("town", action)
 		page, err := f.Hosts(ctx, "town", api.HostQuery{Sort: "host", Limit: 2, Offset: 1})
 		if err != nil || page.Total != 3 || len(page.Hosts) != 2 || page.Hosts[0].Host != "shop.example" {
 			t.Fatalf("%s: %+v, %v", action, page, err)
@@ -60,7 +60,7 @@ func TestServeAnswers(t *testing.T) {
 		if shop.Brake == nil || shop.Brake.Host != "example" || shop.RobotsOutcome != "rules" || shop.RobotsFetchedAt.IsZero() || shop.ParkedURLs != 1 {
 			t.Errorf("%s: shop %+v", action, shop)
 		}
-		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSetAside || slow.HoldReason != want {
+		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSuspended || slow.HoldReason != want {
 			t.Errorf("%s: slow %+v", action, slow)
 		}
 		d, err := f.Host(ctx, "town", "SHOP.example")
@@ -78,34 +78,34 @@ func TestServeAnswers(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"no project": second(f.Hosts(ctx, "none", api.HostQuery{})), "no host": second(f.Host(ctx, "town", "none.example")),
-		"report on no host": second(f.Report(ctx, "town", api.ReportQuery{Host: "none.example"})),
-		"no robots.txt":     second(f.RobotsFile(ctx, "town", "http://none.example", "")),
-		"no version":        second(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
+		"no project": errorOf(f.Hosts(ctx, "none", api.HostQuery{})), "no host": errorOf(f.Host(ctx, "town", "none.example")),
+		"report on no host": errorOf(f.Report(ctx, "town", api.ReportQuery{Host: "none.example"})),
+		"no robots.txt":     errorOf(f.RobotsFile(ctx, "town", "http://none.example", "")),
+		"no version":        errorOf(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
 	} {
-		if status(err) != http.StatusNotFound {
+		if problemStatus(err) != http.StatusNotFound {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"order": second(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": second(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
-		"offset": second(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": second(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
-		"URL": second(f.ExplainURL(ctx, "town", "shop")), "host": second(f.Host(ctx, "town", "a/b")),
-		"origin": second(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": second(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
+		"order": errorOf(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": errorOf(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
+		"offset": errorOf(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": errorOf(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
+		"URL": errorOf(f.ExplainURL(ctx, "town", "shop")), "host": errorOf(f.Host(ctx, "town", "a/b")),
+		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
 	} {
-		if status(err) != http.StatusUnprocessableEntity {
+		if problemStatus(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 // Pages of hosts, in every order, and what is searched for.
 func TestServeHostOrders(t *testing.T) {
 	t.Parallel()
-	f := askTown(t)
-	for by := range hostOrders {
+	f := startTownDaemon(t)
+	for by := range hostSortKeys {
 		var up, down []string
 		for i := range 3 {
 			for _, q := range []api.HostQuery{{Sort: by, Offset: i, Limit: 1}, {Sort: by, Offset: i, Limit: 1, Descending: true}} {
@@ -124,11 +124,11 @@ func TestServeHostOrders(t *testing.T) {
 		if !slices.Equal(up, down) {
 			t.Errorf("by %q: up %q, down %q", by, up, down)
 		}
-		for want, places := range map[string][]string{"shop.example": {"requests 2", "state 2", "queued 0"}, "slow.example": {"host 2", "state 1"},
+		for want, sortedPositions := range map[string][]string{"shop.example": {"requests 2", "state 2", "queued 0"}, "slow.example": {"host 2", "state 1"},
 			"broken.example": {"host 0", "failures 2", "robots_age 2"}} {
-			for _, place := range places {
-				if order, at, _ := strings.Cut(place, " "); order == by && up[at[0]-'0'] != want {
-					t.Errorf("by %q: %q, want %s", by, up, place)
+			for _, position := range sortedPositions {
+				if order, at, _ := strings.Cut(position, " "); order == by && up[at[0]-'0'] != want {
+					t.Errorf("by %q: %q, want %s", by, up, position)
 				}
 			}
 		}
@@ -150,22 +150,22 @@ func TestServeRobotsHistory(t *testing.T) {
 		Robots: func(time.Time) crawltest.Robots {
 			return crawltest.Robots{Response: crawltest.Text(texts[version.Load()])}
 		}}
-	f := farmOf(t, site)
+	f := newDaemonFixture(t, site)
 	f.start(true)
-	f.put("h", f.file("http://h.example/", brisk, "robots: {max_ttl: 1ms}"))
-	f.reload("h")
-	f.becomes("h", api.StateDone)
+	f.putProjectFile("h", f.projectYAML("http://h.example/", noDelayYAML, "robots: {max_ttl: 1ms}"))
+	f.reloadAndFind("h")
+	f.waitForState("h", api.StateDone)
 	first, err := f.RobotsFile(t.Context(), "h", "http://h.example", "")
 	if err != nil || first.Text != texts[0] || len(first.History) != 1 || first.SHA256 != first.History[0].SHA256 {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	version.Store(1)
-	intake, err := f.AddURLs(t.Context(), "h", named("http://h.example/new"))
-	if err != nil || intake.Added != 1 {
-		t.Fatalf("%+v, %v", intake, err)
+	addResult, err := f.AddURLs(t.Context(), "h", lineSeq("http://h.example/new"))
+	if err != nil || addResult.Added != 1 {
+		t.Fatalf("%+v, %v", addResult, err)
 	}
 	var now *api.RobotsFile
-	await(t, "the new robots.txt is there", func() bool {
+	waitUntil(t, "the new robots.txt is there", func() bool {
 		now, err = f.RobotsFile(t.Context(), "h", "http://h.example", "")
 		return err == nil && now.SHA256 != first.SHA256
 	})
@@ -185,8 +185,8 @@ func TestServeRobotsHistory(t *testing.T) {
 	}
 }
 
-// named yields lines.
-func named(lines ...string) iter.Seq2[string, error] {
+// lineSeq yields lines.
+func lineSeq(lines ...string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, l := range lines {
 			if !yield(l, nil) {
@@ -200,20 +200,20 @@ func named(lines ...string) iter.Seq2[string, error] {
 // was done, and on the disk when the daemon says so; what came before an error is
 // taken.
 func TestServeAddURLs(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	f.start(true)
-	f.put("p", f.file("http://shop.example/", brisk, "scope: {max_depth: 1}"))
-	f.reload("p")
-	f.becomes("p", api.StateDone)
-	in, err := f.AddURLs(t.Context(), "p", named("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
+	f.putProjectFile("p", f.projectYAML("http://shop.example/", noDelayYAML, "scope: {max_depth: 1}"))
+	f.reloadAndFind("p")
+	f.waitForState("p", api.StateDone)
+	in, err := f.AddURLs(t.Context(), "p", lineSeq("# a list", "", "http://shop.example/new # and a comment", "http://shop.example/new",
 		`{"url":"http://shop.example/deep","depth":2}`, "nothing", "{broken", "http://elsewhere.example/"))
 	want := &api.AddURLsResult{Added: 1, Duplicates: 1, Refused: 2, InvalidLines: 2, Refusals: in.Refusals}
 	if err != nil || fmt.Sprintf("%+v", in) != fmt.Sprintf("%+v", want) || len(in.Refusals) != 2 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	await(t, "the new page is visited", func() bool { return slices.Contains(pagesOf(f.web.Log()), "http://shop.example/new") })
-	f.becomes("p", api.StateDone)
-	f.do("p", api.ActionStop)
+	waitUntil(t, "the new page is visited", func() bool { return slices.Contains(requestedPages(f.web.Log()), "http://shop.example/new") })
+	f.waitForState("p", api.StateDone)
+	f.doActions("p", api.ActionStop)
 	broken := errors.New("the client has gone away")
 	in, err = f.AddURLs(t.Context(), "p", func(yield func(string, error) bool) {
 		_ = yield("http://shop.example/late", nil) && yield("", broken)
@@ -234,10 +234,10 @@ func TestServeAddURLs(t *testing.T) {
 	if in.Added != seedBatch+1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if p := f.project("p"); p.FrontierCounts.QueuedURLs != seedBatch+2 {
+	if p := f.getProject("p"); p.FrontierCounts.QueuedURLs != seedBatch+2 {
 		t.Errorf("%+v is queued", p.FrontierCounts)
 	}
-	if _, err := f.AddURLs(t.Context(), "none", named()); status(err) != http.StatusNotFound {
+	if _, err := f.AddURLs(t.Context(), "none", lineSeq()); problemStatus(err) != http.StatusNotFound {
 		t.Errorf("added to no project: %v", err)
 	}
 }

@@ -12,97 +12,97 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A reach says whether the servers that keep a project's state answer. It is that
+// A storeAvailability says whether the servers that keep a project's state answer. It is that
 // of the runner, which guards it by its lock.
-type reach struct {
-	ctx  context.Context // done while they do not: its cause says why
-	lose context.CancelCauseFunc
+type storeAvailability struct {
+	untilUnavailable context.Context // done while they do not: its cause says why
+	setUnavailable   context.CancelCauseFunc
 }
 
-func newReach() reach {
-	ctx, lose := context.WithCancelCause(context.Background())
-	return reach{ctx, lose}
+func newStoreAvailability() storeAvailability {
+	ctx, setUnavailable := context.WithCancelCause(context.Background())
+	return storeAvailability{ctx, setUnavailable}
 }
 
-// retryServers is how long after servers did not answer they are asked again.
-const retryServers = 2 * time.Second
+// unavailableRetryInterval is how long after servers did not answer they are asked again.
+const unavailableRetryInterval = 2 * time.Second
 
-// stalled takes note that the project's state cannot be used for now, or, if err is
+// recordStoreAvailability takes note that the project's state cannot be used for now, or, if err is
 // nil, that it can again.
-func (r *runner) stalled(err error) {
+func (r *runner) recordStoreAvailability(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := context.Cause(r.reach.ctx)
-	if (was == nil) == (err == nil) {
+	previous := context.Cause(r.storeAvailability.untilUnavailable)
+	if (previous == nil) == (err == nil) {
 		return
 	}
 	if err == nil {
-		r.reach = newReach()
-		r.app.log.Info("the project goes on: its state can be used again")
-		r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
+		r.storeAvailability = newStoreAvailability()
+		r.program.log.Info("the project goes on: its state can be used again")
+		r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
 		return
 	}
-	lost := r.blame(err)
-	r.reach.lose(lost)
-	r.app.log.Error("the project waits", "why", lost)
-	r.hub.tell(api.Event{Type: "state", Project: r.name, State: r.state, Message: lost.Error()})
+	cause := r.explainStoreError(err)
+	r.storeAvailability.setUnavailable(cause)
+	r.program.log.Error("the project waits", "why", cause)
+	r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
 }
 
-// forgetReach is the end of waiting for a state that is not used any more.
-func (r *runner) forgetReach() {
+// resetAvailability is the end of waiting for a state that is not used any more.
+func (r *runner) resetAvailability() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reach.ctx.Err() != nil {
-		r.reach = newReach()
+	if r.storeAvailability.untilUnavailable.Err() != nil {
+		r.storeAvailability = newStoreAvailability()
 	}
 }
 
-// blame says what to do about a state that is out of reach. It needs r.mu.
-func (r *runner) blame(err error) error {
-	if r.orders.edition == nil || !r.orders.edition.project.Store.Redis.isUsed() {
+// explainStoreError says what to do about a state that is out of reach. It needs r.mu.
+func (r *runner) explainStoreError(err error) error {
+	if r.command.lastValidProject == nil || !r.command.lastValidProject.project.Store.Redis.isUsed() {
 		return fmt.Errorf("its state cannot be written for now; it goes on by itself when it can: %w", err)
 	}
 	return fmt.Errorf("the servers of store.redis (%s) do not answer, or are not in order: nothing is visited until they are, and then the project goes on by itself; see that they run, and that they can be reached from here: %w",
-		strings.Join(r.orders.edition.project.Store.Redis.Addresses, ", "), err)
+		strings.Join(r.command.lastValidProject.project.Store.Redis.Addresses, ", "), err)
 }
 
-// withinReach returns a context that is done, too, when the project's state cannot
+// withUnavailableCancel returns a context that is done, too, when the project's state cannot
 // be used.
-func (r *runner) withinReach(ctx context.Context) (_ context.Context, stop func()) {
+func (r *runner) withUnavailableCancel(ctx context.Context) (_ context.Context, stop func()) {
 	r.mu.Lock()
-	reach := r.reach.ctx
+	availabilityCtx := r.storeAvailability.untilUnavailable
 	r.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
-	unwatch := context.AfterFunc(reach, func() { cancel(context.Cause(reach)) })
-	return ctx, func() { unwatch(); cancel(nil) }
+	stopWatching := context.AfterFunc(availabilityCtx, func() { cancel(context.Cause(availabilityCtx)) })
+	return ctx, func() { stopWatching(); cancel(nil) }
 }
 
-// lost returns why the project's state cannot be used for now, nil if it can.
-func (r *runner) lost() error {
+// availabilityError returns why the project's state cannot be used for now, nil if it can.
+func (r *runner) availabilityError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return context.Cause(r.reach.ctx)
+	return context.Cause(r.storeAvailability.untilUnavailable)
 }
 
-// unavailable returns an error about the project's state as the API tells it, if it
+// toUnavailableError returns an error about the project's state as the API tells it, if it
 // is that the state is out of reach.
-func (r *runner) unavailable(err error) error {
-	if lost := r.lost(); lost != nil || errors.Is(err, storage.ErrStalled) {
-		return api.Unavailable("%s: %w", r.name, cmp.Or(lost, err))
+func (r *runner) toUnavailableError(err error) error {
+	if cause := r.availabilityError(); cause != nil || errors.Is(err, storage.ErrStalled) {
+		return api.Unavailable("%s: %w", r.name, cmp.Or(cause, err))
 	}
 	return err
 }
 
-// tryAgain has the orders carried out again in a while: what they need is out of
+// retryLater has the orders carried out again in a while: what they need is out of
 // reach.
-func (r *runner) tryAgain(why error) {
-	r.stalled(why)
-	r.is(api.StateRunning, "")
-	time.AfterFunc(retryServers, func() { r.change(func(*orders) {}) })
+func (r *runner) retryLater(cause error) {
+	r.recordStoreAvailability(cause)
+	r.setState(api.StateRunning, "")
+	time.AfterFunc(unavailableRetryInterval, func() { r.updateCommand(func(*runnerCommand) {}) })
 }
 
-// isRemote reports whether the project's state is where others work on it.
-func (r *runner) isRemote() bool {
-	ed := r.edition()
-	return ed != nil && ed.project.Store.Redis.isUsed()
+// hasRemoteStore reports whether the project's state is where others work on it.
+func (r *runner) hasRemoteStore() bool {
+	loaded := r.loadedProject()
+	return loaded != nil && loaded.project.Store.Redis.isUsed()
 }

@@ -28,7 +28,7 @@ type Record struct {
 	Referrer        string        `json:"referrer"`                   // the page that led to it
 	Source          string        `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
 	Title           string        `json:"title"`                      // of an HTML page
-	Links           int           `json:"links"`                      // that the page, or its callbacks, led on to
+	LinkCount       int           `json:"links"`                      // that the page, or its callbacks, led on to
 	RedirectTo      string        `json:"redirect_to"`                // the target, which is a visit of its own
 	Canonical       string        `json:"canonical"`                  // the URL that the page names as its canonical one
 	Robots          RobotsVerdict `json:"robots"`                     // what allowed the visit
@@ -36,16 +36,16 @@ type Record struct {
 	DelayRequiredMS int64         `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
 	DelayObservedMS int64         `json:"delay_observed_ms"`          // the rest that it had
 	MetaRobots      string        `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUse           *AIUse        `json:"ai_use,omitempty"`           // what the site asks of the use of the content
+	AIUse           *AIUseSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
 }
 
-// AIUse is what the site asks of the use of the page's content, if it asks
+// AIUseSignals is what the site asks of the use of the page's content, if it asks
 // anything.
-type AIUse struct {
-	Stated robots.Signals `json:"stated"` // each wish, with where it stands
-	// Refused is what of it objects to a purpose of the crawl: then error says so,
+type AIUseSignals struct {
+	Signals robots.Signals `json:"stated"` // each wish, with where it stands
+	// Conflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
-	Refused *robots.Objection `json:"refused,omitempty"`
+	Conflict *robots.Objection `json:"refused,omitempty"`
 }
 
 // A RobotsVerdict is why robots.txt allowed the visit.
@@ -57,18 +57,18 @@ type RobotsVerdict struct {
 
 // newRecord returns the record of a visit. token is the crawl's own, for meta
 // elements that name it.
-func newRecord(v *crawler.Visit, token string) Record {
+func newRecord(v *crawler.Visit, productToken string) Record {
 	verdict := v.Clearance.Verdict()
 	r := Record{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
-		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), Links: v.Links,
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.Links,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		NotForIndexing:  verdict.NotForIndexing,
 		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
 	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Signals) > 0 {
-		r.AIUse = &AIUse{usagePolicy.Signals, usagePolicy.PurposeConflict}
+		r.AIUse = &AIUseSignals{usagePolicy.Signals, usagePolicy.PurposeConflict}
 	}
 	if v.Lease.Request != nil {
 		r.Method = v.Lease.Request.Method
@@ -77,19 +77,19 @@ func newRecord(v *crawler.Visit, token string) Record {
 		r.Error = v.Err.Error()
 	}
 	if v.Response != nil {
-		r.answer(v)
+		r.setResponse(v)
 		doc := v.Document()
 		if doc != nil {
 			r.Title = doc.Title
 		}
 		r.Canonical = v.CanonicalURL().String()
-		r.MetaRobots = doc.Directives(token, v.Response.Header).String()
+		r.MetaRobots = doc.Directives(productToken, v.Response.Header).String()
 	}
 	return r
 }
 
-// answer notes what the server said.
-func (r *Record) answer(v *crawler.Visit) {
+// setResponse notes what the server said.
+func (r *Record) setResponse(v *crawler.Visit) {
 	res := v.Response
 	r.Bytes = len(res.Body)
 	switch {
@@ -130,7 +130,7 @@ func (r *Record) encodeLine() ([]byte, error) {
 	o.String("referrer", r.Referrer)
 	o.String("source", r.Source)
 	o.String("title", r.Title)
-	o.Int("links", int64(r.Links))
+	o.Int("links", int64(r.LinkCount))
 	o.String("redirect_to", r.RedirectTo)
 	o.String("canonical", r.Canonical)
 	o.Open("robots")

@@ -10,71 +10,71 @@ import (
 
 // Recordings are where a project of a daemon writes its visits down: they are open
 // while it runs, and its state is longer.
-type recordings struct {
+type projectOutputs struct {
 	mu sync.Mutex
 	outputs
-	lost    error // why lines may be missing on the disk
-	checked bool  // the files were checked after the state was opened
+	syncErr      error // why lines may be missing on the disk
+	filesChecked bool  // the files were checked after the state was opened
 }
 
-// open opens the outputs of a project, for its ground.
-func (r *recordings) open(a *app, ed *edition, g *ground) error {
-	known, err := stateDir(ed.project.Store.Path).knownBy(context.Background(), g.files, a.log)
+// openForProject opens the outputs of a project, for its ground.
+func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *engineConfig) error {
+	durable, err := stateDir(loaded.project.Store.Path).durableFilesFromStores(context.Background(), g.stores, a.log)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
-	known.unclean = known.unclean && !r.checked
+	durable.storeWasUnclean = durable.storeWasUnclean && !r.filesChecked
 	r.mu.Unlock()
-	o, err := a.openOutputs(ed.project, start{resume: true, confined: ed.confined, known: known})
+	o, err := a.openOutputs(loaded.project, crawlOptions{resume: true, confinement: loaded.confinement, durableFileRecords: durable})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs, g.outputs, r.checked = o, o, true
+	r.outputs, g.outputs, r.filesChecked = o, o, true
 	return nil
 }
 
 // sync returns when all that was written down is on the disk: see
 // bolt.Options.BeforeWrite. What was lost once keeps the acks of its visits from being
 // written until the state is opened anew, so that they are made again.
-func (r *recordings) sync() error {
+func (r *projectOutputs) sync() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.lost != nil:
-		return r.lost
-	case r.out == nil:
+	case r.syncErr != nil:
+		return r.syncErr
+	case r.jsonl == nil:
 		return nil
 	}
 	return r.outputs.sync()
 }
 
-// files returns how much of each file is on the disk; nil while none is open.
-func (r *recordings) files(d stateDir) []bolt.OutputFile {
+// durableExtents returns how much of each file is on the disk; nil while none is open.
+func (r *projectOutputs) durableExtents(d stateDir) []bolt.OutputFile {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.outputs.files(d)
+	return r.outputs.durableExtents(d)
 }
 
 // close closes what is open.
-func (r *recordings) close() error {
+func (r *projectOutputs) close() error {
 	err := r.sync()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.out == nil {
+	if r.jsonl == nil {
 		return nil
 	}
-	r.lost = err
+	r.syncErr = err
 	err = errors.Join(err, r.outputs.close())
 	r.outputs = outputs{}
 	return err
 }
 
-// forget lets a state that is opened anew be written.
-func (r *recordings) forget() {
+// resetAfterReopen lets a state that is opened anew be written.
+func (r *projectOutputs) resetAfterReopen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost, r.checked = nil, false
+	r.syncErr, r.filesChecked = nil, false
 }

@@ -32,7 +32,7 @@ type Redis struct {
 	Lease        Duration `yaml:"lease"`         // how long a URL stays with a process that gives no sign of life
 }
 
-func defaultRedis() Redis {
+func defaultRedisConfig() Redis {
 	return Redis{Prefix: "decorum", Partitions: 64, Durability: string(redis.Replica), Lease: Duration(30 * time.Second)}
 }
 
@@ -51,8 +51,8 @@ func (s *Store) leaseTTL() time.Duration {
 // isUsed reports whether the state is in Redis.
 func (r *Redis) isUsed() bool { return len(r.Addresses) > 0 }
 
-// place says where a state is: in files if it is nowhere else.
-func (r *Redis) place() string {
+// storeLocation says where a state is: in files if it is nowhere else.
+func (r *Redis) storeLocation() string {
 	if !r.isUsed() {
 		return ""
 	}
@@ -60,29 +60,29 @@ func (r *Redis) place() string {
 }
 
 // checkRedis checks where the state is kept, if that is Redis.
-func checkRedis(p *Project) *fault {
+func checkRedis(p *Project) *fieldProblem {
 	r := &p.Store.Redis
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return faulty(item("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
+			return newFieldProblem(itemPath("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
 	switch {
-	case !r.isUsed() && !sameAs(reflect.ValueOf(*r), reflect.ValueOf(defaultRedis())):
-		return faulty("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
+	case !r.isUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
+		return newFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
 	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return faulty("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
+		return newFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
-		return faulty("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
+		return newFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
-		return faulty("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
+		return newFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
 	case r.Lease < Duration(minLease) || r.Lease > Duration(day):
-		return faulty("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
+		return newFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
 	case r.CAFile != "" && !r.TLS:
-		return faulty("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
+		return newFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.isUsed() && p.Name == "":
-		return faulty("project", "a name is needed where crawls share servers (store.redis)")
+		return newFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func checkRedis(p *Project) *fault {
 func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
-		text, err := readSmall(c, r.PasswordFile)
+		text, err := readSmallFile(c, r.PasswordFile)
 		if err != nil {
-			return opts, usage("store.redis.password_file: %w", err)
+			return opts, usageErrorf("store.redis.password_file: %w", err)
 		}
 		first, _, _ := strings.Cut(string(text), "\n")
 		opts.Password = strings.TrimSuffix(first, "\r")
@@ -102,62 +102,62 @@ func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := readSmall(c, r.CAFile)
+		text, err := readSmallFile(c, r.CAFile)
 		if err != nil {
-			return opts, usage("store.redis.ca_file: %w", err)
+			return opts, usageErrorf("store.redis.ca_file: %w", err)
 		}
 		opts.TLS.RootCAs = x509.NewCertPool()
 		if !opts.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return opts, usage("store.redis.ca_file: %s holds no certificate", r.CAFile)
+			return opts, usageErrorf("store.redis.ca_file: %s holds no certificate", r.CAFile)
 		}
 	}
 	return opts, nil
 }
 
-// redisPatience is how long it may take to find the servers of a store.
-const redisPatience = 30 * time.Second
+// redisOpenTimeout is how long it may take to find the servers of a store.
+const redisOpenTimeout = 30 * time.Second
 
-// openRedis opens the stores of a crawl whose state is in Redis, as files would be
+// openRedisStores opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedis(p Project, c *confinement, as bolt.Options) (s stores, err error) {
+func openRedisStores(p Project, c *confinement, boltOpts bolt.Options) (s crawlStores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
-		return s, usage("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
+		return s, usageErrorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
 			dir.path(storeFile))
 	}
 	opts, err := p.Store.Redis.options(c)
 	if err != nil {
 		return s, err
 	}
-	if as.OutputFiles != nil {
-		l := lengths{file: dir.path(lengthsFile), files: as.OutputFiles}
-		synced := as.BeforeWrite
-		as.BeforeWrite = func() error {
-			if err := synced(); err != nil {
+	if boltOpts.OutputFiles != nil {
+		l := durableLengthRecorder{path: dir.path(outputLengthsFile), currentFiles: boltOpts.OutputFiles}
+		beforeWrite := boltOpts.BeforeWrite
+		boltOpts.BeforeWrite = func() error {
+			if err := beforeWrite(); err != nil {
 				return err
 			}
-			return l.keep()
+			return l.saveIfDue()
 		}
 	}
-	opts.RestartDelay, opts.Before, opts.Damaged = as.InterruptedDelay, as.BeforeWrite, as.OnDamaged
+	opts.RestartDelay, opts.Before, opts.Damaged = boltOpts.InterruptedDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
-	s.remote = true
+	s.isRemote = true
 	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
-		return stores{}, err
+		return crawlStores{}, err
 	}
-	opts.Stalled = as.OnStalled // of the frontier's alone: it is asked as a whole, and often
+	opts.Stalled = boltOpts.OnStalled // of the frontier's alone: it is asked as a whole, and often
 	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
-		if err = writeWhole(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
+		if err = writeFileAtomic(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil
 		}
 		err = errors.Join(err, s.frontier.Close())
 	}
-	return stores{}, errors.Join(err, s.robots.Close())
+	return crawlStores{}, errors.Join(err, s.robots.Close())
 }
 
 // openRedisStore returns an interface that is nil where the store is.
-func openRedisStore(opts redis.Options, prefix string) (store, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), redisPatience)
+func openRedisStore(opts redis.Options, prefix string) (inspectableStore, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), redisOpenTimeout)
 	defer cancel()
 	opts.Prefix = prefix
 	s, err := redis.Open(ctx, opts)
@@ -167,11 +167,11 @@ func openRedisStore(opts redis.Options, prefix string) (store, error) {
 	return s, nil
 }
 
-// notInRedis returns an error if the state of the directory's crawl is in Redis,
+// requireLocalState returns an error if the state of the directory's crawl is in Redis,
 // for what needs it in files.
-func (d stateDir) notInRedis() error {
+func (d stateDir) requireLocalState() error {
 	if _, err := os.Stat(d.path(redisFile)); err == nil {
-		return usage("the state of the crawl in %s is in Redis: see store.redis of its project", d)
+		return usageErrorf("the state of the crawl in %s is in Redis: see store.redis of its project", d)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

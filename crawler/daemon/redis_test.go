@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// inRedis returns the field of a project file whose state is in a cluster.
-func inRedis(c *redistest.Cluster, more string) string {
+// redisField returns the field of a project file whose state is in a cluster.
+func redisField(c *redistest.Cluster, more string) string {
 	return fmt.Sprintf("project: shop\nstore: {redis: {addresses: ['%s']%s}}\n", strings.Join(c.Addrs(), "', '"), more)
 }
 
@@ -23,23 +23,23 @@ func TestCrawlOnRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 3, 1)
 	var got [2][]string
-	for i, project := range []string{"project: shop\n", inRedis(c, ", lease: 10s")} {
+	for i, project := range []string{"project: shop\n", redisField(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
-		v := visitTo(t)
-		v.web, v.addr = web, online(t, web)
-		call(t, v.args(append([]string{"-c", write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
-		got[i] = urls(records(t, filepath.Join(v.data(), outputFile)))
+		v := newCrawlFixture(t)
+		v.web, v.addr = web, startWeb(t, web)
+		runCommand(t, v.crawlArgs(append([]string{"-c", writeTempFile(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
 		if i == 0 {
 			continue
 		}
-		if k, err := stateDir(v.data()).readLengths(nil); err != nil || !k.of(filepath.Join(v.data(), outputFile)).isKnown ||
-			!k.of(filepath.Join(v.data(), ledgerDir)).isKnown {
+		if k, err := stateDir(v.dataDir()).readOutputLengths(nil); err != nil || !k.find(filepath.Join(v.dataDir(), outputFile)).isRecorded ||
+			!k.find(filepath.Join(v.dataDir(), ledgerDir)).isRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k.files, err)
 		}
-		call(t, v.args("--resume")...).want(t, ExitDone)
+		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" || len(got[0]) == 0 {
 		t.Errorf("%d pages on bolt; on bolt (-) and on Redis (+):\n%s", len(got[0]), diff)
@@ -50,26 +50,26 @@ func TestCrawlOnRedis(t *testing.T) {
 func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	v := visitTo(t, shop())
-	project := write(t, "p.yaml", inRedis(c, ", durability: none"))
-	call(t, v.args("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
-	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
-	call(t, v.args("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
-	call(t, "frontier", "compact", "--data", v.data()).want(t, ExitUsage, "is in Redis")
-	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
-	if r := call(t, "frontier", "stats", "--data", v.data()); !strings.Contains(r.stdout, "seen") {
+	v := newCrawlFixture(t, shopSite())
+	project := writeTempFile(t, "p.yaml", redisField(c, ", durability: none"))
+	runCommand(t, v.crawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
+	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
+	runCommand(t, v.crawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
+	runCommand(t, "frontier", "compact", "--data", v.dataDir()).want(t, ExitUsage, "is in Redis")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if r := runCommand(t, "frontier", "stats", "--data", v.dataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), outputFile)))); diff != "" {
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))); diff != "" {
 		t.Error(diff)
 	}
-	other := &visit{v.web, v.addr, t.TempDir()}
-	call(t, other.args("http://shop.example/")...).want(t, ExitDone)
-	call(t, other.args("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
+	other := &crawlFixture{v.web, v.addr, t.TempDir()}
+	runCommand(t, other.crawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, other.crawlArgs("-c", project, "--resume", "http://shop.example/")...).want(t, ExitUsage, "store.redis names another place")
 }
 
 func TestRedisThatCannotBeUsed(t *testing.T) {
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	broken := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
@@ -86,11 +86,11 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
 		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
 	} {
-		r := call(t, v.args("-c", write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		r := runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
 		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
 		}
 	}
-	r := call(t, v.args("-c", write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r := runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
 	r.want(t, ExitUsage, "a name is needed")
 }

@@ -45,12 +45,12 @@ func TestReference(t *testing.T) {
 	}
 }
 
-const generated = "<!-- Made of the code by: go test ./crawler/daemon -run TestReference -update -->\n\n"
+const generatedNotice = "<!-- Made of the code by: go test ./crawler/daemon -run TestReference -update -->\n\n"
 
 // writeCommands writes what --help says of every command.
 func writeCommands(t *testing.T, w *bytes.Buffer) {
-	root := (&app{}).root()
-	w.WriteString("# Commands\n\n" + generated + `What ` + "`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script
+	root := (&program{}).rootCommand()
+	w.WriteString("# Commands\n\n" + generatedNotice + `What ` + "`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script
 that completes them in bash, zsh, fish or PowerShell.
 
 `)
@@ -101,7 +101,7 @@ func writeCommand(w *bytes.Buffer, c *cobra.Command) {
 // writeProjectFile writes the fields of the project file: what the comments of the
 // fields say, and their defaults.
 func writeProjectFile(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# The project file\n\n" + generated + `A project file is YAML: what one crawl is to do. Fields that are left out have their
+	w.WriteString("# The project file\n\n" + generatedNotice + `A project file is YAML: what one crawl is to do. Fields that are left out have their
 defaults. Unknown fields, wrong types and impossible values are refused with file, line
 and column. Durations are written as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + `
 or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins over its field.
@@ -114,18 +114,18 @@ and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_
 
 The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
-`, maxProjectFile>>10, maxYAMLMarks, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalar>>10, maxYAMLPath, maxPatterns, maxPatternLength>>10, maxPatternsSize>>20))
+`, maxProjectFileSize>>10, maxYAMLTokens, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalarBytes>>10, maxYAMLPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
 	defaults := DefaultProject()
 	f := &fieldWriter{w: w, types: readTypes(t), flags: map[string]string{}}
-	for _, p := range projectFlags {
-		f.flags[p.field] = "--" + p.name
+	for _, p := range projectFieldFlags {
+		f.flags[p.field] = "--" + p.flagName
 	}
 	f.writeStruct(t, "", reflect.ValueOf(defaults))
 }
 
 // writeOutput writes the fields of a line of output.
 func writeOutput(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# Lines of output\n\n" + generated + `One visit to a page is one line of JSON. Every line has every field but those that are
+	w.WriteString("# Lines of output\n\n" + generatedNotice + `One visit to a page is one line of JSON. Every line has every field but those that are
 marked as left out; what is not known is empty, 0 or null.
 
 | field | |
@@ -137,14 +137,14 @@ marked as left out; what is not known is empty, 0 or null.
 func writeLine(t *testing.T, w *bytes.Buffer, types map[string]typeText, path string, v reflect.Type) {
 	for field := range v.Fields() {
 		name, more, _ := strings.Cut(field.Tag.Get("json"), ",")
-		says := types[v.Name()].fields[field.Name]
-		if says == "" {
+		doc := types[v.Name()].fields[field.Name]
+		if doc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v)
 		}
 		if more == "omitempty" {
-			says = strings.TrimSuffix(says, ".") + "; left out if there is none"
+			doc = strings.TrimSuffix(doc, ".") + "; left out if there is none"
 		}
-		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.ReplaceAll(says, field.Name+" is", "`"+name+"` is"))
+		fmt.Fprintf(w, "| `%s` | %s |\n", path+name, strings.ReplaceAll(doc, field.Name+" is", "`"+name+"` is"))
 		inner := field.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -180,7 +180,7 @@ func readTypes(t *testing.T) map[string]typeText {
 			}
 			for _, spec := range decl.Specs {
 				if body, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType); ok {
-					types[spec.(*ast.TypeSpec).Name.Name] = typeText{text(decl.Doc), fieldTexts(body)}
+					types[spec.(*ast.TypeSpec).Name.Name] = typeText{commentText(decl.Doc), fieldTexts(body)}
 				}
 			}
 		}
@@ -192,16 +192,16 @@ func fieldTexts(body *ast.StructType) map[string]string {
 	texts := map[string]string{}
 	for _, f := range body.Fields.List {
 		for _, name := range f.Names {
-			if texts[name.Name] = text(f.Comment); f.Comment == nil {
-				texts[name.Name] = text(f.Doc)
+			if texts[name.Name] = commentText(f.Comment); f.Comment == nil {
+				texts[name.Name] = commentText(f.Doc)
 			}
 		}
 	}
 	return texts
 }
 
-// text returns a comment as one paragraph.
-func text(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
+// commentText returns a comment as one paragraph.
+func commentText(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
 
 // A fieldWriter writes the fields of structs.
 type fieldWriter struct {
@@ -225,20 +225,20 @@ func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
 	var nested []nestedStruct
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		name := strings.TrimPrefix(path+"."+fieldName(field), ".")
-		says := about.fields[field.Name]
+		name := strings.TrimPrefix(path+"."+yamlFieldName(field), ".")
+		fieldDoc := about.fields[field.Name]
 		if inner, innerPath := structOf(v.Field(i), name); inner.IsValid() {
 			nested = append(nested, nestedStruct{innerPath, inner})
-			says = strings.TrimSpace(says + " See [" + innerPath + "](#" + anchor(innerPath) + ").")
+			fieldDoc = strings.TrimSpace(fieldDoc + " See [" + innerPath + "](#" + headingAnchor(innerPath) + ").")
 		}
-		if says == "" {
+		if fieldDoc == "" {
 			t.Errorf("the field %s of %s has no comment", field.Name, v.Type())
 		}
 		if flag := f.flags[name]; flag != "" {
-			says += " (`" + flag + "`)"
+			fieldDoc += " (`" + flag + "`)"
 		}
-		says = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(says, "`"+fieldName(field)+"` $1")
-		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", fieldName(field), valueKind(field.Type), defaultOf(v.Field(i)), strings.ReplaceAll(says, "|", "\\|"))
+		fieldDoc = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(fieldDoc, "`"+yamlFieldName(field)+"` $1")
+		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", yamlFieldName(field), valueKind(field.Type), defaultOf(v.Field(i)), strings.ReplaceAll(fieldDoc, "|", "\\|"))
 	}
 	for _, r := range nested {
 		f.writeStruct(t, r.path, r.v)
@@ -265,8 +265,10 @@ func isFieldStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// anchor returns what a heading is linked by.
-func anchor(path string) string { return dropped.ReplaceAllString(strings.ToLower(path), "") }
+// headingAnchor returns what a heading is linked by.
+func headingAnchor(path string) string {
+	return nonAnchorChars.ReplaceAllString(strings.ToLower(path), "")
+}
 
 // valueKind says what is written as the value of a field.
 func valueKind(t reflect.Type) string {

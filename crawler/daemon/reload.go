@@ -7,94 +7,94 @@ import (
 // unchangedReload returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names
 // and which is there now.
-func (r *runner) unchangedReload(stamp string) *api.ReloadResult {
+func (r *runner) unchangedReload(digest string) *api.ReloadResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stamp != stamp || r.orders.gone || r.orders.fault != "" {
+	if r.lastReadDigest != digest || r.command.isFileGone || r.command.fileError != "" {
 		return nil
 	}
 	return &api.ReloadResult{Project: r.name, Change: "none"}
 }
 
-// follow makes the project one of another edition: a run that goes on is ended in
+// setLoadedProject makes the project one of another edition: a run that goes on is ended in
 // order, and goes on as that says. It is not if the file is again what it was
 // before it made no sense.
-func (r *runner) follow(ed *edition, stamp string) api.ReloadResult {
+func (r *runner) setLoadedProject(loaded *loadedProject, digest string) api.ReloadResult {
 	result := api.ReloadResult{Project: r.name, Change: "changed"}
-	if r.mend(stamp) {
+	if r.clearFileErrorIfReverted(digest) {
 		result.Change = "none"
 		return result
 	}
-	r.change(func(o *orders) {
-		if o.edition == nil {
+	r.updateCommand(func(o *runnerCommand) {
+		if o.lastValidProject == nil {
 			result.Change = "new"
 		}
-		o.edition, o.fault, o.gone, r.stamp, r.followed = ed, "", false, stamp, stamp
+		o.lastValidProject, o.fileError, o.isFileGone, r.lastReadDigest, r.loadedProjectDigest = loaded, "", false, digest, digest
 	})
-	r.app.log.Info("the project file is followed")
-	r.hub.tell(api.Event{Type: "file", Project: r.name, Message: result.Change})
+	r.program.log.Info("the project file is followed")
+	r.events.publish(api.Event{Type: "file", Project: r.name, Message: result.Change})
 	return result
 }
 
-// mend takes back that the file is not followed, if its stamp is that of the
+// clearFileErrorIfReverted takes back that the file is not followed, if its stamp is that of the
 // edition that is.
-func (r *runner) mend(stamp string) bool {
+func (r *runner) clearFileErrorIfReverted(digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.followed != stamp || r.orders.gone {
+	if r.loadedProjectDigest != digest || r.command.isFileGone {
 		return false
 	}
-	r.orders.fault, r.stamp = "", stamp
+	r.command.fileError, r.lastReadDigest = "", digest
 	return true
 }
 
-// refuse has the project go on as it was: its file makes no sense. last is the
+// rejectFile has the project go on as it was: its file makes no sense. last is the
 // edition for a project that has followed none in this process; nil: there is none.
-func (r *runner) refuse(why, stamp string, last *edition) api.ReloadResult {
-	result := api.ReloadResult{Project: r.name, Change: "refused", Error: why}
+func (r *runner) rejectFile(reason, digest string, lastValid *loadedProject) api.ReloadResult {
+	result := api.ReloadResult{Project: r.name, Change: "refused", Error: reason}
 	r.mu.Lock()
-	same, idle := r.stamp == stamp && r.orders.fault == why, r.orders.edition == nil && (last != nil || r.orders.version == 0) || r.orders.gone
-	r.orders.fault, r.stamp = why, stamp
+	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.fileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.version == 0) || r.command.isFileGone
+	r.command.fileError, r.lastReadDigest = reason, digest
 	r.mu.Unlock()
-	if same && !idle {
+	if isKnown && !hasNoRevision {
 		return result
 	}
-	if idle {
-		r.change(func(o *orders) {
-			o.gone = false
-			if o.edition == nil {
-				o.edition = last
+	if hasNoRevision {
+		r.updateCommand(func(o *runnerCommand) {
+			o.isFileGone = false
+			if o.lastValidProject == nil {
+				o.lastValidProject = lastValid
 			}
 		})
 	}
-	if !same {
+	if !isKnown {
 		outcome := "the project goes on as it was"
-		if idle && last == nil {
+		if hasNoRevision && lastValid == nil {
 			outcome = "the project waits for one that makes sense"
 		}
-		r.app.log.Error("the project file is not followed; "+outcome, "error", why)
-		r.hub.tell(api.Event{Type: "file", Project: r.name, Message: why})
+		r.program.log.Error("the project file is not followed; "+outcome, "error", reason)
+		r.events.publish(api.Event{Type: "file", Project: r.name, Message: reason})
 	}
 	return result
 }
 
-// lose stops the project, whose file is gone. Its state is kept, and if it ran it
+// handleFileGone stops the project, whose file is gone. Its state is kept, and if it ran it
 // goes on when the file is back. last is the edition to look into its state by.
-func (r *runner) lose(last func() *edition) api.ReloadResult {
+func (r *runner) handleFileGone(lastValid func() *loadedProject) api.ReloadResult {
 	result := api.ReloadResult{Project: r.name, Change: "gone"}
 	r.mu.Lock()
-	first, known := r.orders.version == 0, r.orders.gone
+	isNew, wasGone := r.command.version == 0, r.command.isFileGone
 	r.mu.Unlock()
 	switch {
-	case first:
-		ed := last()
-		r.change(func(o *orders) { o.edition = ed })
-	case known:
+	case isNew:
+		loaded := lastValid()
+		r.updateCommand(func(o *runnerCommand) { o.lastValidProject = loaded })
+	case wasGone:
 		return result
 	default:
-		r.change(func(o *orders) { o.gone = true })
+		r.updateCommand(func(o *runnerCommand) { o.isFileGone = true })
 	}
-	r.app.log.Warn("the project file is gone: the project is stopped, and its state kept")
-	r.hub.tell(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
+	r.program.log.Warn("the project file is gone: the project is stopped, and its state kept")
+	r.events.publish(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
 	return result
 }

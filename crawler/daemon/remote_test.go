@@ -12,16 +12,16 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A speaking farm is one that can be spoken to.
-type speaking struct {
-	*farm
+// An apiFixture farm is one that can be spoken to.
+type apiFixture struct {
+	*daemonFixture
 	server *httptest.Server
 	token  string
 	audit  *api.AuditLog
 }
 
-// speak starts the daemon of a farm, and serves its API.
-func (f *farm) speak() *speaking {
+// startAPI starts the daemon of a farm, and serves its API.
+func (f *daemonFixture) startAPI() *apiFixture {
 	f.t.Helper()
 	f.start(true)
 	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
@@ -29,47 +29,47 @@ func (f *farm) speak() *speaking {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { audit.Close() })
-	s := &speaking{farm: f, token: "a-token-of-the-tests", audit: audit}
+	s := &apiFixture{daemonFixture: f, token: "a-token-of-the-tests", audit: audit}
 	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, Audit: audit}))
 	f.t.Cleanup(s.server.Close)
 	return s
 }
 
-// call calls a command that speaks to the daemon.
-func (s *speaking) call(args ...string) result {
+// runCommand calls a command that speaks to the daemon.
+func (s *apiFixture) runCommand(args ...string) commandResult {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "the-token")
 	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	return call(s.t, append(args, "--server", s.server.URL, "--token-file", file)...)
+	return runCommand(s.t, append(args, "--server", s.server.URL, "--token-file", file)...)
 }
 
 func TestBrakeCommand(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 1000), chain("b.example", 1000))
+	f := newDaemonFixture(t, chainSite("a.example", 1000), chainSite("b.example", 1000))
 	for _, name := range []string{"a", "b"} {
-		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+		f.putProjectFile(name, f.projectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	}
-	s := f.speak()
+	s := f.startAPI()
 	for _, name := range []string{"a", "b"} {
-		await(t, name+" visits pages", func() bool { return f.project(name).Stats.Pages > 2 })
+		waitUntil(t, name+" visits pages", func() bool { return f.getProject(name).Stats.Pages > 2 })
 	}
-	s.call("brake").want(t, ExitDone, "no brake is on")
-	s.call("brake", "A.example", "--reason", "they wrote").want(t, ExitDone, "a.example: stopped, until it is lifted")
+	s.runCommand("brake").want(t, ExitDone, "no brake is on")
+	s.runCommand("brake", "A.example", "--reason", "they wrote").want(t, ExitDone, "a.example: stopped, until it is lifted")
 	at := time.Now()
-	before := f.project("b").Stats.Pages
-	await(t, "the other host is visited on", func() bool { return f.project("b").Stats.Pages > before+5 })
+	before := f.getProject("b").Stats.Pages
+	waitUntil(t, "the other host is visited on", func() bool { return f.getProject("b").Stats.Pages > before+5 })
 	for _, x := range f.web.Log() {
 		if x.Start.After(at) && strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for %v after the brake was on", x.URL, x.Start.Sub(at))
 		}
 	}
-	s.call("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, ExitDone, "*.b.example: a visit every 30s, until 2")
-	s.call("brake").want(t, ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
-	pages := f.project("a").Stats.Pages
-	s.call("brake", "a.example", "--lift", "--reason", "it is fine").want(t, ExitDone, "no brake any more")
-	await(t, "a is visited again", func() bool { return f.project("a").Stats.Pages > pages })
+	s.runCommand("brake", "b.example", "--domain", "--delay", "30s", "--for", "2h", "--reason", "a sale").want(t, ExitDone, "*.b.example: a visit every 30s, until 2")
+	s.runCommand("brake").want(t, ExitDone, "HOST", "a.example", "they wrote", "*.b.example", "a sale", "operator")
+	pages := f.getProject("a").Stats.Pages
+	s.runCommand("brake", "a.example", "--lift", "--reason", "it is fine").want(t, ExitDone, "no brake any more")
+	waitUntil(t, "a is visited again", func() bool { return f.getProject("a").Stats.Pages > pages })
 }
 
 func TestBrakeCommandIsRefused(t *testing.T) {
@@ -90,18 +90,18 @@ func TestBrakeCommandIsRefused(t *testing.T) {
 		{"--lift", "--lift: no HOST is named"},
 	} {
 		args := append([]string{"brake", "--token-file", token}, strings.Fields(tt.args)...)
-		call(t, args...).want(t, ExitUsage, tt.says)
+		runCommand(t, args...).want(t, ExitUsage, tt.says)
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	call(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
+	runCommand(t, "brake", "--token-file", token, "--server", closed.URL).want(t, ExitFailed, "is decorum serve running?")
 }
 
-// hungDaemon takes connections, each of which it tells of, and answers nobody.
-func hungDaemon(t *testing.T, taken func()) (server string) {
-	return "http://" + listening(t, func(c net.Conn) {
+// startHungDaemon takes connections, each of which it tells of, and answers nobody.
+func startHungDaemon(t *testing.T, onAccept func()) (server string) {
+	return "http://" + startTCPServer(t, func(c net.Conn) {
 		t.Cleanup(func() { c.Close() })
-		taken()
+		onAccept()
 	})
 }
 
@@ -115,20 +115,20 @@ func TestHungDaemon(t *testing.T) {
 	for _, args := range []string{"brake", "brake a.example --reason x", "top"} {
 		signals := make(chan os.Signal, 10)
 		// A daemon each: a connection may be kept from a call that was ended.
-		server := hungDaemon(t, func() { signals <- os.Interrupt })
-		callWith(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
+		server := startHungDaemon(t, func() { signals <- os.Interrupt })
+		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
 	}
-	r := remote{server: hungDaemon(t, func() {}), tokenFile: token}
-	c, err := r.client(t.Context())
+	r := daemonAddress{serverURL: startHungDaemon(t, func() {}), tokenFile: token}
+	c, err := r.newClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.HTTP.Timeout != answerTime {
+	if c.HTTP.Timeout != clientTimeout {
 		t.Errorf("it waits for %v", c.HTTP.Timeout)
 	}
 	c.HTTP.Timeout = time.Millisecond
 	_, err = c.Brakes(t.Context())
-	if err := r.explained(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
+	if err := r.explainError(t.Context(), err); err == nil || !strings.Contains(err.Error(), "has not answered") {
 		t.Errorf("after that time: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestHungDaemon(t *testing.T) {
 // TestReadKeys: a key that ends is heard though nobody takes the keys before it.
 func TestReadKeys(t *testing.T) {
 	keys, ended := make(chan byte, 2), false
-	readKeys(strings.NewReader("jkjkjkq"), keys, func() { ended = true }, t.Context().Done())
+	readKeypresses(strings.NewReader("jkjkjkq"), keys, func() { ended = true }, t.Context().Done())
 	if !ended || len(keys) != 2 {
 		t.Errorf("ended: %v, %d keys wait", ended, len(keys))
 	}
@@ -145,27 +145,27 @@ func TestReadKeys(t *testing.T) {
 // TestTop: what is no terminal gets what there is to see, once.
 func TestTop(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 1000))
-	f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
-	s := f.speak()
-	await(t, "it visits pages", func() bool { return f.project("a").Stats.Pages > 2 })
-	s.call("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
+	f := newDaemonFixture(t, chainSite("a.example", 1000))
+	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	s := f.startAPI()
+	waitUntil(t, "it visits pages", func() bool { return f.getProject("a").Stats.Pages > 2 })
+	s.runCommand("top").want(t, ExitDone, "projects: 1", "no rest was cut short", ">  a", "running", "a.example", "in hand:", "no brake is on")
 }
 
 // A project that cannot be looked into does not hide the daemon's others.
 func TestTopOfABadFile(t *testing.T) {
-	f := farmOf(t, chain("b.example", 1000))
-	f.put("a", "project: a\nwhither: there\n")
-	f.put("b", f.file("http://b.example/0"))
-	f.speak().call("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
+	f := newDaemonFixture(t, chainSite("b.example", 1000))
+	f.putProjectFile("a", "project: a\nwhither: there\n")
+	f.putProjectFile("b", f.projectYAML("http://b.example/0"))
+	f.startAPI().runCommand("top").want(t, ExitDone, ">  a", "b  ", "a cannot be looked into: a has no project file that makes sense", `unknown field "…"`, "no brake is on")
 }
 
-// TestTopShows pins what is shown of a daemon, and that what strangers wrote does
+// TestTopRender pins what is shown of a daemon, and that what strangers wrote does
 // not play with the terminal.
-func TestTopShows(t *testing.T) {
+func TestTopRender(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
-	v := view{
-		chosen: "books",
+	v := daemonSnapshot{
+		selected: "books",
 		projects: []api.Project{
 			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
@@ -192,10 +192,10 @@ in hand: 1
 HOST       DOES     UNTIL               BY        SINCE                 REASON
 b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 `
-	if got := v.sheet(now).String(); got != want {
+	if got := v.render(now).String(); got != want {
 		t.Errorf("it shows\n%s\nwant\n%s", got, want)
 	}
-	if got := (view{}).sheet(now).String(); !strings.Contains(got, "projects: 0") {
+	if got := (daemonSnapshot{}).render(now).String(); !strings.Contains(got, "projects: 0") {
 		t.Errorf("of nothing it shows\n%s", got)
 	}
 }

@@ -14,29 +14,29 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// lane is sites that do not link to each other, so that what is found on one does
+// replaySites is sites that do not link to each other, so that what is found on one does
 // not depend on another: with rules, sitemaps, redirects and a loop of them.
-func lane() (sites []crawltest.Site, seeds []string) {
-	index := mapped("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
-		"/index.xml": mapOf("index", "http://index.test/a.xml"),
-		"/a.xml":     mapOf("urls", append(numbered("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
+func replaySites() (sites []crawltest.Site, seeds []string) {
+	index := sitemapSite("index.test", "Disallow: /closed\nSitemap: http://index.test/index.xml\n", map[string]crawltest.PageFunc{
+		"/index.xml": sitemapPage("index", "http://index.test/a.xml"),
+		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 12), "http://index.test/closed/1", "http://index.test/a/closed")...),
 	})
-	moved := mapped("moved.test", "", map[string]crawltest.PageFunc{
+	moved := sitemapSite("moved.test", "", map[string]crawltest.PageFunc{
 		"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /no\nSitemap: http://moved.test/new.xml\n")),
-		"/new.xml":   mapOf("urls", append(numbered("http://moved.test/", 0, 8), numbered("http://moved.test/no", 0, 3)...)...),
+		"/new.xml":   sitemapPage("urls", append(numberedURLs("http://moved.test/", 0, 8), numberedURLs("http://moved.test/no", 0, 3)...)...),
 	})
 	moved.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "/rules.txt")})
-	clean := mapped("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
-		"/all.xml": mapOf("urls", append(numbered("http://clean.test/?ref=1&amp;p=", 0, 6), numbered("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
+	clean := sitemapSite("clean.test", "Clean-param: ref\nSitemap: http://clean.test/all.xml\n", map[string]crawltest.PageFunc{
+		"/all.xml": sitemapPage("urls", append(numberedURLs("http://clean.test/?ref=1&amp;p=", 0, 6), numberedURLs("http://clean.test/?ref=2&amp;p=", 0, 6)...)...),
 	})
 	links := `<a href="/loop">x</a><a href="/gone">x</a><a href="/zip">x</a><a href="/twice">x</a><a href="/twice#top">x</a>`
-	trouble := mapped("trouble.test", "", map[string]crawltest.PageFunc{
+	trouble := sitemapSite("trouble.test", "", map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.HTML(links)),
 		"/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone)),
 		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
 		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, Gzip: true, Header: http.Header{"Content-Type": {"text/html"}}}),
 	})
-	sites = []crawltest.Site{shop(), index, moved, clean, trouble}
+	sites = []crawltest.Site{shopSite(), index, moved, clean, trouble}
 	for i, s := range sites {
 		sites[i].Latency = crawltest.Latency{}
 		seeds = append(seeds, "http://"+s.Host+"/")
@@ -44,14 +44,14 @@ func lane() (sites []crawltest.Site, seeds []string) {
 	return sites, seeds
 }
 
-// recordedLane crawls the lane, and keeps ledger and archive.
-func recordedLane(t *testing.T) *visit {
+// recordReplayCrawl crawls the lane, and keeps ledger and archive.
+func recordReplayCrawl(t *testing.T) *crawlFixture {
 	t.Helper()
-	sites, seeds := lane()
-	v := visitTo(t, sites...)
-	project := write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+	sites, seeds := replaySites()
+	v := newCrawlFixture(t, sites...)
+	project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
-	call(t, v.args(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
+	runCommand(t, v.crawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
 	return v
 }
 
@@ -60,10 +60,10 @@ func recordedLane(t *testing.T) *visit {
 // would have decided is told, and what of the records was changed.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	v := recordedLane(t)
-	asked := len(v.web.Log())
-	call(t, "replay", v.data()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", asked), "differences: 0")
-	project, ledger := filepath.Join(v.data(), projectFile), filepath.Join(v.data(), ledgerDir, "ledger-000001.jsonl")
+	v := recordReplayCrawl(t)
+	requested := len(v.web.Log())
+	runCommand(t, "replay", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
+	project, ledger := filepath.Join(v.dataDir(), projectFile), filepath.Join(v.dataDir(), ledgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
 		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
 		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
@@ -86,26 +86,26 @@ func TestReplay(t *testing.T) {
 			if other == string(text) {
 				t.Fatalf("%s does not say %q:\n%s", tt.file, tt.from, text)
 			}
-			rewrite(t, tt.file, []byte(other))
-			call(t, "replay", "--limit=0", v.data()).want(t, ExitNo, tt.says)
-			rewrite(t, tt.file, text)
+			overwriteFile(t, tt.file, []byte(other))
+			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitCheckFailed, tt.says)
+			overwriteFile(t, tt.file, text)
 		})
 	}
-	if n := len(v.web.Log()); n != asked {
-		t.Errorf("replays made %d requests", n-asked)
+	if n := len(v.web.Log()); n != requested {
+		t.Errorf("replays made %d requests", n-requested)
 	}
 	if err := os.RemoveAll(filepath.Join(v.dir, "warc")); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "replay", v.data()).want(t, ExitFailed, "no WARC files")
+	runCommand(t, "replay", v.dataDir()).want(t, ExitFailed, "no WARC files")
 }
 
 // Where the clock of the machine was set while the crawl went on, the replay takes
 // that off: two days did not pass, and no robots.txt is too old.
 func TestReplayOfClockThatWasSet(t *testing.T) {
 	t.Parallel()
-	v := recordedLane(t)
-	file := filepath.Join(v.data(), ledgerDir, "ledger-000001.jsonl")
+	v := recordReplayCrawl(t)
+	file := filepath.Join(v.dataDir(), ledgerDir, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -113,10 +113,10 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 	lines := strings.SplitAfter(string(text), "\n")
 	half := len(lines) / 2
 	const days = 48 * time.Hour
-	told := regexp.MustCompile(`"(time|end)":"([^"]+)"`)
+	output := regexp.MustCompile(`"(time|end)":"([^"]+)"`)
 	for i := half; i < len(lines); i++ {
-		lines[i] = told.ReplaceAllStringFunc(lines[i], func(s string) string {
-			field := told.FindStringSubmatch(s)
+		lines[i] = output.ReplaceAllStringFunc(lines[i], func(s string) string {
+			field := output.FindStringSubmatch(s)
 			at, err := time.Parse(time.RFC3339Nano, field[2])
 			if err != nil {
 				t.Fatal(err)
@@ -124,14 +124,14 @@ func TestReplayOfClockThatWasSet(t *testing.T) {
 			return fmt.Sprintf("%q:%q", field[1], at.Add(days).Format(time.RFC3339Nano))
 		})
 	}
-	rewrite(t, file, []byte(strings.Join(lines, "")))
-	call(t, "replay", v.data()).want(t, ExitNo, "robots.txt: it would be asked for, and never was")
+	overwriteFile(t, file, []byte(strings.Join(lines, "")))
+	runCommand(t, "replay", v.dataDir()).want(t, ExitCheckFailed, "robots.txt: it would be asked for, and never was")
 	set := fmt.Sprintf("%s,\"clock\":{\"set_by_us\":%d}}\n", lines[half][:strings.Index(lines[half], `Z"`)+len(`Z"`)], days.Microseconds())
-	rewrite(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
-	call(t, "replay", v.data()).want(t, ExitDone, "differences: 0")
+	overwriteFile(t, file, []byte(strings.Join(slices.Insert(lines, half, set), "")))
+	runCommand(t, "replay", v.dataDir()).want(t, ExitDone, "differences: 0")
 }
 
-func rewrite(t *testing.T, file string, text []byte) {
+func overwriteFile(t *testing.T, file string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
@@ -139,11 +139,11 @@ func rewrite(t *testing.T, file string, text []byte) {
 }
 
 func TestReplayUsage(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, "replay", v.data()).want(t, ExitUsage)
-	call(t, v.args("http://shop.example/")...).want(t, ExitDone)
-	call(t, "replay", v.data()).want(t, ExitUsage, "kept no WARC files")
-	call(t, "replay", "--limit=-1", v.data()).want(t, ExitUsage, "--limit")
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage)
+	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone)
+	runCommand(t, "replay", v.dataDir()).want(t, ExitUsage, "kept no WARC files")
+	runCommand(t, "replay", "--limit=-1", v.dataDir()).want(t, ExitUsage, "--limit")
 }
 
 // What a crawl is for is replayed too: tdmrep.json comes before the pages that wait
@@ -159,19 +159,19 @@ func TestReplayForPurposes(t *testing.T) {
 	} {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
-			v := visitTo(t, wary())
-			project := write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+			v := newCrawlFixture(t, usageRulesSite())
+			project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
-			call(t, v.args("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
-			call(t, "replay", "--limit=0", v.data()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")
-			project, text := filepath.Join(v.data(), projectFile), ""
+			runCommand(t, v.crawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
+			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")
+			project, text := filepath.Join(v.dataDir(), projectFile), ""
 			if b, err := os.ReadFile(project); err != nil {
 				t.Fatal(err)
 			} else if text = strings.Replace(string(b), "- "+purpose, "- "+other, 1); text == string(b) {
 				t.Fatalf("no purpose in %s:\n%s", project, b)
 			}
-			rewrite(t, project, []byte(text))
-			call(t, "replay", "--limit=0", v.data()).want(t, ExitNo, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
+			overwriteFile(t, project, []byte(text))
+			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitCheckFailed, fmt.Sprintf("the purpose was %s, and is %s", purpose, other), says)
 		})
 	}
 }

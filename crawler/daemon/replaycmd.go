@@ -35,99 +35,99 @@ in memory: about 1 KiB a URL.
 Exit codes: 0 every decision was made again, 1 failed, 2 wrong usage, 3 something is
 different, 4 interrupted.`
 
-func (a *app) replayCommand() *cobra.Command {
-	var archive string
+func (a *program) replayCommand() *cobra.Command {
+	var warcDir string
 	var limit int
 	c := &cobra.Command{
 		Use: "replay DIR", Short: "Make the decisions of a recorded crawl again", Long: replayHelp,
-		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: args(cobra.ExactArgs(1)),
+		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
-				return usage("--limit: %d is not a number of differences", limit)
+				return usageErrorf("--limit: %d is not a number of differences", limit)
 			}
-			return a.replay(c.Context(), stateDir(args[0]), archive, limit)
+			return a.replayCrawl(c.Context(), stateDir(args[0]), warcDir, limit)
 		},
 	}
-	c.Flags().StringVar(&archive, "warc", "", "`DIR` of the WARC files, if they were moved")
+	c.Flags().StringVar(&warcDir, "warc", "", "`DIR` of the WARC files, if they were moved")
 	c.Flags().IntVar(&limit, "limit", 20, "tell `N` differences at most; 0: all")
 	return c
 }
 
-// replay replays the crawl in a directory, and tells what is different.
-func (a *app) replay(ctx context.Context, dir stateDir, archive string, limit int) error {
-	p, roots, err := a.recorded(dir)
+// replayCrawl replays the crawl in a directory, and tells what is different.
+func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string, limit int) error {
+	p, seedPerOrigin, err := a.loadRecordedProject(dir)
 	if err != nil {
 		return err
 	}
-	if archive == "" {
-		archive = p.Output.WARC
+	if warcDir == "" {
+		warcDir = p.Output.WARC
 	}
-	if archive == "" {
-		return usage("the crawl in %s kept no WARC files: a replay needs the answers", dir)
+	if warcDir == "" {
+		return usageErrorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
 	}
-	answers, err := replay.OpenAnswers(archive)
+	archive, err := replay.OpenAnswers(warcDir)
 	if err != nil {
 		return err
 	}
-	player, err := replay.New(ledger.Records(dir.path(ledgerDir)), answers)
+	replayer, err := replay.New(ledger.Records(dir.path(ledgerDir)), archive)
 	if err != nil {
 		return err
 	}
-	player.Run = p.ledgerRun()
+	replayer.Run = p.ledgerRun()
 	differences := 0
-	player.Differ = func(d replay.Difference) {
+	replayer.Differ = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
-			fmt.Fprintln(a.stdout, plain(d.String()))
+			fmt.Fprintln(a.stdout, replaceControlChars(d.String()))
 		}
 	}
-	ctx, stop := a.untilSignal(ctx)
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	report, err := a.play(ctx, player, p, roots)
-	if errors.Is(context.Cause(ctx), errSignal) {
-		return &exit{ExitStopped, errSignal}
+	report, err := a.runReplay(ctx, replayer, p, seedPerOrigin)
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return &exitError{ExitStopped, errInterrupted}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot replay the crawl in %s: %w", dir, err)
 	}
-	return a.tellReplay(report, limit)
+	return a.printReplayReport(report, limit)
 }
 
-// recorded returns the project of the crawl in a directory, and its roots.
-func (a *app) recorded(dir stateDir) (Project, []decorum.URL, error) {
-	if err := dir.mustHoldCrawl(); err != nil {
+// loadRecordedProject returns the project of the crawl in a directory, and its roots.
+func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, error) {
+	if err := dir.requireCrawl(); err != nil {
 		return Project{}, nil, err
 	}
-	d, err := readDraft(dir.path(projectFile))
+	d, err := readProjectSource(dir.path(projectFile))
 	if err != nil {
 		return Project{}, nil, err
 	}
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
-		return Project{}, nil, usage("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
+		return Project{}, nil, usageErrorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
-	if f := a.handlers.unknown(d.Handler); f != nil {
-		return Project{}, nil, d.blame(*f)
+	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
+		return Project{}, nil, d.fieldError(*f)
 	}
-	roots, err := d.roots(nil)
-	return d.Project, roots, err
+	seedPerOrigin, err := d.oneSeedPerOrigin(nil)
+	return d.Project, seedPerOrigin, err
 }
 
-// play puts a crawl together on the player, and plays it.
-func (a *app) play(ctx context.Context, player *replay.Player, p Project, roots []decorum.URL) (replay.Report, error) {
+// runReplay puts a crawl together on the player, and plays it.
+func (a *program) runReplay(ctx context.Context, replayer *replay.Player, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
-	g := ground{
-		files:   stores{frontier: player.Store, robots: storage.NewMemory(storage.Config{})},
-		outputs: outputs{out: &output{w: io.Discard}}, handlers: a.handlers, log: a.log,
-		shared: shared{hosts: politeness.NewHosts()}, transport: player, now: player.Now,
+	g := engineConfig{
+		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.Config{})},
+		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedHandlers: a.namedHandlers, log: a.log,
+		sharedResources: sharedResources{sharedHosts: politeness.NewHosts()}, transport: replayer, now: replayer.Now,
 	}
-	r, err := g.furnish(p, roots)
+	r, err := g.newCrawlEngine(p, seedPerOrigin)
 	if err != nil {
 		return replay.Report{}, err
 	}
-	return player.Play(ctx, r.crawler, r.plant)
+	return replayer.Play(ctx, r.crawler, r.discoverSeeds)
 }
 
-// tellReplay tells what came of a replay.
-func (a *app) tellReplay(r replay.Report, limit int) error {
+// printReplayReport tells what came of a replay.
+func (a *program) printReplayReport(r replay.Report, limit int) error {
 	if more := r.Differences - int64(limit); limit > 0 && more > 0 {
 		fmt.Fprintf(a.stdout, "… and %d differences more: --limit 0 tells them all\n", more)
 	}
@@ -143,7 +143,7 @@ func (a *app) tellReplay(r replay.Report, limit int) error {
 		fmt.Fprintf(a.stdout, "records of later runs, not replayed: %d\n", r.Later)
 	}
 	if r.Differences > 0 {
-		return &exit{code: ExitNo}
+		return &exitError{code: ExitCheckFailed}
 	}
 	return nil
 }

@@ -69,99 +69,99 @@ const reportExample = `  decorum report
   decorum report --params
   decorum report --format jsonl | jq -r 'select(.shortfall_ms > 0) | .host'`
 
-// A reportQuery is what somebody wants to know of a crawl.
-type reportQuery struct {
-	data, host, format string
-	limit              int
-	params             bool
+// A reportOptions is what somebody wants to know of a crawl.
+type reportOptions struct {
+	dataDir, host, format string
+	limit                 int
+	suggestParams         bool
 }
 
-func (a *app) reportCommand() *cobra.Command {
-	var q reportQuery
+func (a *program) reportCommand() *cobra.Command {
+	var q reportOptions
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
-		Long: reportHelp, Example: reportExample, Args: args(cobra.NoArgs),
+		Long: reportHelp, Example: reportExample, Args: withUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("limit") && q.format != "table" {
 				q.limit = 0
 			}
-			return a.reportOn(c.Context(), q)
+			return a.printCrawlReport(c.Context(), q)
 		},
 	}
 	fs := c.Flags()
-	dataFlag(fs, &q.data)
+	addDataFlag(fs, &q.dataDir)
 	fs.StringVar(&q.host, "host", "", "say all that is known of one `HOST`")
 	fs.IntVar(&q.limit, "limit", 20, "name `N` hosts, and as many rules, at most; 0: all (default 20 in a table, else all)")
 	fs.Lookup("limit").DefValue = "0" // the usage says it
-	fs.BoolVar(&q.params, "params", false, "suggest parameters that do not matter, by the output of the crawl")
+	fs.BoolVar(&q.suggestParams, "params", false, "suggest parameters that do not matter, by the output of the crawl")
 	fs.StringVar(&q.format, "format", "table", "write `FORMAT`: table, json or jsonl")
 	return c
 }
 
-// reportOn prints the report.
-func (a *app) reportOn(ctx context.Context, q reportQuery) error {
+// printCrawlReport prints the report.
+func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 	if err := checkFormat(q.format, "table", "json", "jsonl"); err != nil {
 		return err
 	}
 	if q.limit < 0 {
-		return usage("--limit: %d is not a number of hosts", q.limit)
+		return usageErrorf("--limit: %d is not a number of hosts", q.limit)
 	}
-	if q.params {
-		return a.paramsOf(ctx, q)
+	if q.suggestParams {
+		return a.printParamReport(ctx, q)
 	}
-	host, err := hostFlag(q.host)
+	host, err := parseHostFlag(q.host)
 	if err != nil {
 		return err
 	}
-	return a.look(ctx, q.data, func(ctx context.Context, k *offlineCrawl) error {
-		if err := k.withScope(); err != nil { // a seed file may be gone
+	return a.withOfflineCrawl(ctx, q.dataDir, func(ctx context.Context, k *offlineCrawl) error {
+		if err := k.loadScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		s, err := k.survey(ctx, host, q.limit, maxHostsInMemory)
+		s, err := k.newStreamedReport(ctx, host, q.limit, maxHostsInMemory)
 		if err != nil {
 			return err
 		}
-		return q.write(ctx, a.stdout, s)
+		return q.writeReport(ctx, a.stdout, s)
 	})
 }
 
-// write writes what was asked for in the form that was asked for.
-func (q reportQuery) write(ctx context.Context, w io.Writer, s *survey) error {
+// writeReport writes what was asked for in the form that was asked for.
+func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *streamedReport) error {
 	switch {
 	case q.host != "" && s.totals.HostCount == 0:
-		return fmt.Errorf("the crawl in %s knows no host %s", q.data, q.host)
+		return fmt.Errorf("the crawl in %s knows no host %s", q.dataDir, q.host)
 	case q.format == "json":
 		return s.writeJSON(ctx, w)
 	case q.format == "jsonl":
-		return s.writeLines(ctx, w)
+		return s.writeJSONL(ctx, w)
 	case q.host != "":
-		r, err := s.report(ctx)
+		r, err := s.fullReport(ctx)
 		if err != nil {
 			return err
 		}
-		return writeHost(w, r, q.limit)
+		return writeHostReport(w, r, q.limit)
 	}
-	return s.write(ctx, w, q.data, q.limit)
+	return s.writeText(ctx, w, q.dataDir, q.limit)
 }
 
 // checkFormat returns an error unless format is one of those given.
-func checkFormat(format string, known ...string) error {
-	for _, f := range known {
+func checkFormat(format string, formats ...string) error {
+	for _, f := range formats {
 		if f == format {
 			return nil
 		}
 	}
-	return usage("--format: %q is not one of %s", format, strings.Join(known, ", "))
+	return usageErrorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
 }
 
-// hostFlag returns the host that --host names, as the crawl does; empty: none.
-func hostFlag(s string) (string, error) {
+// parseHostFlag returns the host that --host names, as the crawl does; empty: none.
+func parseHostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	host, ok := hostName(s)
+	host, ok := canonicalHost(s)
 	if !ok {
-		return "", usage("--host: %q is not the name of a host, as in example.com", s)
+		return "", usageErrorf("--host: %q is not the name of a host, as in example.com", s)
 	}
 	return host, nil
 }

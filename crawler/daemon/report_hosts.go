@@ -14,74 +14,74 @@ import (
 // reads those beyond again when it writes them.
 const maxHostsInMemory = 4096
 
-// A survey is a report whose hosts are not in memory. The totals lack Hosts.
-type survey struct {
-	*inquiry
-	totals api.Report
-	hosts  leadingHosts
+// A streamedReport is a report whose hosts are not in memory. The totals lack Hosts.
+type streamedReport struct {
+	*inspector
+	totals  api.Report
+	ranking hostRanking
 }
 
 // A rankedHost is a host in the order of a report: what it takes to sort it and to
 // read it again, in about 100 bytes.
 type rankedHost struct {
-	rank   hostKey
-	origin decorum.Origin
-	more   *hostDetails // nil if the host has one origin
+	sortKey     hostSortKey
+	firstOrigin decorum.Origin
+	extra       *rankedHostExtra // nil if the host has one origin
 }
 
-// hostDetails is what a few of the hosts beyond maxHostsInMemory need in addition.
-type hostDetails struct {
-	origins []decorum.Origin // all of them
-	host    *surveyed        // nil if it is read again
+// rankedHostExtra is what a few of the hosts beyond maxHostsInMemory need in addition.
+type rankedHostExtra struct {
+	allOrigins []decorum.Origin // all of them
+	report     *hostReport      // nil if it is read again
 }
 
 func (h *rankedHost) compare(g *rankedHost) int {
-	return cmp.Or(h.rank.compare(g.rank), strings.Compare(h.origin.Host(), g.origin.Host()))
+	return cmp.Or(h.sortKey.compare(g.sortKey), strings.Compare(h.firstOrigin.Host(), g.firstOrigin.Host()))
 }
 
-// leadingHosts keeps the hosts that come first in a report: all of them if limit is 0.
-type leadingHosts struct {
-	limit  int
-	held   int // hosts that are kept whole, at most
-	ranked []rankedHost
+// hostRanking keeps the hosts that come first in a report: all of them if limit is 0.
+type hostRanking struct {
+	limit       int
+	maxInMemory int // hosts that are kept whole, at most
+	hosts       []rankedHost
 }
 
-// add adds a host. Hosts with parked URLs are kept whole, too: to judge these again
+// addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
 // takes long, and the totals hold as much of them. Twice the limit are kept, so that
 // each host costs little.
-func (l *leadingHosts) add(h *surveyed) {
-	r := rankedHost{rank: concern(&h.Host), origin: h.first}
-	if len(l.ranked) < l.held || len(h.ParkedByRule) > 0 {
-		r.more = &hostDetails{host: h}
-	} else if len(h.others) > 0 {
-		r.more = &hostDetails{origins: append([]decorum.Origin{h.first}, h.others...)}
+func (l *hostRanking) addHost(h *hostReport) {
+	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.firstOrigin}
+	if len(l.hosts) < l.maxInMemory || len(h.ParkedByRule) > 0 {
+		r.extra = &rankedHostExtra{report: h}
+	} else if len(h.otherOrigins) > 0 {
+		r.extra = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
 	}
-	l.ranked = append(l.ranked, r)
-	if l.limit > 0 && len(l.ranked) >= 2*max(l.limit, 64) {
-		l.cut()
-	}
-}
-
-// cut sorts the hosts and drops those beyond the limit.
-func (l *leadingHosts) cut() {
-	slices.SortFunc(l.ranked, func(a, b rankedHost) int { return a.compare(&b) })
-	if l.limit > 0 && len(l.ranked) > l.limit {
-		clear(l.ranked[l.limit:]) // lets them be collected
-		l.ranked = l.ranked[:l.limit]
+	l.hosts = append(l.hosts, r)
+	if l.limit > 0 && len(l.hosts) >= 2*max(l.limit, 64) {
+		l.sortAndTrim()
 	}
 }
 
-// each calls yield with the hosts in the order of the report, until it fails.
-func (s *survey) each(ctx context.Context, yield func(*api.Host) error) error {
-	for i := range s.hosts.ranked {
-		h, err := s.host(ctx, &s.hosts.ranked[i])
+// sortAndTrim sorts the hosts and drops those beyond the limit.
+func (l *hostRanking) sortAndTrim() {
+	slices.SortFunc(l.hosts, func(a, b rankedHost) int { return a.compare(&b) })
+	if l.limit > 0 && len(l.hosts) > l.limit {
+		clear(l.hosts[l.limit:]) // lets them be collected
+		l.hosts = l.hosts[:l.limit]
+	}
+}
+
+// forEachReportedHost calls yield with the hosts in the order of the report, until it fails.
+func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*api.Host) error) error {
+	for i := range s.ranking.hosts {
+		h, err := s.loadHost(ctx, &s.ranking.hosts[i])
 		if err != nil {
 			return err
 		}
 		if h == nil {
 			continue
 		}
-		if err := s.explainHold(ctx, h); err != nil {
+		if err := s.setHoldReason(ctx, h); err != nil {
 			return err
 		}
 		if err := yield(&h.Host); err != nil {
@@ -92,20 +92,20 @@ func (s *survey) each(ctx context.Context, yield func(*api.Host) error) error {
 }
 
 // host returns a host of the report, from memory or from the store.
-func (s *survey) host(ctx context.Context, r *rankedHost) (*surveyed, error) {
+func (s *streamedReport) loadHost(ctx context.Context, r *rankedHost) (*hostReport, error) {
 	switch {
-	case r.more == nil:
-		return s.readHost(ctx, []decorum.Origin{r.origin})
-	case r.more.host != nil:
-		return r.more.host, nil
+	case r.extra == nil:
+		return s.readHost(ctx, []decorum.Origin{r.firstOrigin})
+	case r.extra.report != nil:
+		return r.extra.report, nil
 	}
-	return s.readHost(ctx, r.more.origins)
+	return s.readHost(ctx, r.extra.allOrigins)
 }
 
-// report returns the report with its hosts.
-func (s *survey) report(ctx context.Context) (*api.Report, error) {
+// fullReport returns the report with its hosts.
+func (s *streamedReport) fullReport(ctx context.Context) (*api.Report, error) {
 	r := s.totals
-	err := s.each(ctx, func(h *api.Host) error {
+	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
 		r.Hosts = append(r.Hosts, h)
 		return nil
 	})

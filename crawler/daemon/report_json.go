@@ -16,8 +16,8 @@ import (
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
 // writeJSON writes what the function writeJSON writes of an api.Report, host by host.
-func (s *survey) writeJSON(ctx context.Context, w io.Writer) error {
-	if len(s.hosts.ranked) == 0 {
+func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
+	if len(s.ranking.hosts) == 0 {
 		return writeJSON(w, &s.totals)
 	}
 	// The hosts are the last member: they go in the place of an empty array.
@@ -34,7 +34,7 @@ func (s *survey) writeJSON(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	b.Write(head)
 	before := "[\n    "
-	err := s.each(ctx, func(h *api.Host) error {
+	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
 		text.Reset()
 		e := jsonline.NewEncoder(&text)
 		e.SetIndent("    ", "  ")
@@ -53,8 +53,8 @@ func (s *survey) writeJSON(ctx context.Context, w io.Writer) error {
 	return cmp.Or(err, b.Flush())
 }
 
-// writeLines writes the totals, and then each host, on lines of their own.
-func (s *survey) writeLines(ctx context.Context, w io.Writer) error {
+// writeJSONL writes the totals, and then each host, on lines of their own.
+func (s *streamedReport) writeJSONL(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	e := jsonline.NewEncoder(b)
 	e.SetEscapeHTML(false)
@@ -64,7 +64,7 @@ func (s *survey) writeLines(ctx context.Context, w io.Writer) error {
 		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
 	}{"totals", &s.totals, nil})
 	if err == nil {
-		err = s.each(ctx, func(h *api.Host) error {
+		err = s.forEachReportedHost(ctx, func(h *api.Host) error {
 			return e.Encode(struct {
 				Type string `json:"type"`
 				*api.Host

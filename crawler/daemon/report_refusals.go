@@ -17,48 +17,48 @@ import (
 
 // Why URLs are parked.
 const (
-	whyRobots  = "robots"
-	whyTDMRep  = "tdmrep"
-	whyScope   = "scope"
-	whyNothing = "nothing" // any more: the crawl will see when it goes on
+	parkedByRobots    = "robots"
+	parkedByTDMRep    = "tdmrep"
+	parkedByScope     = "scope"
+	parkedForNoReason = "nothing" // any more: the crawl will see when it goes on
 )
 
-// refusals count URLs by why they are parked: an api.RefusalSummary without URLs and
+// refusalTally count URLs by why they are parked: an api.RefusalSummary without URLs and
 // Example.
-type refusals map[api.RefusalSummary]*api.RefusalSummary
+type refusalTally map[api.RefusalSummary]*api.RefusalSummary
 
-// maxRules is how many rules of one host are told apart. It bounds what a file
+// maxRulesPerHost is how many rules of one host are told apart. It bounds what a file
 // of a hundred thousand rules can make a report of.
-const maxRules = 1000
+const maxRulesPerHost = 1000
 
-// note counts a URL.
-func (rs refusals) note(why api.RefusalSummary, u decorum.URL) {
-	if rs[why] == nil && len(rs) >= maxRules {
-		why.Rule, why.RuleLine = "other rules", 0
+// addURL counts a URL.
+func (rs refusalTally) addURL(reason api.RefusalSummary, u decorum.URL) {
+	if rs[reason] == nil && len(rs) >= maxRulesPerHost {
+		reason.Rule, reason.RuleLine = "other rules", 0
 	}
-	if rs[why] == nil {
-		r := why
+	if rs[reason] == nil {
+		r := reason
 		r.Example = u.String()
-		rs[why] = &r
+		rs[reason] = &r
 	}
-	rs[why].URLCount++
+	rs[reason].URLCount++
 }
 
 // merge adds what is of another host.
-func (rs refusals) merge(more []api.RefusalSummary) {
+func (rs refusalTally) merge(more []api.RefusalSummary) {
 	for _, r := range more {
-		why := r
-		why.URLCount, why.Example = 0, ""
-		if rs[why] == nil {
-			rs[why] = &r
+		reason := r
+		reason.URLCount, reason.Example = 0, ""
+		if rs[reason] == nil {
+			rs[reason] = &r
 			continue
 		}
-		rs[why].URLCount += r.URLCount
+		rs[reason].URLCount += r.URLCount
 	}
 }
 
-// list returns the refusals, first what keeps most URLs out.
-func (rs refusals) list() []api.RefusalSummary {
+// sorted returns the refusals, first what keeps most URLs out.
+func (rs refusalTally) sorted() []api.RefusalSummary {
 	list := make([]api.RefusalSummary, 0, len(rs))
 	for _, r := range rs {
 		list = append(list, *r)
@@ -71,55 +71,55 @@ func (rs refusals) list() []api.RefusalSummary {
 }
 
 // classifyParked finds out for each parked URL of an origin what keeps it parked.
-func (q *inquiry) classifyParked(ctx context.Context, o decorum.Origin, h *surveyed) error {
+func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hostReport) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
 	if err != nil {
 		return err
 	}
 	if h.refusals == nil {
-		h.refusals = refusals{}
+		h.refusals = refusalTally{}
 	}
 	return q.store.URLs(ctx, o, storage.InParking, func(e storage.Entry, _ time.Time) bool {
-		u, why := q.whyParked(e, evaluate)
-		switch why.RefusedBy {
-		case whyScope:
+		u, reason := q.parkedReason(e, evaluate)
+		switch reason.RefusedBy {
+		case parkedByScope:
 			h.OutOfScope++
-		case whyRobots:
+		case parkedByRobots:
 			h.BlockedByRobots++
-		case whyTDMRep:
+		case parkedByTDMRep:
 			h.BlockedByTDMRep++
 		}
-		h.refusals.note(why, u)
+		h.refusals.addURL(reason, u)
 		return true
 	})
 }
 
-// whyParked asks what the crawl asks before a visit to e, in its order: the
+// parkedReason asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
-func (q *inquiry) whyParked(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
+func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
 	if e.AsFound {
 		e.URL = e.Found
 	}
 	if q.scope != nil {
 		if err := q.scope.Check(e); err != nil {
-			return e.URL, api.RefusalSummary{RefusedBy: whyScope, Rule: cause(err)}
+			return e.URL, api.RefusalSummary{RefusedBy: parkedByScope, Rule: innerErrorText(err)}
 		}
 	}
 	if evaluate == nil {
-		return e.URL, api.RefusalSummary{RefusedBy: whyNothing, Rule: "its robots.txt is not known"}
+		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}
 	}
 	v := evaluate(e.URL)
 	if v.Allowed {
-		return e.URL, api.RefusalSummary{RefusedBy: whyNothing, Rule: "allowed by now"}
+		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}
 	}
 	if v.Group == string(robots.InTDMRep) {
-		return e.URL, api.RefusalSummary{RefusedBy: whyTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plain(v.Rule), RuleLine: v.Line}
+		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
 	}
-	return e.URL, api.RefusalSummary{RefusedBy: whyRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: plain(v.Rule), RuleLine: v.Line}
+	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
 }
 
-// cause returns why something was refused, without what and where.
-func cause(err error) string {
+// innerErrorText returns why something was refused, without what and where.
+func innerErrorText(err error) string {
 	var e *decorum.Error
 	if errors.As(err, &e) && e.Err != nil {
 		return e.Err.Error()

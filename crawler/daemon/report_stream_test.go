@@ -20,9 +20,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// manyHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
+// inspectorOfHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
 // tenth host has two origins.
-func manyHosts(t testing.TB, n int) *inquiry {
+func inspectorOfHosts(t testing.TB, n int) *inspector {
 	t.Helper()
 	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{})
 	if err != nil {
@@ -64,17 +64,17 @@ func manyHosts(t testing.TB, n int) *inquiry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inquiry{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: now}
+	return &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: now}
 }
 
-// heldHosts returns all hosts of a crawl, and calls also with each of their origins.
-func heldHosts(t *testing.T, q *inquiry, also func(*storage.OriginInfo)) map[string]*surveyed {
+// hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
+func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginInfo)) map[string]*hostReport {
 	t.Helper()
-	hosts := map[string]*surveyed{}
+	hosts := map[string]*hostReport{}
 	err := q.store.Origins(t.Context(), func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if hosts[name] == nil {
-			h := q.newHost(name, &o.Host)
+			h := q.newHostReport(name, &o.Host)
 			hosts[name] = &h
 		}
 		hosts[name].addOrigin(&o, q.now)
@@ -85,18 +85,18 @@ func heldHosts(t *testing.T, q *inquiry, also func(*storage.OriginInfo)) map[str
 		t.Fatal(err)
 	}
 	for _, h := range hosts {
-		q.finish(h)
+		q.completeHostReport(h)
 	}
 	return hosts
 }
 
-// heldReport returns the report of a crawl whose hosts are all in memory.
-func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
+// reportInMemory returns the report of a crawl whose hosts are all in memory.
+func reportInMemory(t *testing.T, q *inspector, limit int) *api.Report {
 	t.Helper()
 	var parked []decorum.Origin
 	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
 	r := &api.Report{AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
-	hosts := heldHosts(t, q, func(o *storage.OriginInfo) {
+	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
 		if o.Parked > 0 {
 			parked = append(parked, o.Origin)
@@ -106,26 +106,26 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 	for _, o := range parked {
 		err = errors.Join(err, q.classifyParked(t.Context(), o, hosts[o.Host()]))
 	}
-	total := refusals{}
+	total := refusalTally{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
-		cover(&h.HostTotals)
-		h.ParkedByRule = h.refusals.list()
+		recalculateCoverage(&h.HostTotals)
+		h.ParkedByRule = h.refusals.sorted()
 		total.merge(h.ParkedByRule)
 		r.HostCount++
 		r.HostsByState[h.State]++
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
-		addTally(&r.HostTotals, &h.HostTotals)
+		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.Hosts = append(r.Hosts, &h.Host)
-		err = errors.Join(err, q.explainHold(t.Context(), h))
+		err = errors.Join(err, q.setHoldReason(t.Context(), h))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(r.Hosts, func(a, b *api.Host) int {
-		return cmp.Or(concern(a).compare(concern(b)), strings.Compare(a.Host, b.Host))
+		return cmp.Or(attentionSortKey(a).compare(attentionSortKey(b)), strings.Compare(a.Host, b.Host))
 	})
-	r.ParkedByRule = total.list()
+	r.ParkedByRule = total.sorted()
 	if limit > 0 {
 		r.Hosts, r.ParkedByRule = r.Hosts[:min(limit, len(r.Hosts))], r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 	}
@@ -135,30 +135,30 @@ func heldReport(t *testing.T, q *inquiry, limit int) *api.Report {
 // A report that reads hosts again when it writes them says, byte by byte, what one says
 // that holds all hosts.
 func TestStreamedReportIsTheSame(t *testing.T) {
-	q := manyHosts(t, 1000)
+	q := inspectorOfHosts(t, 1000)
 	for _, limit := range []int{0, 1, 20, 500, 5000} {
-		want := heldReport(t, q, limit)
+		want := reportInMemory(t, q, limit)
 		if limit == 0 && (want.ParkedURLs == 0 || len(want.HostsByState) < 4 || want.OriginCount == want.HostCount) {
 			t.Fatalf("the crawl has %d parked URLs, hosts %v, %d origins: too little for this test",
 				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
-		for _, held := range []int{0, 7, 1000} {
-			s, err := q.survey(t.Context(), "", limit, held)
+		for _, maxInMemory := range []int{0, 7, 1000} {
+			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got, same, lines bytes.Buffer
-			err = errors.Join(s.writeJSON(t.Context(), &got), writeJSON(&same, want), s.writeLines(t.Context(), &lines))
+			err = errors.Join(s.writeJSON(t.Context(), &got), writeJSON(&same, want), s.writeJSONL(t.Context(), &lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
-				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, held, err, got.Len(), same.Len())
+				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
 			}
-			sameLines(t, want, &lines)
+			checkSameLines(t, want, &lines)
 		}
 	}
 }
 
-// sameLines checks the lines of a report: its totals, and its hosts in their order.
-func sameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
+// checkSameLines checks the lines of a report: its totals, and its hosts in their order.
+func checkSameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
 	t.Helper()
 	d := json.NewDecoder(lines)
 	var totals api.Report
@@ -179,15 +179,15 @@ func sameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
 
 // The numbers of the frontier are the sums of the report.
 func TestStreamedStatsAreTheSame(t *testing.T) {
-	q := manyHosts(t, 1000)
-	want := heldReport(t, q, 0)
-	s, err := (&offlineCrawl{inquiry: *q}).count(t.Context())
+	q := inspectorOfHosts(t, 1000)
+	want := reportInMemory(t, q, 0)
+	s, err := (&offlineCrawl{inspector: *q}).countFrontier(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []int{s.Hosts, s.Origins, s.Queued, s.Resting, s.Parked, s.Seen}
+	got := []int{s.HostCount, s.OriginCount, s.QueuedURLs, s.AwaitingRevisit, s.ParkedURLs, s.SeenURLs}
 	sums := []int{want.HostCount, want.OriginCount, want.QueuedURLs, want.AwaitingRevisit, want.ParkedURLs, want.KnownURLs}
-	if !slices.Equal(got, sums) || !maps.Equal(s.States, want.HostsByState) {
-		t.Errorf("stats %v %v, want %v %v", got, s.States, sums, want.HostsByState)
+	if !slices.Equal(got, sums) || !maps.Equal(s.HostsByState, want.HostsByState) {
+		t.Errorf("stats %v %v, want %v %v", got, s.HostsByState, sums, want.HostsByState)
 	}
 }

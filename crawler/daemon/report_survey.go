@@ -16,8 +16,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// addTally adds u to t.
-func addTally(t, u *api.HostTotals) {
+// addHostTotals adds u to t.
+func addHostTotals(t, u *api.HostTotals) {
 	t.Requests += u.Requests
 	t.Pages += u.Pages
 	t.Failures += u.Failures
@@ -32,70 +32,70 @@ func addTally(t, u *api.HostTotals) {
 	t.BlockedByTDMRep += u.BlockedByTDMRep
 	t.OutOfScope += u.OutOfScope
 	t.PagesWithheld += u.PagesWithheld
-	cover(t)
+	recalculateCoverage(t)
 }
 
-// cover works out the coverage.
-func cover(t *api.HostTotals) {
+// recalculateCoverage works out the coverage.
+func recalculateCoverage(t *api.HostTotals) {
 	t.Coverage = 1
 	if all := t.KnownURLs - t.OutOfScope; all > 0 {
 		t.Coverage = float64(t.DoneURLs) / float64(all)
 	}
 }
 
-// A surveyed host is what is said of it, and what that rests on.
-type surveyed struct {
+// A hostReport host is what is said of it, and what that rests on.
+type hostReport struct {
 	api.Host
-	refusals refusals
-	due      time.Time      // of the host's clock
-	held     decorum.Origin // whose hold State tells of
-	begun    int64          // pages that count for max_pages_per_host
-	next     time.Time
-	first    decorum.Origin // of Origins
-	others   []decorum.Origin
+	refusals         refusalTally
+	hostDueAt        time.Time      // of the host's clock
+	heldOrigin       decorum.Origin // whose hold State tells of
+	pagesTowardLimit int64          // pages that count for max_pages_per_host
+	nextURLDue       time.Time
+	firstOrigin      decorum.Origin // of Origins
+	otherOrigins     []decorum.Origin
 }
 
 // report asks the stores for the report, of one host if it is named. The hosts come in
 // the order of what matters, at most limit of them unless it is 0.
-func (q *inquiry) report(ctx context.Context, only string, limit int) (*api.Report, error) {
-	s, err := q.survey(ctx, only, limit, maxHostsInMemory)
+func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*api.Report, error) {
+	s, err := q.newStreamedReport(ctx, onlyHost, limit, maxHostsInMemory)
 	if err != nil {
 		return nil, err
 	}
-	return s.report(ctx)
+	return s.fullReport(ctx)
 }
 
-// survey adds up what report returns, and holds only so many hosts. Of the others it
+// newStreamedReport adds up what report returns, and holds only so many hosts. Of the others it
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
-func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*survey, error) {
-	s := &survey{inquiry: q, hosts: leadingHosts{limit: limit, held: held}, totals: api.Report{
+func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*streamedReport, error) {
+	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxInMemory: maxInMemory}, totals: api.Report{
 		AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
-	r, total := &s.totals, refusals{}
-	add := func(h *surveyed) {
-		cover(&h.HostTotals) // again: URLs out of scope are known by now
-		h.ParkedByRule = h.refusals.list()
-		total.merge(h.ParkedByRule)
+	r, refusals := &s.totals, refusalTally{}
+	addHost := func(h *hostReport) {
+		recalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
+		h.ParkedByRule = h.refusals.sorted()
+		refusals.merge(h.ParkedByRule)
 		r.HostCount++
 		r.OriginCount += len(h.Origins)
-		addTally(&r.HostTotals, &h.HostTotals)
+		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
 		r.HostsByState[h.State]++
-		s.hosts.add(h)
+		s.ranking.addHost(h)
 	}
 	var err error
-	if only == "" {
-		err = q.eachHost(ctx, true, add)
+	if onlyHost == "" {
+		err = q.forEachHost(ctx, true, addHost)
 	} else {
-		err = q.oneHost(ctx, only, add)
+		err = q.findAndYieldHost(ctx, onlyHost, addHost)
 	}
 	if err == nil {
-		err = q.sightings(ctx, only, r)
+		err = q.addRefusalCounts(ctx, onlyHost, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.hosts.cut()
-	r.ParkedByRule = total.list()
+	s.ranking.sortAndTrim()
+	r.ParkedByRule = refusals.sorted()
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
@@ -104,17 +104,17 @@ func (q *inquiry) survey(ctx context.Context, only string, limit, held int) (*su
 	return s, nil
 }
 
-// oneHost calls done with the host of that name, if the crawl has met it.
-func (q *inquiry) oneHost(ctx context.Context, name string, done func(*surveyed)) error {
-	origins, err := q.originsOf(ctx, name)
+// findAndYieldHost calls done with the host of that name, if the crawl has met it.
+func (q *inspector) findAndYieldHost(ctx context.Context, name string, yield func(*hostReport)) error {
+	origins, err := q.hostOrigins(ctx, name)
 	if err != nil {
 		return err
 	}
-	return q.revisitHost(ctx, origins, true, done)
+	return q.readAndYieldHost(ctx, origins, true, yield)
 }
 
-// originsOf returns the origins of a host: none if the crawl has not met it.
-func (q *inquiry) originsOf(ctx context.Context, host string) (origins []decorum.Origin, err error) {
+// hostOrigins returns the origins of a host: none if the crawl has not met it.
+func (q *inspector) hostOrigins(ctx context.Context, host string) (origins []decorum.Origin, err error) {
 	err = storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
 		if o.Host() == host {
 			origins = append(origins, o)
@@ -124,150 +124,150 @@ func (q *inquiry) originsOf(ctx context.Context, host string) (origins []decorum
 	return origins, err
 }
 
-// sightings adds what was not queued as it was found.
-func (q *inquiry) sightings(ctx context.Context, only string, s *api.Report) (err error) {
+// addRefusalCounts adds what was not queued as it was found.
+func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *api.Report) (err error) {
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.store); err != nil {
 		return err
 	}
 	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.store)
-	others := func(r frontier.Sighted) bool { return only != "" && r.Host != only }
-	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, others), slices.DeleteFunc(s.SessionIDCounts, others)
+	isOtherHost := func(r frontier.Sighted) bool { return onlyHost != "" && r.Host != onlyHost }
+	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCounts, isOtherHost)
 	return err
 }
 
-// newHost begins the report on a host with what is remembered of it.
-func (q *inquiry) newHost(name string, h *storage.Host) surveyed {
-	m := crawler.DecodeHostStats(h.Memo)
-	return surveyed{due: h.Due, begun: m.PagesRequested, Host: api.Host{
+// newHostReport begins the report on a host with what is remembered of it.
+func (q *inspector) newHostReport(name string, h *storage.Host) hostReport {
+	stats := crawler.DecodeHostStats(h.Memo)
+	return hostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
 		Host: name, State: stateDone, ConsecutiveFailures: h.Strikes, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Gap),
-		CrawlDelay: api.Milliseconds(m.CrawlDelay), ConfiguredDelay: api.Milliseconds(m.ConfiguredDelay),
-		MinObservedDelay: api.Milliseconds(m.Gaps.Min), MedianObservedDelay: api.Milliseconds(m.Gaps.Median()), ObservedDelayCount: m.Gaps.Count(),
-		LargestDelayShortfall: api.Milliseconds(m.LargestDelayShortfall),
-		LastStatus:            m.LastStatus, LastVisit: m.LastEnd, Address: m.Addr,
-		HostTotals: api.HostTotals{Requests: m.Requests, Pages: m.Pages, Failures: m.FailedRequests, Bytes: m.Bytes, RequestTime: api.Milliseconds(m.RequestTime), PagesWithheld: m.PagesWithheld},
-		Override:   q.project.override(name),
+		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
+		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
+		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
+		LastStatus:            stats.LastStatus, LastVisit: stats.LastEnd, Address: stats.Addr,
+		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests, Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.RequestTime), PagesWithheld: stats.PagesWithheld},
+		Override:   q.project.hostOverride(name),
 	}}
 }
 
-// override returns what the project says of one host, as it says it; nil if it
+// hostOverride returns what the project says of one host, as it says it; nil if it
 // says nothing.
-func (p *Project) override(host string) (says map[string]any) {
+func (p *Project) hostOverride(host string) (settings map[string]any) {
 	h, ok := p.Politeness.Hosts[host]
 	if !ok {
 		return nil
 	}
 	text, err := yaml.Marshal(h)
 	if err == nil {
-		err = yaml.Unmarshal(text, &says)
+		err = yaml.Unmarshal(text, &settings)
 	}
 	if err != nil { // cannot be: it was read from YAML
 		return map[string]any{"error": err.Error()}
 	}
-	return says
+	return settings
 }
 
 // The states of a host, from what keeps it from being visited least to what
 // does most.
 const (
-	stateDue      = "due"
-	stateWaiting  = "waiting"
-	stateHeld     = "held"
-	stateSetAside = "set aside"
-	stateResting  = "resting"
-	stateDone     = "done"
+	stateDue             = "due"
+	stateWaiting         = "waiting"
+	stateHeld            = "held"
+	stateSuspended       = "set aside"
+	stateAwaitingRevisit = "resting"
+	stateDone            = "done"
 )
 
-var states = []string{stateDue, stateWaiting, stateHeld, stateSetAside, stateResting, stateDone}
+var hostStates = []string{stateDue, stateWaiting, stateHeld, stateSuspended, stateAwaitingRevisit, stateDone}
 
 // addOrigin adds what the store has of one of the host's origins. The host is
 // in the state of the one that can be visited first.
-func (h *surveyed) addOrigin(o *storage.OriginInfo, now time.Time) {
-	waiting := o.Queued + o.Leased
+func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
+	queuedOrLeased := o.Queued + o.Leased
 	if len(h.Origins) == 0 {
-		h.first = o.Origin
+		h.firstOrigin = o.Origin
 	} else {
-		h.others = append(h.others, o.Origin)
+		h.otherOrigins = append(h.otherOrigins, o.Origin)
 	}
 	h.Origins = append(h.Origins, o.Origin.String())
 	h.KnownURLs += o.Seen
-	h.QueuedURLs += waiting
+	h.QueuedURLs += queuedOrLeased
 	h.AwaitingRevisit += o.Resting
 	h.ParkedURLs += o.Parked
-	h.DoneURLs += max(0, o.Seen-waiting-o.Parked) // hops are queued and not seen
-	state := stateOf(o, now)
-	before, after := slices.Index(states, h.State), slices.Index(states, state)
-	if after > before || after == before && !o.Next.Before(h.next) {
+	h.DoneURLs += max(0, o.Seen-queuedOrLeased-o.Parked) // hops are queued and not seen
+	state := hostStateFromOrigin(o, now)
+	before, after := slices.Index(hostStates, h.State), slices.Index(hostStates, state)
+	if after > before || after == before && !o.Next.Before(h.nextURLDue) {
 		return
 	}
-	h.State, h.next, h.DueAt, h.HeldUntil, h.held = state, o.Next, time.Time{}, time.Time{}, decorum.Origin{}
+	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.Next, time.Time{}, time.Time{}, decorum.Origin{}
 	if o.Next.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
 		h.DueAt = o.Next.UTC()
 	}
-	if state == stateHeld || state == stateSetAside {
-		h.HeldUntil, h.held = o.Hold.UTC(), o.Origin
+	if state == stateHeld || state == stateSuspended {
+		h.HeldUntil, h.heldOrigin = o.Hold.UTC(), o.Origin
 	}
 }
 
-func stateOf(o *storage.OriginInfo, now time.Time) string {
+func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	switch {
 	case o.Queued+o.Leased+o.Resting == 0:
 		return stateDone
 	case !o.Next.After(now):
 		return stateDue
 	case o.Queued+o.Leased == 0:
-		return stateResting
+		return stateAwaitingRevisit
 	case o.Hold.After(now) && o.Dormant:
-		return stateSetAside
+		return stateSuspended
 	case o.Hold.After(now):
 		return stateHeld
 	}
 	return stateWaiting
 }
 
-// mind sets a host aside that asks for more than the longest delay: no page of it
+// suspendIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
-func (h *surveyed) mind(maxDelay Duration) {
+func (h *hostReport) suspendIfCrawlDelayTooLong(maxDelay Duration) {
 	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
 	}
-	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", paceText(h.CrawlDelay), maxDelay)
-	if h.State != stateSetAside {
-		h.State, h.HeldUntil = stateSetAside, h.DueAt
+	h.HoldReason = fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delayText(h.CrawlDelay), maxDelay)
+	if h.State != stateSuspended {
+		h.State, h.HeldUntil = stateSuspended, h.DueAt
 	}
 }
 
-// explainHold says why the gate holds a host, or that its budget is used up.
-func (q *inquiry) explainHold(ctx context.Context, h *surveyed) error {
-	if h.held.IsZero() {
+// setHoldReason says why the gate holds a host, or that its budget is used up.
+func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
+	if h.heldOrigin.IsZero() {
 		return nil
 	}
-	postponed, err := q.gate.PostponedReason(ctx, q.now, h.held)
-	maxPages, bytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
+	postponed, err := q.gate.PostponedReason(ctx, q.now, h.heldOrigin)
+	maxPages, maxBytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:
 	case postponed != nil:
-		h.HoldReason = plain(postponed.Why)
-	case h.HoldReason == "" && h.State == stateSetAside && maxPages > 0 && h.begun >= maxPages:
+		h.HoldReason = replaceControlChars(postponed.Why)
+	case h.HoldReason == "" && h.State == stateSuspended && maxPages > 0 && h.pagesTowardLimit >= maxPages:
 		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
-	case h.HoldReason == "" && h.State == stateSetAside && bytes > 0 && h.Bytes >= bytes:
-		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", bytes)
+	case h.HoldReason == "" && h.State == stateSuspended && maxBytes > 0 && h.Bytes >= maxBytes:
+		h.HoldReason = fmt.Sprintf("it has sent its %d bytes", maxBytes)
 	}
 	return err
 }
 
-// A hostKey is what hosts are sorted by, the smallest first.
-type hostKey [3]int64
+// A hostSortKey is what hosts are sorted by, the smallest first.
+type hostSortKey [3]int64
 
-// concern is the smallest for what asks most to be looked at: rests cut short,
+// attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
 // hosts that stand still, and those with most to do.
-func concern(h *api.Host) hostKey {
+func attentionSortKey(h *api.Host) hostSortKey {
 	waiting := int64(h.QueuedURLs)
-	if h.State == stateSetAside || h.State == stateHeld {
+	if h.State == stateSuspended || h.State == stateHeld {
 		waiting += 1 << 60
 	}
-	return hostKey{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
+	return hostSortKey{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
 }
 
-func (k hostKey) compare(l hostKey) int {
+func (k hostSortKey) compare(l hostSortKey) int {
 	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// town is the shop, and two hosts that a crawl does not get into: one asks for
+// townSites is the shop, and two hosts that a crawl does not get into: one asks for
 // too long a Crawl-delay, the robots.txt of the other fails.
-func town() []crawltest.Site {
+func townSites() []crawltest.Site {
 	robots := func(a crawltest.Response) func(time.Time) crawltest.Robots {
 		return crawltest.StaticRobots(crawltest.Robots{Response: a})
 	}
-	return []crawltest.Site{shop(),
+	return []crawltest.Site{shopSite(),
 		{Host: "slow.example", Fallback: crawltest.StaticPage(crawltest.HTML("slow")),
 			Robots: robots(crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"))},
 		{Host: "broken.example", Robots: robots(crawltest.Status(503))}}
@@ -31,24 +31,24 @@ func town() []crawltest.Site {
 
 // crawlTown crawls the town until nothing goes on: a while after the last page of the
 // shop was asked for, and every robots.txt.
-func crawlTown(t *testing.T) *visit {
+func crawlTown(t *testing.T) *crawlFixture {
 	t.Helper()
-	v := visitTo(t, town()...)
+	v := newCrawlFixture(t, townSites()...)
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for len(v.web.Log()) < len(shopPages)+len(town()) && t.Context().Err() == nil {
+		for len(v.web.Log()) < len(shopURLs)+len(townSites()) && t.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
 		signals <- os.Interrupt
 	}()
-	callWith(t, signals, v.args("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
+	runCommandWithSignals(t, signals, v.crawlArgs("--delay=20ms", "http://shop.example/", "http://slow.example/", "http://broken.example/")...).
 		want(t, ExitStopped)
 	return v
 }
 
-// decoded reads JSON.
-func decoded[T any](t *testing.T, text string) T {
+// decodeJSON reads JSON.
+func decodeJSON[T any](t *testing.T, text string) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -61,9 +61,9 @@ func decoded[T any](t *testing.T, text string) T {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	r := call(t, "report", "--data", v.data(), "--format=json")
+	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitDone)
-	got := decoded[map[string]any](t, r.stdout)
+	got := decodeJSON[map[string]any](t, r.stdout)
 	hosts := map[string]map[string]any{}
 	for _, h := range got["hosts"].([]any) {
 		h := h.(map[string]any)
@@ -75,8 +75,8 @@ func TestReport(t *testing.T) {
 		if !strings.HasPrefix(x.URL, "http://shop.example/") {
 			continue
 		}
-		if gap := x.Start.Sub(end).Seconds() * 1000; !end.IsZero() {
-			minDelay = min(minDelay, gap)
+		if delay := x.Start.Sub(end).Seconds() * 1000; !end.IsZero() {
+			minDelay = min(minDelay, delay)
 		}
 		requests, end = requests+1, x.End
 		spent += x.End.Sub(x.Start).Seconds()
@@ -144,8 +144,8 @@ func TestReport(t *testing.T) {
 func TestReportForms(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
-	report := func(args ...string) result {
-		return call(t, append([]string{"report", "--data", v.data()}, args...)...)
+	report := func(args ...string) commandResult {
+		return runCommand(t, append([]string{"report", "--data", v.dataDir()}, args...)...)
 	}
 	report().want(t, ExitDone, "hosts     3 (1 held, 1 set aside, 1 done)", "no rest was cut short",
 		"slow.example is set aside until ", "1 URL  disallow: /till  http://shop.example/robots.txt (line 3)")
@@ -157,13 +157,13 @@ func TestReportForms(t *testing.T) {
 	report("--host=Shop.Example").want(t, ExitDone, "state     done", "declared -, configured 20ms", "coverage  83.3 %", "disallow: /till")
 	report("--host=slow.example").want(t, ExitDone, "set aside until ", ": its Crawl-delay of 2h is longer")
 
-	v.explain(t, "--data", v.data(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
+	v.runExplain(t, "--data", v.dataDir(), "http://slow.example/").want(t, ExitDone, "slow.example is set aside until ",
 		": its Crawl-delay of 2h is longer than max_crawl_delay, 1h")
 
 	lines := strings.Split(strings.TrimSpace(report("--format=jsonl").stdout), "\n")
 	var names []string
 	for _, line := range lines {
-		l := decoded[struct{ Type, Host string }](t, line)
+		l := decodeJSON[struct{ Type, Host string }](t, line)
 		names = append(names, l.Type+" "+l.Host)
 	}
 	if strings.Contains(lines[0], `"hosts":`) {
@@ -180,13 +180,13 @@ func TestReportForms(t *testing.T) {
 }
 
 // What a narrower scope parks is told apart from what robots.txt closes.
-func TestReportTellsScopeFromRobots(t *testing.T) {
+func TestReportSeparatesScopeFromRobots(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	call(t, v.args("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
-	r := call(t, "report", "--data", v.data(), "--format=json")
-	got := decoded[struct {
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone)
+	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
+	got := decodeJSON[struct {
 		OutOfScope int `json:"out_of_scope"`
 		Blocked    int `json:"blocked_by_robots"`
 		Coverage   float64
@@ -201,12 +201,12 @@ func TestReportTellsScopeFromRobots(t *testing.T) {
 }
 
 // What the project says of single hosts is told with them.
-func TestReportTellsOfOverrides(t *testing.T) {
+func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	file := filepath.Join(v.data(), projectFile)
-	d, err := readDraft(file)
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
+	file := filepath.Join(v.dataDir(), projectFile)
+	d, err := readProjectSource(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,9 +218,9 @@ func TestReportTellsOfOverrides(t *testing.T) {
 	if err := os.WriteFile(file, []byte(with), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, "report", "--data", v.data(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
-	r := call(t, "report", "--data", v.data(), "--format=json")
-	got := decoded[struct {
+	runCommand(t, "report", "--data", v.dataDir(), "--host=shop.example").want(t, ExitDone, "override  delay: 5s")
+	r := runCommand(t, "report", "--data", v.dataDir(), "--format=json")
+	got := decodeJSON[struct {
 		Hosts []struct{ Override map[string]any }
 	}](t, r.stdout)
 	if len(got.Hosts) != 1 || got.Hosts[0].Override["delay"] != "5s" {
@@ -230,7 +230,7 @@ func TestReportTellsOfOverrides(t *testing.T) {
 
 // A report or a look into the frontier leaves the crawl as it was, and refuses
 // one that is in use.
-func TestLookingChangesNothing(t *testing.T) {
+func TestInspectionChangesNothing(t *testing.T) {
 	t.Parallel()
 	v := crawlTown(t)
 	looks := [][]string{
@@ -238,31 +238,31 @@ func TestLookingChangesNothing(t *testing.T) {
 		{"frontier", "add", "http://shop.example/new"},
 	}
 	export := func() (lines []string) {
-		r := call(t, "frontier", "export", "--data", v.data())
+		r := runCommand(t, "frontier", "export", "--data", v.dataDir())
 		r.want(t, ExitDone)
 		return strings.Split(r.stdout, "\n")[1:] // the first tells the time
 	}
-	before, files := export(), tree(t, v.data())
+	before, files := export(), readTree(t, v.dataDir())
 	for _, args := range looks[:4] {
-		call(t, append(args, "--data", v.data())...).want(t, ExitDone)
+		runCommand(t, append(args, "--data", v.dataDir())...).want(t, ExitDone)
 	}
 	if diff := cmp.Diff(before, export()); diff != "" {
 		t.Errorf("what is kept has changed:\n%s", diff)
 	}
-	for name, text := range tree(t, v.data()) {
+	for name, text := range readTree(t, v.dataDir()) {
 		if text != files[name] && !strings.HasSuffix(name, ".db") {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	lock, err := stateDir(v.data()).lock()
+	lock, err := stateDir(v.dataDir()).lock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	none := filepath.Join(v.dir, "none")
 	for _, args := range looks {
-		call(t, append(args, "--data", v.data())...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.data()))
-		call(t, append(args, "--data", none)...).want(t, ExitUsage, none+" holds no crawl")
+		runCommand(t, append(args, "--data", v.dataDir())...).want(t, ExitFailed, fmt.Sprintf("in use by process %d: %s; stop it first", os.Getpid(), v.dataDir()))
+		runCommand(t, append(args, "--data", none)...).want(t, ExitUsage, none+" holds no crawl")
 	}
 	if _, err := os.Stat(none); err == nil {
 		t.Error("looking has made a data directory")
@@ -278,11 +278,11 @@ func TestReportAfterKill(t *testing.T) {
 	for _, host := range []string{"a.example", "b.example", "c.example"} {
 		sites = append(sites, crawltest.Site{Host: host, Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/1>1</a><a href=/2>2</a>"))})
 	}
-	v := visitTo(t, sites...)
+	v := newCrawlFixture(t, sites...)
 	v.web.CrawlPlan.Seeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
-	flags := []string{"--data", v.data(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.addr,
+	flags := []string{"--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + v.addr,
 		"--delay", delay.String(), "--progress=none"}
-	c, stderr := command(t, append(append([]string{"crawl"}, flags...), v.web.CrawlPlan.Seeds...)...)
+	c, stderr := newCommandProcess(t, append(append([]string{"crawl"}, flags...), v.web.CrawlPlan.Seeds...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +297,10 @@ func TestReportAfterKill(t *testing.T) {
 		t.Fatalf("it ended before it was killed: %v\n%s", err, stderr)
 	}
 	for range 2 {
-		call(t, "report", "--data", v.data()).want(t, ExitDone)
+		runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone)
 	}
 	restart := time.Now()
-	call(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, ExitDone)
+	runCommand(t, append([]string{"crawl", "--resume"}, flags...)...).want(t, ExitDone)
 	if r := v.web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: []time.Time{restart}}); !r.OK() {
 		t.Errorf("the judge says:\n%s", r)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// changeless is a site of a page that never changes, and has a validator.
-func changeless() crawltest.Site {
+// unchangingPageSite is a site of a page that never changes, and has a validator.
+func unchangingPageSite() crawltest.Site {
 	page := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
 	return crawltest.Site{Host: "shop.example", Fallback: page.Page}
 }
@@ -21,18 +21,18 @@ func changeless() crawltest.Site {
 // on with those that are due.
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, changeless())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
-	r := call(t, v.args("-c", project, "http://shop.example/")...)
+	v := newCrawlFixture(t, unchangingPageSite())
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
+	r := runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...)
 	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
 	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
 	if err != nil || time.Until(due) > 4*time.Second {
 		t.Errorf("the first is due at %v, %v", due, err)
 	}
 	time.Sleep(time.Until(due.Add(time.Second))) // it is printed in whole seconds
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone,
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone,
 		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
-	rs := records(t, filepath.Join(v.data(), "pages.jsonl"))
+	rs := readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
 	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].Source != "revisit" || rs[1].SHA256 != "" {
 		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
 	}
@@ -41,16 +41,16 @@ func TestRevisitAndResume(t *testing.T) {
 // A host gets its pages, and more when it is given more.
 func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	project := func(pages string) string {
-		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
+		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
-	call(t, v.args("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
+	runCommand(t, v.crawlArgs("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, ask for too long a delay or have had their pages")
-	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
-	call(t, v.args("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
-	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
+	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "shop.example is set aside until ", ": it has had its 2 pages")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 0 (")
+	runCommand(t, v.crawlArgs("--resume", "-c", project("4"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
+	runCommand(t, v.crawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
 	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 		t.Error(r)
 	}
@@ -59,31 +59,31 @@ func TestPagesPerHostAndResume(t *testing.T) {
 // A host may send its bytes, and more when it is given more.
 func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	project := func(bytes string) string {
-		return write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
+		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
-	call(t, v.args("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
-	call(t, "report", "--data", v.data()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 0 (")
-	call(t, v.args("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "left: 0 queued")
+	runCommand(t, v.crawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
+	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 0 (")
+	runCommand(t, v.crawlArgs("--resume", "-c", project("0"), "http://shop.example/")...).want(t, ExitDone, "left: 0 queued")
 }
 
 func TestBytesLimitAndResume(t *testing.T) {
-	v := visitTo(t, shop())
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
-	call(t, v.args("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitStopped, "pages: 1 (")
+	v := newCrawlFixture(t, shopSite())
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
+	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitStopped, "pages: 1 (")
 }
 
 // The summary says by class what failed.
-func TestFailures(t *testing.T) {
+func TestFailuresText(t *testing.T) {
 	var st crawler.Stats
-	if got := failures(st); got != "" {
+	if got := failureCountsText(st); got != "" {
 		t.Errorf("%q where nothing failed", got)
 	}
 	st.Failures[crawler.Throttled], st.Failures[crawler.Malformed] = 3, 1
-	if got := failures(st); got != "throttled 3, malformed 1" {
+	if got := failureCountsText(st); got != "throttled 3, malformed 1" {
 		t.Errorf("got %q", got)
 	}
 }

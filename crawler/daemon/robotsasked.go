@@ -10,29 +10,29 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// robotsFile tells of the robots.txt of an origin, but for its text.
-func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
-	known, err := q.gate.Known(ctx, o)
+// robotsFileInfo tells of the robots.txt of an origin, but for its text.
+func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
+	status, err := q.gate.Known(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	f := &api.RobotsFile{Origin: o.String(), Outcome: known.Outcome.String(), FetchedAt: known.Fetched, SHA256: known.SHA256}
+	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.Fetched, SHA256: status.SHA256}
 	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case postponed != nil:
-		f.OriginPostponedReason, f.OriginPostponedUntil = plain(postponed.Why), postponed.Until
-	case known.Outcome != robots.Unknown:
+		f.OriginPostponedReason, f.OriginPostponedUntil = replaceControlChars(postponed.Why), postponed.Until
+	case status.Outcome != robots.Unknown:
 		if f.ExpiresAt, err = q.gate.Fresh(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	pause, _, err := q.gate.Pace(ctx, o, q.now)
+	crawlDelay, _, err := q.gate.Pace(ctx, o, q.now)
 	if err != nil {
 		return nil, err
 	}
-	f.CrawlDelay = api.Milliseconds(pause)
+	f.CrawlDelay = api.Milliseconds(crawlDelay)
 	sitemaps, err := q.gate.Sitemaps(ctx, o)
 	if err != nil {
 		return nil, err
@@ -53,10 +53,10 @@ func (q *inquiry) robotsFile(ctx context.Context, o decorum.Origin) (*api.Robots
 	return f, err
 }
 
-// robotsText is robotsFile with the text. Of an old version, if one is named, it
+// robotsFileWithText is robotsFileInfo with the text. Of an old version, if one is named, it
 // says since when that was known, and nothing of what counts now.
-func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
-	f, err := q.robotsFile(ctx, o)
+func (q *inspector) robotsFileWithText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+	f, err := q.robotsFileInfo(ctx, o)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,7 +74,7 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 			SHA256: old.SHA256, Bytes: old.Bytes, FinalURL: old.FinalURL, History: f.History,
 		}
 	}
-	if f.TextWithheldReason = q.withheld(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
+	if f.TextWithheldReason = q.robotsTextWithheldReason(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
 		return f, nil
 	}
 	body, err := q.gate.Body(ctx, o, f.SHA256)
@@ -82,31 +82,31 @@ func (q *inquiry) robotsText(ctx context.Context, o decorum.Origin, version stri
 	return f, err
 }
 
-// withheld returns why a caller may not read the text of a robots.txt. If a project
+// robotsTextWithheldReason returns why a caller may not read the text of a robots.txt. If a project
 // reaches into private networks, a site may redirect its robots.txt to a server there,
 // whose answer only the role operate may see. All projects of a daemon share the cache
 // of robots.txt files, so any of them may have fetched it.
-func (q *inquiry) withheld(ctx context.Context, o decorum.Origin, at string) string {
-	if api.CallerFromContext(ctx).Role != api.RoleRead || at == "" || !q.reachesPrivate {
+func (q *inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Origin, finalURL string) string {
+	if api.CallerFromContext(ctx).Role != api.RoleRead || finalURL == "" || !q.anyProjectReachesPrivate {
 		return ""
 	}
-	if u, err := decorum.ParseURL(at); err == nil && u.Origin().Host() == o.Host() {
+	if u, err := decorum.ParseURL(finalURL); err == nil && u.Origin().Host() == o.Host() {
 		return ""
 	}
 	return "it is the answer of another host, and a project of this daemon may reach into private networks: " +
 		"reading it needs the role operate"
 }
 
-// reachesPrivate reports whether a project of the daemon may connect to addresses that
+// anyProjectReachesPrivate reports whether a project of the daemon may connect to addresses that
 // are not public.
-func (s *supervisor) reachesPrivate() bool {
-	return slices.ContainsFunc(s.all(), func(r *runner) bool {
-		ed := r.edition()
-		return ed != nil && ed.project.reachesPrivate()
+func (s *supervisor) anyProjectReachesPrivateAddrs() bool {
+	return slices.ContainsFunc(s.allRunners(), func(r *runner) bool {
+		loaded := r.loadedProject()
+		return loaded != nil && loaded.project.reachesPrivateAddrs()
 	})
 }
 
-// reachesPrivate reports whether a project may connect to addresses that are not public.
-func (p *Project) reachesPrivate() bool {
+// anyProjectReachesPrivate reports whether a project may connect to addresses that are not public.
+func (p *Project) reachesPrivateAddrs() bool {
 	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectTo) > 0 || p.Fetch.Proxy != ""
 }

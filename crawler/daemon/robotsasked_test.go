@@ -19,7 +19,7 @@ import (
 // only, where the project may reach into private networks.
 func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	const inside = "User-agent: *\nDisallow: /" + secret + "\n"
-	f := farmOf(t,
+	f := newDaemonFixture(t,
 		crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(http.StatusFound, "http://inside.example/status")})},
 		crawltest.Site{Host: "b.example", Fallback: crawltest.StaticPage(crawltest.HTML("")),
@@ -28,12 +28,12 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 		crawltest.Site{Host: "inside.example", Pages: map[string]crawltest.PageFunc{"/status": crawltest.StaticPage(crawltest.Text(inside))}},
 	)
 	f.start(true)
-	f.put("p", f.file("'http://a.example/', 'http://b.example/'", brisk))
-	f.reload("p")
-	f.becomes("p", api.StateDone)
+	f.putProjectFile("p", f.projectYAML("'http://a.example/', 'http://b.example/'", noDelayYAML))
+	f.reloadAndFind("p")
+	f.waitForState("p", api.StateDone)
 	// A project that cannot reach private networks knows the same robots.txt files.
-	f.put("public", minimalProject)
-	f.reload("public")
+	f.putProjectFile("public", minimalProject)
+	f.reloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
 	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), auditFile), api.AuditRotation{})
 	if err != nil {

@@ -50,25 +50,25 @@ const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow:
 // 2 MiB fits in it however its bytes are escaped.
 const maxBatchLineBytes = 16 << 20
 
-var errLongQuestion = fmt.Errorf("the line is longer than %d bytes", maxBatchLineBytes)
+var errLineTooLong = fmt.Errorf("the line is longer than %d bytes", maxBatchLineBytes)
 
-func (a *app) robotsBatchCommand() *cobra.Command {
+func (a *program) robotsBatchCommand() *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
 		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",
-		Long: robotsBatchHelp, Example: robotsBatchExample, Args: args(cobra.MaximumNArgs(1)),
+		Long: robotsBatchHelp, Example: robotsBatchExample, Args: withUsageError(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, names []string) error {
 			d, err := robots.ParseDialect(dialect)
 			if err != nil {
-				return usage("--dialect: %w", err)
+				return usageErrorf("--dialect: %w", err)
 			}
-			in, err := openQuestions(c.InOrStdin(), names)
+			in, err := openRobotsBatchInput(c.InOrStdin(), names)
 			if err != nil {
 				return err
 			}
 			defer in.Close()
 			signal.Reset(os.Interrupt, syscall.SIGTERM) // there is nothing to put in order first
-			return answerAll(in, a.stdout, newClerk(d, agent))
+			return evaluateRobotsBatch(in, a.stdout, newRobotsBatchEvaluator(d, agent))
 		},
 	}
 	c.Flags().StringVar(&dialect, "dialect", "google", "`NAME` of the dialect of questions that name none")
@@ -76,8 +76,8 @@ func (a *app) robotsBatchCommand() *cobra.Command {
 	return c
 }
 
-// openQuestions opens the file that is named; "-" or no name is stdin.
-func openQuestions(stdin io.Reader, names []string) (io.ReadCloser, error) {
+// openRobotsBatchInput opens the file that is named; "-" or no name is stdin.
+func openRobotsBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error) {
 	if len(names) == 0 || names[0] == "-" {
 		return io.NopCloser(stdin), nil
 	}
@@ -88,10 +88,10 @@ func openQuestions(stdin io.Reader, names []string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// answerAll answers each line of in by one of out. Answers wait for others
+// evaluateRobotsBatch answers each line of in by one of out. Answers wait for others
 // only while there are more questions to read at once, so that one can also
 // talk to it line by line.
-func answerAll(in io.Reader, out io.Writer, c *clerk) error {
+func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
 	enc := jsonline.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -102,18 +102,18 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 		if first {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
-		var ans answer
+		var result robotsBatchResult
 		switch {
-		case errors.Is(err, errLongQuestion):
-			ans = answer{Error: err.Error()}
+		case errors.Is(err, errLineTooLong):
+			result = robotsBatchResult{Error: err.Error()}
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return w.Flush()
 		case err != nil && !errors.Is(err, io.EOF):
 			return errors.Join(fmt.Errorf("cannot read the questions: %w", err), w.Flush())
 		default:
-			ans = c.answer(line)
+			result = c.evaluateLine(line)
 		}
-		err = enc.Encode(ans)
+		err = enc.Encode(result)
 		if err == nil && r.Buffered() == 0 {
 			err = w.Flush()
 		}
@@ -126,18 +126,18 @@ func answerAll(in io.Reader, out io.Writer, c *clerk) error {
 // readBatchLine appends the next line to room, without its end. A line that is too
 // long is read to its end and dropped.
 func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
-	long := false
+	isTooLong := false
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(buf)+len(part) > maxBatchLineBytes {
-			long, part = true, nil
+			isTooLong, part = true, nil
 		}
 		buf = append(buf, part...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err == nil && long, errors.Is(err, io.EOF) && long:
-			return buf[:0], errLongQuestion
+		case err == nil && isTooLong, errors.Is(err, io.EOF) && isTooLong:
+			return buf[:0], errLineTooLong
 		}
 		return buf, err
 	}

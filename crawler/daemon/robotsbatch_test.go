@@ -14,7 +14,7 @@ import (
 
 func TestRobotsBatch(t *testing.T) {
 	const yes, no = `{"allowed":true,"rule":null,`, `{"allowed":false,"rule":"disallow: /",`
-	file := write(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
+	file := writeTempFile(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
 {"robots":"user-agent: x\ndisalow: /","agent":"x","url":"http://h/"}
 bad
 {"robots":"user-agent: x\ndisallow: /","agent":"x","url":"http://h/"}`)
@@ -28,7 +28,7 @@ bad
 		{"dialect", []string{"--dialect=google-oss"}, ExitDone, []string{yes, no, `{"allowed":null,`, no}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := call(t, append([]string{"robots", "batch", file}, tt.args...)...)
+			r := runCommand(t, append([]string{"robots", "batch", file}, tt.args...)...)
 			r.want(t, tt.code)
 			lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
 			if len(lines) != len(tt.want) {
@@ -41,28 +41,28 @@ bad
 			}
 		})
 	}
-	call(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
-	call(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
-	call(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
-	call(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
+	runCommand(t, "robots", "batch", "missing.jsonl").want(t, ExitFailed, "cannot read the questions: open missing.jsonl: no such file")
+	runCommand(t, "robots", "batch", "--dialect=bing", file).want(t, ExitUsage, `--dialect: "bing" is not one of google, yandex, google-oss`)
+	runCommand(t, "robots", "batch", file, file).want(t, ExitUsage, "accepts at most 1 arg")
+	runCommand(t, "robots", "batch", "--help").want(t, ExitDone, "robots_base64", "Exit codes:")
 }
 
-func TestAnswerAllErrors(t *testing.T) {
+func TestEvaluateLinesErrors(t *testing.T) {
 	const line = `{"robots":""}` + "\n"
 	broken := errors.New("broken")
 	var out bytes.Buffer
 	in := io.MultiReader(strings.NewReader(line+line[:5]), iotest.ErrReader(broken))
-	if err := answerAll(in, &out, newClerk(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
+	if err := evaluateRobotsBatch(in, &out, newRobotsBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("error = %v, answers %q", err, out.String())
 	}
-	if err := answerAll(strings.NewReader(line), refuser{broken}, newClerk(robots.Google, "*")); !errors.Is(err, broken) {
+	if err := evaluateRobotsBatch(strings.NewReader(line), errorWriter{broken}, newRobotsBatchEvaluator(robots.Google, "*")); !errors.Is(err, broken) {
 		t.Errorf("error = %v", err)
 	}
 }
 
 // A byte order mark may begin the questions, though no line of them (RFC 8259,
 // section 8.1).
-func TestAnswerAllMark(t *testing.T) {
+func TestEvaluateLinesByteOrderMark(t *testing.T) {
 	const mark, line = "\ufeff", `{"robots":""}` + "\n"
 	for in, want := range map[string]string{
 		mark + line + line:        "good good",
@@ -72,7 +72,7 @@ func TestAnswerAllMark(t *testing.T) {
 		mark + "\n" + line:        "bad good",
 	} {
 		var out strings.Builder
-		if err := answerAll(strings.NewReader(in), &out, newClerk(robots.Google, "*")); err != nil {
+		if err := evaluateRobotsBatch(strings.NewReader(in), &out, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -89,25 +89,25 @@ func TestAnswerAllMark(t *testing.T) {
 	}
 }
 
-type refuser struct{ err error }
+type errorWriter struct{ err error }
 
-func (r refuser) Write([]byte) (int, error) { return 0, r.err }
+func (r errorWriter) Write([]byte) (int, error) { return 0, r.err }
 
 // Whoever waits for an answer before the next question gets it.
-func TestAnswerAllAnswersAtOnce(t *testing.T) {
-	questions, ask := io.Pipe()
-	hear, answers := io.Pipe()
+func TestEvaluateLinesFlushesEachResult(t *testing.T) {
+	questions, write := io.Pipe()
+	read, answers := io.Pipe()
 	done := make(chan error)
-	go func() { done <- answerAll(questions, answers, newClerk(robots.Google, "*")) }()
+	go func() { done <- evaluateRobotsBatch(questions, answers, newRobotsBatchEvaluator(robots.Google, "*")) }()
 	for range 3 {
-		if _, err := io.WriteString(ask, `{"robots":""}`+"\n"); err != nil {
+		if _, err := io.WriteString(write, `{"robots":""}`+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := hear.Read(make([]byte, 1000)); err != nil || n == 0 {
+		if n, err := read.Read(make([]byte, 1000)); err != nil || n == 0 {
 			t.Fatalf("%d bytes, %v", n, err)
 		}
 	}
-	if err := errors.Join(ask.Close(), <-done); err != nil {
+	if err := errors.Join(write.Close(), <-done); err != nil {
 		t.Error(err)
 	}
 }
@@ -115,7 +115,7 @@ func TestAnswerAllAnswersAtOnce(t *testing.T) {
 // Lines of any length are read whole, up to the longest, and what follows one
 // that is too long is read.
 func TestReadLine(t *testing.T) {
-	longAlone(t)
+	skipIfShort(t)
 	t.Parallel()
 	long := maxBatchLineBytes - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {
@@ -124,7 +124,7 @@ func TestReadLine(t *testing.T) {
 	}{{0, true}, {1 << 20, true}, {long, true}, {long + 1, false}, {3 * long, false}} {
 		var out strings.Builder
 		line := `{"robots":"` + strings.Repeat("#", tt.size) + `"}` + "\n"
-		if err := answerAll(strings.NewReader(line+"bad\n"), &out, newClerk(robots.Google, "*")); err != nil {
+		if err := evaluateRobotsBatch(strings.NewReader(line+"bad\n"), &out, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")
@@ -134,8 +134,8 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// BenchmarkAnswerAll is of a thousand questions about a hundred files.
-func BenchmarkAnswerAll(b *testing.B) {
+// BenchmarkEvaluateLines is of a thousand questions about a hundred files.
+func BenchmarkEvaluateLines(b *testing.B) {
 	var in bytes.Buffer
 	for i := range 1000 {
 		file := fmt.Sprintf(`User-agent: *\nDisallow: /%d\n`, i/10) + strings.Repeat(`Disallow: /some/page\n`, 200)
@@ -144,7 +144,7 @@ func BenchmarkAnswerAll(b *testing.B) {
 	b.SetBytes(int64(in.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := answerAll(bytes.NewReader(in.Bytes()), io.Discard, newClerk(robots.Google, "*")); err != nil {
+		if err := evaluateRobotsBatch(bytes.NewReader(in.Bytes()), io.Discard, newRobotsBatchEvaluator(robots.Google, "*")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -38,20 +38,20 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
   decorum robots check --agent Googlebot-Image --file robots.txt https://example.com/photo.jpg
   decorum robots check --agent YandexBot --dialect yandex https://example.com/`
 
-// A robotsCheck is what somebody asks of robots.txt files.
-type robotsCheck struct {
+// A robotsCheckOptions is what somebody asks of robots.txt files.
+type robotsCheckOptions struct {
 	file, agent, contact string
 	dialect              string
 	connectTo            []string
 	allowPrivate         bool
-	explain, json        bool
+	explain, asJSON      bool
 }
 
-func (a *app) robotsCheckCommand() *cobra.Command {
-	var q robotsCheck
+func (a *program) robotsCheckCommand() *cobra.Command {
+	var q robotsCheckOptions
 	c := &cobra.Command{
 		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
-		Long: robotsCheckHelp, Example: robotsCheckExample, Args: args(cobra.MinimumNArgs(1)),
+		Long: robotsCheckHelp, Example: robotsCheckExample, Args: withUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error { return a.checkRobots(c.Context(), q, urls) },
 	}
 	fs := c.Flags()
@@ -59,70 +59,70 @@ func (a *app) robotsCheckCommand() *cobra.Command {
 	fs.StringVar(&q.file, "file", "", "judge by this `FILE`, or by the robots.txt at this URL")
 	fs.StringVar(&q.dialect, "dialect", robots.Google.String(), "read robots.txt as `ENGINE` does: google, yandex or google-oss")
 	fs.BoolVar(&q.explain, "explain", false, "say for each URL all that led to the verdict")
-	fs.BoolVar(&q.json, "json", false, "write what --explain says as JSON, one object a line")
-	q.askFlags(fs)
+	fs.BoolVar(&q.asJSON, "json", false, "write what --explain says as JSON, one object a line")
+	q.addFetchFlags(fs)
 	return c
 }
 
-// askFlags adds the flags of a command that fetches robots.txt files.
-func (q *robotsCheck) askFlags(fs *pflag.FlagSet) {
+// addFetchFlags adds the flags of a command that fetches robots.txt files.
+func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&q.contact, "contact", "https://"+decorum.Module, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }
 
 // checkRobots prints a verdict for each URL.
-func (a *app) checkRobots(ctx context.Context, q robotsCheck, urls []string) error {
+func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
 	agent := robots.Named(q.agent)
 	if agent.Token() == "" {
-		return usage("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
+		return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
 	}
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usage("--dialect: %v", err)
+		return usageErrorf("--dialect: %v", err)
 	}
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
 		if pages[i], err = decorum.ParseURL(s); err != nil {
-			return usage("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
+			return usageErrorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
-	judge, err := rulebook(q, agent, dialect)
+	explain, err := newRobotsExplainFunc(q, agent, dialect)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.untilSignal(ctx)
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	no, failed := false, error(nil)
+	isDisallowed, explainErrs := false, error(nil)
 	for _, u := range pages {
-		e, err := judge(ctx, u)
+		e, err := explain(ctx, u)
 		if err != nil {
-			failed = errors.Join(failed, err)
+			explainErrs = errors.Join(explainErrs, err)
 			continue
 		}
-		no = no || !e.Allowed
-		if err := q.print(a.stdout, u, e); err != nil {
+		isDisallowed = isDisallowed || !e.Allowed
+		if err := q.printExplanation(a.stdout, u, e); err != nil {
 			return err
 		}
 	}
 	switch {
-	case errors.Is(context.Cause(ctx), errSignal):
-		return &exit{ExitStopped, errSignal}
-	case failed == nil && no:
-		return &exit{code: ExitNo}
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return &exitError{ExitStopped, errInterrupted}
+	case explainErrs == nil && isDisallowed:
+		return &exitError{code: ExitCheckFailed}
 	}
-	return failed
+	return explainErrs
 }
 
-// untilSignal returns a context that the first signal ends, with errSignal for
+// withSignalCancel returns a context that the first signal ends, with errInterrupted for
 // its cause.
-func (a *app) untilSignal(ctx context.Context) (context.Context, func()) {
+func (a *program) withSignalCancel(ctx context.Context) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		select {
 		case <-a.signals:
-			stop(errSignal)
+			stop(errInterrupted)
 		case <-ctx.Done():
 		}
 	})
@@ -132,33 +132,33 @@ func (a *app) untilSignal(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-func printVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
-	verdict, why := "disallowed", "no rule"
+func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
+	verdict, reason := "disallowed", "no rule"
 	if v.Allowed {
 		verdict = "allowed"
 	}
 	if v.Rule != "" {
-		why = ruleText(v)
+		reason = ruleText(v)
 	}
 	if v.NotForIndexing {
-		why += "; not for indexing"
+		reason += "; not for indexing"
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, why)
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, reason)
 	return err
 }
 
 // ruleText words the rule that decided.
 func ruleText(v robots.Verdict) string {
-	return fmt.Sprintf("%s (line %d, group %s)", plain(v.Rule), v.Line, plain(v.Group))
+	return fmt.Sprintf("%s (line %d, group %s)", replaceControlChars(v.Rule), v.Line, replaceControlChars(v.Group))
 }
 
 // A robotsExplainFunc says what robots.txt says of a URL.
 type robotsExplainFunc func(context.Context, decorum.URL) (robots.Explanation, error)
 
-// rulebook returns a judge by a file, by one origin, or by the origin of each
+// newRobotsExplainFunc returns a judge by a file, by one origin, or by the origin of each
 // URL.
-func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
-	if !isAddress(q.file) && q.file != "" {
+func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
+	if !hasURLScheme(q.file) && q.file != "" {
 		return newRobotsFileExplainFunc(q.file, agent, dialect)
 	}
 	e, err := newPoliteFetcher(q, agent, dialect)
@@ -167,16 +167,16 @@ func rulebook(q robotsCheck, agent robots.Agent, dialect robots.Dialect) (robots
 	}
 	if q.file == "" {
 		return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
-			return e.explain(ctx, u.Origin(), u)
+			return e.explainURL(ctx, u.Origin(), u)
 		}, nil
 	}
-	o, err := robotsOrigin("--file", q.file)
-	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) { return e.explain(ctx, o, u) }, err
+	o, err := originOfRobotsURL("--file", q.file)
+	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) { return e.explainURL(ctx, o, u) }, err
 }
 
 // newRobotsFileExplainFunc returns a judge by a robots.txt on disk.
 func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Dialect) (robotsExplainFunc, error) {
-	body, err := readRobots(name)
+	body, err := readRobotsFile(name)
 	if err != nil {
 		return nil, err
 	}

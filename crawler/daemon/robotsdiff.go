@@ -34,18 +34,18 @@ could not be had, 2 wrong usage.`
 const robotsDiffExample = `  decorum robots diff old.txt new.txt
   decorum robots diff https://example.com/robots.txt new.txt --urls urls.txt --agent Googlebot`
 
-// A robotsDiff is what somebody asks of two versions of a robots.txt.
-type robotsDiff struct {
-	robotsCheck
+// A robotsDiffOptions is what somebody asks of two versions of a robots.txt.
+type robotsDiffOptions struct {
+	robotsCheckOptions
 	urls   string
 	agents []string
 }
 
-func (a *app) robotsDiffCommand() *cobra.Command {
-	var q robotsDiff
+func (a *program) robotsDiffCommand() *cobra.Command {
+	var q robotsDiffOptions
 	c := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
-		Long: robotsDiffHelp, Example: robotsDiffExample, Args: args(cobra.ExactArgs(2)),
+		Long: robotsDiffHelp, Example: robotsDiffExample, Args: withUsageError(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.diffRobots(c.Context(), q, c.InOrStdin(), args[0], args[1])
 		},
@@ -54,23 +54,23 @@ func (a *app) robotsDiffCommand() *cobra.Command {
 	fs.StringVar(&q.urls, "urls", "", "judge the URLs or paths in this `FILE`, one a line; - is standard input")
 	fs.StringArrayVar(&q.agents, "agent", nil, "judge --urls for this agent, a product `NAME`; repeatable")
 	fs.StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the files in")
-	fs.BoolVar(&q.json, "json", false, "write JSON, one object a line")
-	q.askFlags(fs)
+	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
+	q.addFetchFlags(fs)
 	return c
 }
 
 // diffRobots prints how two files differ.
-func (a *app) diffRobots(ctx context.Context, q robotsDiff, stdin io.Reader, names ...string) error {
+func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.Reader, names ...string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usage("--dialect: %w", err)
+		return usageErrorf("--dialect: %w", err)
 	}
 	for _, name := range q.agents {
 		if name != "*" && robots.Named(name).Token() == "" {
-			return usage("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
+			return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
-	bodies, err := q.robotsBodies(ctx, dialect, names...)
+	bodies, err := q.loadRobotsBodies(ctx, dialect, names...)
 	if err != nil {
 		return err
 	}
@@ -79,33 +79,33 @@ func (a *app) diffRobots(ctx context.Context, q robotsDiff, stdin io.Reader, nam
 	if err := q.printChanges(a.stdout, changes); err != nil {
 		return err
 	}
-	turned, err := a.diffURLs(q, stdin, old, new)
-	if err == nil && (turned || !changes.Empty()) {
-		return &exit{code: ExitNo}
+	anyChanged, err := a.diffURLs(q, stdin, old, new)
+	if err == nil && (anyChanged || !changes.Empty()) {
+		return &exitError{code: ExitCheckFailed}
 	}
 	return err
 }
 
-func (q robotsDiff) printChanges(w io.Writer, c robots.Changes) error {
-	if q.json {
+func (q robotsDiffOptions) printChanges(w io.Writer, c robots.Changes) error {
+	if q.asJSON {
 		return jsonline.NewEncoder(w).Encode(c)
 	}
 	var b strings.Builder
 	for _, agent := range c.Agents {
 		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
 		for _, r := range agent.Added {
-			fmt.Fprintf(&b, "  + %s (line %d)\n", plain(r.Rule), r.Line)
+			fmt.Fprintf(&b, "  + %s (line %d)\n", replaceControlChars(r.Rule), r.Line)
 		}
 		for _, r := range agent.Removed {
-			fmt.Fprintf(&b, "  - %s (line %d)\n", plain(r.Rule), r.Line)
+			fmt.Fprintf(&b, "  - %s (line %d)\n", replaceControlChars(r.Rule), r.Line)
 		}
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
 		}
-		for _, line := range without(agent.NewPace, agent.OldPace) {
+		for _, line := range linesNotIn(agent.NewPace, agent.OldPace) {
 			fmt.Fprintf(&b, "  + %s\n", line)
 		}
-		for _, line := range without(agent.OldPace, agent.NewPace) {
+		for _, line := range linesNotIn(agent.OldPace, agent.NewPace) {
 			fmt.Fprintf(&b, "  - %s\n", line)
 		}
 	}
@@ -122,15 +122,15 @@ func (q robotsDiff) printChanges(w io.Writer, c robots.Changes) error {
 	return err
 }
 
-// An agentDiff is what the two files say to one agent.
-type agentDiff struct {
+// A comparedAgentRules is what the two files say to one agent.
+type comparedAgentRules struct {
 	name     string
 	old, new *robots.Rules
 }
 
 // diffURLs prints the URLs that the new file judges otherwise, and reports
 // whether there are any.
-func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (turned bool, err error) {
+func (a *program) diffURLs(q robotsDiffOptions, stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
 	if q.urls == "" {
 		return false, nil
 	}
@@ -143,7 +143,7 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 		defer f.Close()
 		in = f
 	}
-	agents := q.asked(old, new)
+	agents := q.agentsToCompare(old, new)
 	s := bufio.NewScanner(in)
 	n := 1
 	for ; s.Scan(); n++ {
@@ -151,75 +151,75 @@ func (a *app) diffURLs(q robotsDiff, stdin io.Reader, old, new *robots.File) (tu
 		if text == "" {
 			continue
 		}
-		u, err := pathOrURL(text)
+		u, err := parsePathOrURL(text)
 		if err != nil {
-			return turned, usage("--urls: line %d: %q is neither a URL nor a path", n, text)
+			return anyChanged, usageErrorf("--urls: line %d: %q is neither a URL nor a path", n, text)
 		}
 		for _, agent := range agents {
-			was, is := agent.old.Check(u), agent.new.Check(u)
-			if was.Allowed == is.Allowed {
+			before, after := agent.old.Check(u), agent.new.Check(u)
+			if before.Allowed == after.Allowed {
 				continue
 			}
-			turned = true
-			if err := q.printTurn(a.stdout, text, agent.name, was, is); err != nil {
-				return turned, err
+			anyChanged = true
+			if err := q.printChangedURL(a.stdout, text, agent.name, before, after); err != nil {
+				return anyChanged, err
 			}
 		}
 	}
 	if err := s.Err(); err != nil {
-		return turned, fmt.Errorf("cannot read the URLs: line %d: %w", n, inWords(err))
+		return anyChanged, fmt.Errorf("cannot read the URLs: line %d: %w", n, describeScanError(err))
 	}
-	return turned, nil
+	return anyChanged, nil
 }
 
-// asked returns the agents to judge for.
-func (q robotsDiff) asked(old, new *robots.File) []agentDiff {
+// agentsToCompare returns the agents to judge for.
+func (q robotsDiffOptions) agentsToCompare(old, new *robots.File) []comparedAgentRules {
 	names := q.agents
 	if len(names) == 0 {
 		names, _ = robots.DiffAgents(old, new)
 	}
-	var agents []agentDiff
+	var agents []comparedAgentRules
 	seen := make(map[string]bool)
 	for _, name := range names {
 		if !seen[name] {
 			seen[name] = true
 			a := robots.Named(name)
-			agents = append(agents, agentDiff{name, old.For(a), new.For(a)})
+			agents = append(agents, comparedAgentRules{name, old.For(a), new.For(a)})
 		}
 	}
 	return agents
 }
 
-// pathOrURL reads a URL, or a path of whatever host.
-func pathOrURL(s string) (decorum.URL, error) {
+// parsePathOrURL reads a URL, or a path of whatever host.
+func parsePathOrURL(s string) (decorum.URL, error) {
 	if strings.HasPrefix(s, "/") {
 		s = "https://host.invalid" + s
 	}
 	return decorum.ParseURL(s)
 }
 
-// printTurn writes one URL that opens or closes for an agent.
-func (q robotsDiff) printTurn(w io.Writer, text, agent string, was, is robots.Verdict) error {
-	if q.json {
+// printChangedURL writes one URL that opens or closes for an agent.
+func (q robotsDiffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
+	if q.asJSON {
 		return jsonline.NewEncoder(w).Encode(struct {
 			URL   string         `json:"url"`
 			Agent string         `json:"agent"`
 			Old   robots.Verdict `json:"old"`
 			New   robots.Verdict `json:"new"`
-		}{text, agent, was, is})
+		}{text, agent, before, after})
 	}
-	turn, why := "closes", is
-	if is.Allowed {
-		turn = "opens"
+	change, decisive := "closes", after
+	if after.Allowed {
+		change = "opens"
 	}
-	if is.Rule == "" {
-		why = was
+	if after.Rule == "" {
+		decisive = before
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", turn, agent, plain(text), plain(why.Rule), why.Line)
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, replaceControlChars(text), replaceControlChars(decisive.Rule), decisive.Line)
 	return err
 }
 
-// without returns what lines has and others has not.
-func without(lines, others []string) []string {
+// linesNotIn returns what lines has and others has not.
+func linesNotIn(lines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return slices.Contains(others, s) })
 }

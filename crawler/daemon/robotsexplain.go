@@ -12,23 +12,23 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// print writes what is said of u as the flags ask.
-func (q robotsCheck) print(w io.Writer, u decorum.URL, e robots.Explanation) error {
-	if q.json {
+// printExplanation writes what is said of u as the flags ask.
+func (q robotsCheckOptions) printExplanation(w io.Writer, u decorum.URL, e robots.Explanation) error {
+	if q.asJSON {
 		return jsonline.NewEncoder(w).Encode(struct {
 			URL string `json:"url"`
 			robots.Explanation
 		}{u.String(), e})
 	}
-	if err := printVerdict(w, u, e.Verdict); err != nil || !q.explain {
+	if err := printRobotsVerdict(w, u, e.Verdict); err != nil || !q.explain {
 		return err
 	}
-	_, err := w.Write(explanation(e))
+	_, err := w.Write(robotsExplanationText(e))
 	return err
 }
 
-// explanation words what led to a verdict.
-func explanation(e robots.Explanation) []byte {
+// robotsExplanationText words what led to a verdict.
+func robotsExplanationText(e robots.Explanation) []byte {
 	var b bytes.Buffer
 	if e.SHA256 != "" {
 		fmt.Fprintf(&b, "  file\tSHA-256 %s\n", e.SHA256)
@@ -36,21 +36,21 @@ func explanation(e robots.Explanation) []byte {
 	if e.Group == "" {
 		b.WriteString("  group\tnone speaks to the agent\n")
 	} else {
-		fmt.Fprintf(&b, "  group\t%s (%s)\n", plain(e.Group), lines(e.GroupLines))
+		fmt.Fprintf(&b, "  group\t%s (%s)\n", replaceControlChars(e.Group), lineNumbersText(e.GroupLines))
 	}
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
 	}
 	if e.IndexingVerdict != nil {
-		fmt.Fprintf(&b, "  index\t%s\n", notForIndexing(*e.IndexingVerdict))
+		fmt.Fprintf(&b, "  index\t%s\n", notForIndexingText(*e.IndexingVerdict))
 	}
 	for i, m := range e.Matches {
 		role := "loses"
 		if i == 0 {
 			role = "decides"
 		}
-		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, plain(m.Rule), m.Line, m.Octets, loss(m, e.Matches[0]))
-		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, underline(m))
+		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, replaceControlChars(m.Rule), m.Line, m.Octets, lostRuleReasonText(m, e.Matches[0]))
+		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, matchMarks(m))
 	}
 	for _, s := range e.Signals {
 		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))
@@ -61,15 +61,15 @@ func explanation(e robots.Explanation) []byte {
 	return b.Bytes()
 }
 
-// notForIndexing words why a page that may be fetched is not to be indexed, by the
+// notForIndexingText words why a page that may be fetched is not to be indexed, by the
 // verdict on the main robot.
-func notForIndexing(v robots.Verdict) string {
+func notForIndexingText(v robots.Verdict) string {
 	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
 }
 
 // usageSignalText words what is asked of the use of content.
 func usageSignalText(s robots.Signal) string {
-	text := fmt.Sprintf("%s: %s: %s", s.Field, plain(s.Category), s.Preference)
+	text := fmt.Sprintf("%s: %s: %s", s.Field, replaceControlChars(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:
 		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
@@ -79,15 +79,15 @@ func usageSignalText(s robots.Signal) string {
 		text += fmt.Sprintf(" (%s)", s.Source)
 	}
 	if s.Policy != "" {
-		text += ", policy " + plain(s.Policy)
+		text += ", policy " + replaceControlChars(s.Policy)
 	}
 	return text
 }
 
-// plain returns s without what a terminal would act on: files are written by
+// replaceControlChars returns s without what a terminal would act on: files are written by
 // anybody. That is control characters, and those that change the direction of the text
 // around them, by which one name looks like another.
-func plain(s string) string {
+func replaceControlChars(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return unicode.ReplacementChar
@@ -96,8 +96,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// loss says why a rule does not decide.
-func loss(m, winner robots.Match) string {
+// lostRuleReasonText says why a rule does not decide.
+func lostRuleReasonText(m, winner robots.Match) string {
 	switch m.Lost {
 	case robots.Shorter:
 		return fmt.Sprintf(": shorter than %d octets", winner.Octets)
@@ -109,8 +109,8 @@ func loss(m, winner robots.Match) string {
 	return ""
 }
 
-// underline marks the part of a path that a rule matches, wildcards by "*".
-func underline(m robots.Match) string {
+// matchMarks marks the part of a path that a rule matches, wildcards by "*".
+func matchMarks(m robots.Match) string {
 	marks := []byte(strings.Repeat("^", m.Span.End))
 	for _, w := range m.Wildcards {
 		for i := w.Start; i < w.End; i++ {
@@ -120,8 +120,8 @@ func underline(m robots.Match) string {
 	return string(marks)
 }
 
-// lines words line numbers.
-func lines(numbers []int) string {
+// lineNumbersText words line numbers.
+func lineNumbersText(numbers []int) string {
 	word := "line "
 	if len(numbers) > 1 {
 		word = "lines "

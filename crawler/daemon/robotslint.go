@@ -25,51 +25,51 @@ had, 2 wrong usage.`
 const robotsLintExample = `  decorum robots lint robots.txt
   decorum robots lint --json https://example.com/robots.txt`
 
-// A robotsLint is what somebody asks of one robots.txt.
-type robotsLint struct {
-	robotsCheck
+// A robotsLintOptions is what somebody asks of one robots.txt.
+type robotsLintOptions struct {
+	robotsCheckOptions
 }
 
-func (a *app) robotsLintCommand() *cobra.Command {
-	var q robotsLint
+func (a *program) robotsLintCommand() *cobra.Command {
+	var q robotsLintOptions
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
-		Long: robotsLintHelp, Example: robotsLintExample, Args: args(cobra.ExactArgs(1)),
+		Long: robotsLintHelp, Example: robotsLintExample, Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return a.lintRobots(c.Context(), q, args[0]) },
 	}
-	c.Flags().BoolVar(&q.json, "json", false, "write findings as JSON, one object a line")
+	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")
 	c.Flags().StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the file in")
-	q.askFlags(c.Flags())
+	q.addFetchFlags(c.Flags())
 	return c
 }
 
 // lintRobots prints what is found in the robots.txt of that name.
-func (a *app) lintRobots(ctx context.Context, q robotsLint, name string) error {
+func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usage("--dialect: %w", err)
+		return usageErrorf("--dialect: %w", err)
 	}
 	if dialect == robots.GoogleOSS {
-		return usage("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
+		return usageErrorf("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
 	}
-	body, err := q.robotsBody(ctx, dialect, name)
+	body, err := q.loadRobotsBody(ctx, dialect, name)
 	if err != nil {
 		return err
 	}
 	bad := false
 	for _, f := range robots.Lint(body, robots.Options{Dialect: dialect}) {
 		bad = bad || f.Severity > robots.LintHint
-		if err := printFinding(a.stdout, q.json, name, f); err != nil {
+		if err := printLintFinding(a.stdout, q.asJSON, name, f); err != nil {
 			return err
 		}
 	}
 	if bad {
-		return &exit{code: ExitNo}
+		return &exitError{code: ExitCheckFailed}
 	}
 	return nil
 }
 
-func printFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
+func printLintFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
 	if asJSON {
 		return jsonline.NewEncoder(w).Encode(struct {
 			File string `json:"file"`

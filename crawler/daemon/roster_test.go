@@ -21,31 +21,31 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// usedMemo is the memo of a host that had ten visits.
-func usedMemo(tb testing.TB) []byte {
-	memo := []byte{1}
+// encodedHostStats is the memo of a host that had ten visits.
+func encodedHostStats(tb testing.TB) []byte {
+	stats := []byte{1}
 	for _, n := range []uint64{9, 9, 10, 1, 1 << 20, 200, uint64(time.Now().UnixNano()), 4, 127, 0, 0, 1,
 		5e9, 0, 1e9, 1e9, 0, 40, 3, 1, 7, 1} {
-		memo = binary.AppendUvarint(memo, n)
+		stats = binary.AppendUvarint(stats, n)
 	}
-	if m := crawler.DecodeHostStats(memo); m.Requests != 10 || m.Gaps.Count() != 9 {
+	if m := crawler.DecodeHostStats(stats); m.Requests != 10 || m.Gaps.Count() != 9 {
 		tb.Fatalf("the memo reads %+v", m)
 	}
-	return memo
+	return stats
 }
 
-// crowdOf opens the state of a crawl that has met so many hosts.
-func crowdOf(tb testing.TB, hosts int) *inquiry {
+// inspectorOfCrawl opens the state of a crawl that has met so many hosts.
+func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 	ctx, dir := context.Background(), tb.TempDir()
-	open := func(name string) store {
-		s, err := openStore(filepath.Join(dir, name), bolt.Options{})
+	open := func(name string) inspectableStore {
+		s, err := openBoltStore(filepath.Join(dir, name), bolt.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &inquiry{project: DefaultProject(), store: open(storeFile), now: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q := &inspector{project: DefaultProject(), store: open(storeFile), now: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
 	q.gate = robots.NewGate(robots.GateConfig{}, open(robotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
@@ -66,7 +66,7 @@ func crowdOf(tb testing.TB, hosts int) *inquiry {
 	if _, err := q.store.Add(ctx, entries, 0); err != nil {
 		tb.Fatal(err)
 	}
-	memo := usedMemo(tb)
+	stats := encodedHostStats(tb)
 	for done := 0; done < hosts; {
 		leases, _, err := q.store.Lease(ctx, q.now, time.Hour, 1000)
 		if err != nil || len(leases) == 0 {
@@ -75,7 +75,7 @@ func crowdOf(tb testing.TB, hosts int) *inquiry {
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Again,
-				Host: &storage.Host{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Gap: time.Second, Slots: 1, Memo: memo}}
+				Host: &storage.Host{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Gap: time.Second, Slots: 1, Memo: stats}}
 		}
 		if err := q.store.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)
@@ -91,11 +91,11 @@ func crowdOf(tb testing.TB, hosts int) *inquiry {
 // A page of the hosts of a project that has 100,000: the first, for which all are
 // listed, and others.
 func BenchmarkHosts(b *testing.B) {
-	q := crowdOf(b, 100_000)
+	q := inspectorOfCrawl(b, 100_000)
 	ctx := context.Background()
 	b.Run("list", func(b *testing.B) {
 		for b.Loop() {
-			r, err := q.roster(ctx)
+			r, err := q.newHostList(ctx)
 			if err == nil {
 				_, _, err = r.page(ctx, q, api.HostQuery{Limit: 50})
 			}
@@ -107,7 +107,7 @@ func BenchmarkHosts(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	r, err := q.roster(ctx)
+	r, err := q.newHostList(ctx)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func BenchmarkHosts(b *testing.B) {
 		"page":    {Offset: 50_000, Limit: 50},
 		"sorted":  {Sort: "due", Offset: 50_000, Limit: 50},
 		"search":  {Search: "-777", Limit: 50},
-		"backing": {Sort: sortAge, Descending: true, Limit: 50},
+		"backing": {Sort: sortByRobotsAge, Descending: true, Limit: 50},
 	} {
 		b.Run(name, func(b *testing.B) {
 			if _, _, err := r.page(ctx, q, want); err != nil { // sorts
@@ -137,14 +137,14 @@ func BenchmarkHosts(b *testing.B) {
 	}
 	b.Run("ages", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := r.ages(ctx, q); err != nil {
+			if _, err := r.robotsAges(ctx, q); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("one", func(b *testing.B) {
 		for b.Loop() {
-			if h, err := q.hostOf(ctx, "www.host-77777.example"); err != nil || h == nil {
+			if h, err := q.lookUpHost(ctx, "www.host-77777.example"); err != nil || h == nil {
 				b.Fatal(err)
 			}
 		}
@@ -153,19 +153,19 @@ func BenchmarkHosts(b *testing.B) {
 
 // Hosts that a roster reads again are those that it sorted, with all of their origins,
 // in every order and in both directions.
-func TestRosterReadsHosts(t *testing.T) {
+func TestHostListReadsHosts(t *testing.T) {
 	const hosts = maxHostsInMemory + 500
-	q := manyHosts(t, hosts)
-	want := heldHosts(t, q, func(*storage.OriginInfo) {})
-	r, err := q.roster(t.Context())
-	if err != nil || len(r.hosts) != hosts || len(r.whole) != maxHostsInMemory || len(r.others) == 0 {
-		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.whole), len(r.others), err)
+	q := inspectorOfHosts(t, hosts)
+	want := hostReportsInMemory(t, q, func(*storage.OriginInfo) {})
+	r, err := q.newHostList(t.Context())
+	if err != nil || len(r.hosts) != hosts || len(r.cachedReports) != maxHostsInMemory || len(r.allOriginsByIndex) == 0 {
+		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.cachedReports), len(r.allOriginsByIndex), err)
 	}
-	for sort := range hostOrders {
-		for _, down := range []bool{false, true} {
+	for sort := range hostSortKeys {
+		for _, descending := range []bool{false, true} {
 			seen := map[string]bool{}
 			for offset := 0; offset < hosts; offset += maxHostsPerPage {
-				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Descending: down, Offset: offset, Limit: maxHostsPerPage})
+				page, total, err := r.page(t.Context(), q, api.HostQuery{Sort: sort, Descending: descending, Offset: offset, Limit: maxHostsPerPage})
 				if err != nil || total != hosts {
 					t.Fatalf("%q: %d hosts, %v", sort, total, err)
 				}
@@ -177,7 +177,7 @@ func TestRosterReadsHosts(t *testing.T) {
 				}
 			}
 			if len(seen) != hosts {
-				t.Errorf("%q, down %v: the pages name %d hosts, want %d", sort, down, len(seen), hosts)
+				t.Errorf("%q, down %v: the pages name %d hosts, want %d", sort, descending, len(seen), hosts)
 			}
 		}
 	}

@@ -11,90 +11,90 @@ import (
 // for longer, so that who asks all the time costs the crawls a tenth of the
 // machine at most.
 const (
-	rosterAge          = time.Second
-	rosterShare        = 10
-	rosterLinger       = 10 * time.Second
-	maxCachedHostLists = 4
+	minHostListTTL        = time.Second
+	hostListTTLFactor     = 10
+	hostListSweepInterval = 10 * time.Second
+	maxCachedHostLists    = 4
 )
 
 // Rosters are those that somebody has just asked for. They are made one at a time.
-type rosters struct {
-	making chan struct{} // held by who makes one
+type hostListCache struct {
+	buildSlot chan struct{} // held by who makes one
 
-	mu    sync.Mutex
-	lists map[string]*roster // by project
-	drop  *time.Timer
+	mu         sync.Mutex
+	lists      map[string]*hostList // by project
+	sweepTimer *time.Timer
 }
 
-func newRosters() *rosters {
-	return &rosters{making: make(chan struct{}, 1), lists: map[string]*roster{}}
+func newHostListCache() *hostListCache {
+	return &hostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*hostList{}}
 }
 
-// get returns the roster of a project, which make makes if there is none that is
+// getOrBuild returns the roster of a project, which make makes if there is none that is
 // fresh.
-func (rs *rosters) get(ctx context.Context, project string, make func() (*roster, error)) (*roster, error) {
-	if r := rs.find(project); r != nil {
+func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build func() (*hostList, error)) (*hostList, error) {
+	if r := rs.unexpired(project); r != nil {
 		return r, nil
 	}
 	select {
-	case rs.making <- struct{}{}:
-		defer func() { <-rs.making }()
+	case rs.buildSlot <- struct{}{}:
+		defer func() { <-rs.buildSlot }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if r := rs.find(project); r != nil { // somebody else made it
+	if r := rs.unexpired(project); r != nil { // somebody else made it
 		return r, nil
 	}
-	begin := time.Now()
-	r, err := make()
+	start := time.Now()
+	r, err := build()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	r.fresh = now.Add(max(rosterAge, rosterShare*now.Sub(begin)))
-	rs.keep(project, r)
+	r.expiresAt = now.Add(max(minHostListTTL, hostListTTLFactor*now.Sub(start)))
+	rs.put(project, r)
 	return r, nil
 }
 
-func (rs *rosters) find(project string) *roster {
+func (rs *hostListCache) unexpired(project string) *hostList {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if r := rs.lists[project]; r != nil && time.Now().Before(r.fresh) {
+	if r := rs.lists[project]; r != nil && time.Now().Before(r.expiresAt) {
 		return r
 	}
 	return nil
 }
 
-// keep keeps a roster, and drops those that nobody has asked for lately.
-func (rs *rosters) keep(project string, r *roster) {
+// put keeps a roster, and drops those that nobody has asked for lately.
+func (rs *hostListCache) put(project string, r *hostList) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for len(rs.lists) >= maxCachedHostLists && rs.lists[project] == nil {
 		oldest := ""
 		for name, k := range rs.lists {
-			if oldest == "" || k.at.Before(rs.lists[oldest].at) {
+			if oldest == "" || k.createdAt.Before(rs.lists[oldest].createdAt) {
 				oldest = name
 			}
 		}
 		delete(rs.lists, oldest)
 	}
 	rs.lists[project] = r
-	if rs.drop == nil {
-		rs.drop = time.AfterFunc(rosterLinger, rs.sweep)
+	if rs.sweepTimer == nil {
+		rs.sweepTimer = time.AfterFunc(hostListSweepInterval, rs.sweep)
 	}
 }
 
 // sweep drops what is too old, until nothing is left.
-func (rs *rosters) sweep() {
+func (rs *hostListCache) sweep() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	now := time.Now()
 	for name, r := range rs.lists {
-		if now.After(r.fresh) {
+		if now.After(r.expiresAt) {
 			delete(rs.lists, name)
 		}
 	}
-	if rs.drop = nil; len(rs.lists) > 0 {
-		rs.drop = time.AfterFunc(rosterLinger, rs.sweep)
+	if rs.sweepTimer = nil; len(rs.lists) > 0 {
+		rs.sweepTimer = time.AfterFunc(hostListSweepInterval, rs.sweep)
 	}
 }

@@ -13,15 +13,15 @@ import (
 
 // A list is made once for all who ask within a second, or within ten times as long
 // as it took; of few projects at a time; and is forgotten when nobody asks.
-func TestRosters(t *testing.T) {
+func TestHostListCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rs := newRosters()
+		rs := newHostListCache()
 		var made atomic.Int32
 		ask := func(project string, takes time.Duration) {
-			_, err := rs.get(t.Context(), project, func() (*roster, error) {
+			_, err := rs.getOrBuild(t.Context(), project, func() (*hostList, error) {
 				made.Add(1)
 				time.Sleep(takes)
-				return &roster{at: time.Now()}, nil
+				return &hostList{createdAt: time.Now()}, nil
 			})
 			if err != nil {
 				t.Error(err)
@@ -39,7 +39,7 @@ func TestRosters(t *testing.T) {
 		}
 		all.Wait()
 		want(1)
-		time.Sleep(rosterAge)
+		time.Sleep(minHostListTTL)
 		ask("a", 500*time.Millisecond)
 		want(1)
 		time.Sleep(4 * time.Second)
@@ -57,26 +57,26 @@ func TestRosters(t *testing.T) {
 		if n != maxCachedHostLists {
 			t.Errorf("%d are kept, want %d", n, maxCachedHostLists)
 		}
-		time.Sleep(2 * rosterLinger)
+		time.Sleep(2 * hostListSweepInterval)
 		synctest.Wait()
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
-		if len(rs.lists) != 0 || rs.drop != nil {
+		if len(rs.lists) != 0 || rs.sweepTimer != nil {
 			t.Errorf("%d are kept for nobody", len(rs.lists))
 		}
 	})
 }
 
 // Who waits for a list goes when its context ends; a failure is not kept.
-func TestRostersFail(t *testing.T) {
-	rs, broken := newRosters(), errors.New("the disk is gone")
-	if _, err := rs.get(t.Context(), "a", func() (*roster, error) { return nil, broken }); !errors.Is(err, broken) {
+func TestHostListCacheErrors(t *testing.T) {
+	rs, broken := newHostListCache(), errors.New("the disk is gone")
+	if _, err := rs.getOrBuild(t.Context(), "a", func() (*hostList, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("made of nothing: %v", err)
 	}
-	rs.making <- struct{}{} // somebody makes another
+	rs.buildSlot <- struct{}{} // somebody makes another
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rs.get(ctx, "a", func() (*roster, error) { return &roster{}, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := rs.getOrBuild(ctx, "a", func() (*hostList, error) { return &hostList{}, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("waits on: %v", err)
 	}
 }

@@ -18,59 +18,59 @@ import (
 
 // Reasons to stop a crawl that is not at its end.
 var (
-	errTime   = errors.New("the limit of time is reached")
-	errSignal = errors.New("it was interrupted")
+	errTimeLimit   = errors.New("the limit of time is reached")
+	errInterrupted = errors.New("it was interrupted")
 )
 
-// A job is one run of a crawl in the foreground: its files, and the rooms on them.
-type job struct {
+// A crawlRun is one run of a crawl in the foreground: its files, and the rooms on them.
+type crawlRun struct {
 	*crawlEngine
-	files  stores
-	common *commons
-	hosts  hostSet
-	goesOn bool // an earlier run has left something
-	start  time.Time
+	stores       crawlStores
+	sharedBrakes *sharedBrakes
+	visitedHosts visitedHostSet
+	isResumed    bool // an earlier run has left something
+	startedAt    time.Time
 }
 
-// A hostSet is the hosts that were visited.
-type hostSet struct {
+// A visitedHostSet is the hosts that were visited.
+type visitedHostSet struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-func (h *hostSet) add(v *crawler.Visit) {
+func (h *visitedHostSet) addVisitedHost(v *crawler.Visit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.names[v.URL().Origin().Host()] = true
 }
 
-func (h *hostSet) count() int {
+func (h *visitedHostSet) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.names)
 }
 
-// openJob opens the crawl's state, and puts the rooms together on it.
-func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *job, err error) {
-	j := &job{hosts: hostSet{names: map[string]bool{}}, start: time.Now(), goesOn: s.resume}
+// openCrawlRun opens the crawl's state, and puts the rooms together on it.
+func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *crawlRun, err error) {
+	j := &crawlRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
-	opts.OutputFiles = func() []bolt.OutputFile { return o.files(stateDir(p.Store.Path)) }
-	if j.files, err = openStores(p, opts); err != nil {
+	opts.OutputFiles = func() []bolt.OutputFile { return o.durableExtents(stateDir(p.Store.Path)) }
+	if j.stores, err = openStores(p, opts); err != nil {
 		return nil, err
 	}
-	g := ground{
-		files: j.files, outputs: o, handlers: a.handlers, log: a.log,
-		hooks: crawler.Hooks{Visited: j.hosts.add}, brisk: s.brisk,
-		shared: shared{hosts: politeness.NewHosts(), low: a.pressure(), bodies: a.bodies},
+	g := engineConfig{
+		stores: j.stores, outputs: o, namedHandlers: a.namedHandlers, log: a.log,
+		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
+		sharedResources: sharedResources{sharedHosts: politeness.NewHosts(), memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory},
 	}
 	if s.resume {
-		g.restarted = j.start
+		g.restartedAt = j.startedAt
 	}
 	if p.Store.Redis.isUsed() {
-		err = j.join(p.Store.Redis, &g)
+		err = j.joinSharedBrakes(p.Store.Redis, &g)
 	}
 	if err == nil {
-		j.crawlEngine, err = g.furnish(p, roots)
+		j.crawlEngine, err = g.newCrawlEngine(p, seedPerOrigin)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -78,36 +78,36 @@ func (a *app) openJob(p Project, roots []decorum.URL, o outputs, s start) (_ *jo
 	return j, nil
 }
 
-// join joins the commons of the crawl's project: the crawl keeps to the brakes that
+// joinSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *job) join(r Redis, g *ground) (err error) {
+func (j *crawlRun) joinSharedBrakes(r Redis, g *engineConfig) (err error) {
 	g.brakes = &politeness.Brakes{}
-	j.common = startCommons(r, nil, func(board map[string]string, _ func() bool) (map[string]string, bool) {
-		if board != nil {
-			replaceBrakes(g.brakes, board, g.log)
+	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
+		if shared != nil {
+			replaceBrakes(g.brakes, shared, g.log)
 		}
 		return nil, true // it posts nothing
 	}, g.log)
-	g.common, g.renews = j.common, true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), redisPatience, storage.ErrStalled)
+	g.sharedBrakes, g.renewLimits = j.sharedBrakes, true
+	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrStalled)
 	defer cancel()
-	g.rests = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
-	g.rests.Store, err = j.common.shared(ctx)
+	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
+	g.hostDueStore.Store, err = j.sharedBrakes.waitForStore(ctx)
 	return err
 }
 
 // Close closes the crawl's state.
-func (j *job) Close() error { return errors.Join(j.files.Close(), j.common.Close()) }
+func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
 
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.BeforeWrite).
-func (a *app) boltOptions(p Project, before func() error) bolt.Options {
-	return bolt.Options{InterruptedDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStalled: a.stalled, OnDamaged: a.damaged}
+func (a *program) boltOptions(p Project, before func() error) bolt.Options {
+	return bolt.Options{InterruptedDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStalled: a.logStoreWriteState, OnDamaged: a.logStoreDamage}
 }
 
-// stalled logs that a store cannot write for now, or has failed for good, or, if err is
+// logStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is
 // nil, that it can write again.
-func (a *app) stalled(err error) {
+func (a *program) logStoreWriteState(err error) {
 	switch {
 	case err == nil:
 		a.log.Info("the crawl goes on: its state can be written again")
@@ -118,19 +118,19 @@ func (a *app) stalled(err error) {
 	}
 }
 
-// damaged tells of something in the state that makes no sense.
-func (a *app) damaged(err error) {
+// logStoreDamage tells of something in the state that makes no sense.
+func (a *program) logStoreDamage(err error) {
 	a.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
 }
 
-// start runs a crawl whose project has been checked, and tells how it ended.
-func (a *app) start(ctx context.Context, p Project, s start) (err error) {
+// runProject runs a crawl whose project has been checked, and tells how it ended.
+func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)
-	roots, err := p.roots(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
 	if err != nil {
 		return err
 	}
-	if _, err := p.Agent.Signature.keys(nil); err != nil {
+	if _, err := p.Agent.Signature.readKeys(nil); err != nil {
 		return err
 	}
 	if _, err := encodeProject(p); err != nil {
@@ -141,14 +141,14 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := dir.admits(s.resume, s.fresh); err != nil {
+	if err := dir.checkStart(s.resume, s.startFresh); err != nil {
 		return err
 	}
-	if s.fresh && p.Store.Redis.isUsed() {
-		return usage("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
+	if s.startFresh && p.Store.Redis.isUsed() {
+		return usageErrorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
 	if s.resume {
-		if s.known, err = dir.readKnown(p, a.log); err != nil {
+		if s.durableFileRecords, err = dir.readDurableFiles(p, a.log); err != nil {
 			return err
 		}
 	}
@@ -157,50 +157,50 @@ func (a *app) start(ctx context.Context, p Project, s start) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	before, _ := readDraft(dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := readProjectSource(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
-		if err := dir.save(p, nil); err != nil {
+		if err := dir.saveProject(p, nil); err != nil {
 			return err
 		}
 	}
-	j, err := a.openJob(p, roots, o, s)
+	j, err := a.openCrawlRun(p, seedPerOrigin, o, s)
 	if err != nil {
 		return err
 	}
 	if s.resume {
-		if err := j.takeOver(ctx, dir, before); err != nil {
+		if err := j.applyProjectToState(ctx, dir, previous); err != nil {
 			return errors.Join(err, j.Close())
 		}
 	}
-	end := a.runJob(ctx, j, s.progress)
-	fmt.Fprint(a.screen, j.summary(context.WithoutCancel(ctx), end))
-	if closing := j.Close(); !errors.Is(end, storage.ErrFailed) { // its run has already logged it
-		end = errors.Join(end, closing)
+	crawlErr := a.runCrawl(ctx, j, s.progress)
+	fmt.Fprint(a.stderr, j.summary(context.WithoutCancel(ctx), crawlErr))
+	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
+		crawlErr = errors.Join(crawlErr, closeErr)
 	}
-	return j.ending(end)
+	return j.exitErrorFor(crawlErr)
 }
 
-// openOutput opens the output, and moves what is in the way of a crawl that
+// openJSONLAndMoveOldCrawl opens the output, and moves what is in the way of a crawl that
 // starts anew: an output of the user's choice is tried first. Of standard
 // output it needs no printer: a line that could not be written is written again.
-func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err error) {
+func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptions) (out *jsonlRecorder, err error) {
 	name := p.Output.JSONL
 	if name != "" {
-		if dir.owns(name) {
-			return nil, usage("--output: %s is a file of the crawl's own state; name another", name)
+		if dir.isOwnStateFile(name) {
+			return nil, usageErrorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		out, err = openOutput(s.confined, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
+		out, err = openJSONLRecorder(s.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableFileRecords)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if s.fresh {
-		err = dir.moveAside(time.Now())
+	if s.startFresh {
+		err = dir.moveOldCrawl(time.Now())
 	}
 	if out == nil && err == nil {
-		out, err = openOutput(
-			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.known)
+		out, err = openJSONLRecorder(
+			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableFileRecords)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -208,76 +208,76 @@ func (a *app) openOutput(dir stateDir, p Project, s start) (out *output, err err
 	if out == nil {
 		return nil, err
 	}
-	out.token, out.log, out.paused = p.Agent.Product, a.log, a.paused
+	out.productToken, out.log, out.onDiskFull = p.Agent.Product, a.log, a.onDiskFull
 	if p.Output.Bodies {
-		if out.bodies, err = openBodies(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
+		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}
 	return out, nil
 }
 
-// runJob plants the seeds and crawls until the end, a limit or a signal. All
+// runCrawl plants the seeds and crawls until the end, a limit or a signal. All
 // that it starts has ended when it returns.
-func (a *app) runJob(ctx context.Context, j *job, how string) error {
+func (a *program) runCrawl(ctx context.Context, j *crawlRun, progressMode string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if limit := time.Duration(j.project.Limits.Duration); limit > 0 && j.crew == nil {
+	if limit := time.Duration(j.project.Limits.Duration); limit > 0 && j.workerCoordinator == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTime)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeLimit)
 		defer cancel()
 	}
-	over := make(chan struct{})
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	defer close(over)
-	beside.Go(func() { a.heed(j, stop, over) })
-	beside.Go(func() { a.watch(j, how, over) })
-	defer j.crew.begin(stop)()
-	if err := j.prepare(ctx); err != nil {
+	ended := make(chan struct{})
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer close(ended)
+	background.Go(func() { a.handleSignals(j, stop, ended) })
+	background.Go(func() { a.showProgress(j, progressMode, ended) })
+	defer j.workerCoordinator.startReporting(stop)()
+	if err := j.prepareFrontier(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return j.crawler.Run(ctx)
 }
 
-// prepare plants the seeds, and offers again what an earlier run has put away.
-func (j *job) prepare(ctx context.Context) error {
-	if j.goesOn {
-		if err := j.reopen(ctx); err != nil {
+// prepareFrontier plants the seeds, and offers again what an earlier run has put away.
+func (j *crawlRun) prepareFrontier(ctx context.Context) error {
+	if j.isResumed {
+		if err := j.releaseHolds(ctx); err != nil {
 			return err
 		}
 	}
-	return j.plant(ctx)
+	return j.discoverSeeds(ctx)
 }
 
-// heed stops the crawl at the first signal, and breaks off what is in hand at
+// handleSignals stops the crawl at the first signal, and breaks off what is in hand at
 // the second.
-func (a *app) heed(j *job, stop context.CancelCauseFunc, over <-chan struct{}) {
+func (a *program) handleSignals(j *crawlRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
 	select {
 	case <-a.signals:
-		fmt.Fprintln(a.screen, "stopping: the visits in hand are finished first; once more breaks them off")
-		stop(errSignal)
-	case <-over:
+		fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+		stop(errInterrupted)
+	case <-ended:
 		return
 	}
 	select {
 	case <-a.signals:
 		j.crawler.Halt()
-	case <-over:
+	case <-ended:
 		return
 	}
 	select {
 	case <-a.signals: // a callback does not give way: the state is as safe as after a crash
 		os.Exit(ExitStopped)
-	case <-over:
+	case <-ended:
 	}
 }
 
-// watch tells the progress as the user wants it.
-func (a *app) watch(j *job, how string, over <-chan struct{}) {
-	if how == "none" {
+// showProgress tells the progress as the user wants it.
+func (a *program) showProgress(j *crawlRun, mode string, ended <-chan struct{}) {
+	if mode == "none" {
 		return
 	}
-	p := &progress{stats: j.crawler.Stats, counts: j.frontier.Counts, limits: j.project.Limits, start: j.start}
-	p.run(over, a.screen, how == "auto" && a.screen.isTerminal())
+	p := &progressReporter{crawlStats: j.crawler.Stats, frontierCounts: j.frontier.Counts, limits: j.project.Limits, start: j.startedAt}
+	p.run(ended, a.stderr, mode == "auto" && a.stderr.isTerminal())
 }

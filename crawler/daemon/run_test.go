@@ -19,9 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// shop is a site with a page that robots.txt closes, a redirect and a page that
+// shopSite is a site with a page that robots.txt closes, a redirect and a page that
 // is missing.
-func shop() crawltest.Site {
+func shopSite() crawltest.Site {
 	page := func(title string, links ...string) crawltest.PageFunc {
 		body := "<title>" + title + "</title><link rel=canonical href=/><meta name=robots content=noarchive>"
 		for _, l := range links {
@@ -44,21 +44,21 @@ func shop() crawltest.Site {
 	}
 }
 
-// shopPages are the pages that a right crawler asks for.
-var shopPages = []string{
+// shopURLs are the pages that a right crawler asks for.
+var shopURLs = []string{
 	"http://shop.example/", "http://shop.example/a", "http://shop.example/b?x=1&y=2",
 	"http://shop.example/missing", "http://shop.example/old",
 }
 
-// A visit is a web on loopback, and a directory to crawl it from.
-type visit struct {
+// A crawlFixture is a web on loopback, and a directory to crawl it from.
+type crawlFixture struct {
 	web  *crawltest.Web
 	addr string
 	dir  string
 }
 
-// online starts a web for the time of a test.
-func online(t *testing.T, web *crawltest.Web) (addr string) {
+// startWeb starts a web for the time of a test.
+func startWeb(t *testing.T, web *crawltest.Web) (addr string) {
 	t.Helper()
 	server, err := web.Start("")
 	if err != nil {
@@ -68,25 +68,25 @@ func online(t *testing.T, web *crawltest.Web) (addr string) {
 	return server.Addr
 }
 
-func visitTo(t *testing.T, sites ...crawltest.Site) *visit {
+func newCrawlFixture(t *testing.T, sites ...crawltest.Site) *crawlFixture {
 	t.Helper()
 	web := crawltest.New(sites...)
-	return &visit{web, online(t, web), t.TempDir()}
+	return &crawlFixture{web, startWeb(t, web), t.TempDir()}
 }
 
-func (v *visit) data() string { return filepath.Join(v.dir, "data") }
+func (v *crawlFixture) dataDir() string { return filepath.Join(v.dir, "data") }
 
-// args returns a crawl of the web, at no pace of its own.
-func (v *visit) args(more ...string) []string {
-	return append([]string{"crawl", "--data", v.data(), "--contact=mailto:bot@example.com", "--allow-private",
+// crawlArgs returns a crawl of the web, at no pace of its own.
+func (v *crawlFixture) crawlArgs(more ...string) []string {
+	return append([]string{"crawl", "--data", v.dataDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.addr, "--delay=0s", "--progress=none"}, more...)
 }
 
-// records reads an output, full files too.
-func records(t *testing.T, file string) []Record {
+// readRecords reads an output, full files too.
+func readRecords(t *testing.T, file string) []Record {
 	t.Helper()
 	var rs []Record
-	for _, line := range linesIn(t, file, 0) {
+	for _, line := range outputLines(t, file, 0) {
 		var r Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in line %q", err, line)
@@ -96,8 +96,8 @@ func records(t *testing.T, file string) []Record {
 	return rs
 }
 
-// urls returns the URLs of records, sorted.
-func urls(rs []Record) []string {
+// sortedURLs returns the URLs of records, sorted.
+func sortedURLs(rs []Record) []string {
 	var us []string
 	for _, r := range rs {
 		us = append(us, r.URL)
@@ -107,9 +107,9 @@ func urls(rs []Record) []string {
 }
 
 func TestCrawl(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
-	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), "pages.jsonl")))); diff != "" {
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("http://shop.example/")...).want(t, ExitDone, "pages: 5 (", "hosts: 1,", "blocked by robots.txt: 1", "left: 0 queued")
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
 	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
@@ -119,12 +119,12 @@ func TestCrawl(t *testing.T) {
 
 // Each line has exactly the fields of the contract, in their order.
 func TestOutputFormat(t *testing.T) {
-	v := visitTo(t, shop())
-	r := call(t, v.args("--output=-", "http://shop.example/")...)
+	v := newCrawlFixture(t, shopSite())
+	r := runCommand(t, v.crawlArgs("--output=-", "http://shop.example/")...)
 	r.want(t, ExitDone)
 	var lines []string
 	for line := range strings.Lines(r.stdout) {
-		lines = append(lines, masked(line))
+		lines = append(lines, maskVariableValues(line))
 	}
 	slices.Sort(lines)
 	got, golden := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", "output.golden")
@@ -142,17 +142,17 @@ func TestOutputFormat(t *testing.T) {
 	}
 }
 
-// masked returns a line with the values that no two crawls share replaced.
-func masked(line string) string {
+// maskVariableValues returns a line with the values that no two crawls share replaced.
+func maskVariableValues(line string) string {
 	for _, m := range masks {
-		line = m.re.ReplaceAllString(line, m.with)
+		line = m.re.ReplaceAllString(line, m.replacement)
 	}
 	return strings.TrimSpace(line)
 }
 
 var masks = []struct {
-	re   *regexp.Regexp
-	with string
+	re          *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z"`), `"T"`},
 	{regexp.MustCompile(`_ms":\d+`), `_ms":0`},
@@ -161,149 +161,149 @@ var masks = []struct {
 // A crawl that a limit stopped goes on with --resume alone, from anywhere, and
 // visits nothing again.
 func TestLimitAndResume(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
-		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.data())
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("--max-pages=2", "--max-depth=7", "http://shop.example/")...).want(t, ExitStopped,
+		"stopped: the limit of pages is reached", "decorum crawl --resume --data "+v.dataDir())
 	t.Chdir(t.TempDir())
-	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
-	if diff := cmp.Diff(shopPages, urls(records(t, filepath.Join(v.data(), "pages.jsonl")))); diff != "" {
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone, "pages: 3 (")
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	d, err := readDraft(filepath.Join(v.data(), projectFile))
+	d, err := readProjectSource(filepath.Join(v.dataDir(), projectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}
 }
 
 func TestTimeLimit(t *testing.T) {
-	v := visitTo(t, shop())
-	call(t, v.args("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
-	call(t, "crawl", "--resume", "--data", v.data(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
+	v := newCrawlFixture(t, shopSite())
+	runCommand(t, v.crawlArgs("--max-time=1ns", "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of time is reached")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-time=0s", "--progress=none").want(t, ExitDone, "pages: 5 (")
 }
 
 // A signal lets the visit in hand end, and starts no other.
 func TestSignal(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
-	site := shop()
+	site := shopSite()
 	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
 		return crawltest.Response{HeaderDelay: 50 * time.Millisecond, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<a href=/a>"}
 	}
-	v := visitTo(t, site)
-	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped,
+	v := newCrawlFixture(t, site)
+	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped,
 		"stopping: the visits in hand are finished first", "stopped: it was interrupted", "pages: 1 (", "left: 1 queued")
-	call(t, "crawl", "--resume", "--data", v.data(), "--progress=none").want(t, ExitDone, "pages: 1 (")
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (")
 }
 
 // A second signal breaks off the visit in hand.
 func TestSecondSignal(t *testing.T) {
 	signals := make(chan os.Signal, 2)
-	site := shop()
+	site := shopSite()
 	site.Pages["/"] = func(crawltest.PageRequest) crawltest.Response {
 		signals <- os.Interrupt
 		signals <- os.Interrupt
 		return crawltest.Response{Fault: crawltest.Hang}
 	}
-	v := visitTo(t, site)
-	callWith(t, signals, v.args("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
+	v := newCrawlFixture(t, site)
+	runCommandWithSignals(t, signals, v.crawlArgs("http://shop.example/")...).want(t, ExitStopped, "pages: 0 (", "left: 1 queued")
 }
 
 // What a crawl left behind is neither gone on with nor thrown away unasked.
 func TestDataDirectory(t *testing.T) {
-	v := visitTo(t, shop())
-	theirs := filepath.Join(v.data(), "notes.txt")
-	call(t, v.args("http://shop.example/a")...).want(t, ExitDone)
-	if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+	v := newCrawlFixture(t, shopSite())
+	foreignFile := filepath.Join(v.dataDir(), "notes.txt")
+	runCommand(t, v.crawlArgs("http://shop.example/a")...).want(t, ExitDone)
+	if err := os.WriteFile(foreignFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, v.args("http://shop.example/a")...).want(t, ExitUsage,
-		v.data()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
-	call(t, v.args("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
-	call(t, v.args("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	runCommand(t, v.crawlArgs("http://shop.example/a")...).want(t, ExitUsage,
+		v.dataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
+	runCommand(t, v.crawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
+	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
 	for _, file := range []string{storeFile, projectFile, outputFile} {
-		if aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", file)); err != nil || len(aside) != 1 {
-			t.Errorf("%s: moved to %q, %v; want one place", file, aside, err)
+		if moved, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", file)); err != nil || len(moved) != 1 {
+			t.Errorf("%s: moved to %q, %v; want one place", file, moved, err)
 		}
 	}
-	if _, err := os.Stat(theirs); err != nil {
+	if _, err := os.Stat(foreignFile); err != nil {
 		t.Errorf("a file that is not the crawl's was touched: %v", err)
 	}
 }
 
 // A crawl whose output is divided into files goes on with them, and none of them
 // is written over or mixed with those of another crawl.
-func TestOutputInFiles(t *testing.T) {
-	v := visitTo(t, shop())
-	project := write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
-	out := filepath.Join(v.data(), outputFile)
-	call(t, v.args("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
-	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone)
-	linesIn(t, out, 1<<10)
-	if diff := cmp.Diff(shopPages, urls(records(t, out))); diff != "" {
+func TestRotatedOutput(t *testing.T) {
+	v := newCrawlFixture(t, shopSite())
+	project := writeTempFile(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
+	out := filepath.Join(v.dataDir(), outputFile)
+	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	outputLines(t, out, 1<<10)
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
-	full, err := rotatedFiles(out)
-	if err != nil || len(full) == 0 {
-		t.Fatalf("full files %v (%v), want some", full, err)
+	rotated, err := rotatedFiles(out)
+	if err != nil || len(rotated) == 0 {
+		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}
-	call(t, "report", "--params", "--data", v.data()).want(t, ExitDone, "by the 3 pages")
+	runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, "by the 3 pages")
 
-	call(t, v.args("--fresh", "http://shop.example/a")...).want(t, ExitDone)
-	aside, err := filepath.Glob(filepath.Join(v.data(), "before-*", "pages*.jsonl"))
-	if err != nil || len(aside) != len(full)+1 {
-		t.Errorf("%q were moved aside (%v), want all %d files of lines", aside, err, len(full)+1)
+	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
+	moved, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", "pages*.jsonl"))
+	if err != nil || len(moved) != len(rotated)+1 {
+		t.Errorf("%q were moved aside (%v), want all %d files of lines", moved, err, len(rotated)+1)
 	}
-	other := filepath.Join(filepath.Dir(aside[0]), outputFile)
+	other := filepath.Join(filepath.Dir(moved[0]), outputFile)
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
-	call(t, v.args("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
+	runCommand(t, v.crawlArgs("--fresh", "--output", other, "http://shop.example/")...).want(t, ExitUsage,
 		"Z-000001.jsonl exists, and a new crawl does not write over it")
 }
 
 func TestOutputIsNotOverwritten(t *testing.T) {
-	v := visitTo(t, shop())
+	v := newCrawlFixture(t, shopSite())
 	out := filepath.Join(v.dir, "out.jsonl")
-	call(t, v.args("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
-	call(t, v.args("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
+	runCommand(t, v.crawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
+	runCommand(t, v.crawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
 		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
-	if holds, err := stateDir(v.data()).holdsCrawl(); err != nil || !holds {
+	if hasCrawl, err := stateDir(v.dataDir()).hasCrawl(); err != nil || !hasCrawl {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
-	call(t, "crawl", "--resume", "--data", v.data(), "--max-pages=0", "--progress=none").want(t, ExitDone)
-	if diff := cmp.Diff(shopPages, urls(records(t, out))); diff != "" {
+	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A project may be moved, and its seeds may come from files.
 func TestSeedFiles(t *testing.T) {
-	v := visitTo(t, shop())
-	seeds := write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
-	call(t, v.args("-c", project)...).want(t, ExitDone, "pages: 2 (")
+	v := newCrawlFixture(t, shopSite())
+	seeds := writeTempFile(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
+	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
 
-	v = visitTo(t, shop())
+	v = newCrawlFixture(t, shopSite())
 	if err := os.WriteFile(seeds, []byte("http://shop.example/\nshop.example\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, v.args("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
+	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitUsage, "seeds.txt:2: the line is not a URL the crawl can visit")
 	if log := v.web.Log(); len(log) > 0 {
 		t.Errorf("%d requests were sent before the seeds were read", len(log))
 	}
 }
 
 func TestSitemapsOnly(t *testing.T) {
-	site := shop()
+	site := shopSite()
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
-	v := visitTo(t, site)
-	project := write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
-	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
+	v := newCrawlFixture(t, site)
+	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
+	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
-	v = visitTo(t, site)
-	project = write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
-	call(t, v.args("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
+	v = newCrawlFixture(t, site)
+	project = writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
+	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

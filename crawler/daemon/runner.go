@@ -19,333 +19,333 @@ import (
 // A runner runs one project of a daemon. One goroutine carries its orders out:
 // it alone crawls.
 type runner struct {
-	name   string
-	app    *app // its log says which project speaks
-	dir    stateDir
-	hub    *hub
-	wishes *wishes
-	robots store // of all projects
-	shared
-	commons func(*edition) *commons
-	metrics *metrics.Metrics
-	vault   *vault
+	name        string
+	program     *program // its log says which project speaks
+	dir         stateDir
+	events      *eventBroker
+	stateStore  *daemonStateStore
+	robotsStore inspectableStore // of all projects
+	sharedResources
+	sharedBrakesOf func(*loadedProject) *sharedBrakes
+	metrics        *metrics.Metrics
+	storeHandle    *storeHandle
 
-	records recordings
-	applied *edition // whose seeds are planted, and by which parked URLs are judged; of live alone
+	outputs        projectOutputs
+	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
 
-	mu            sync.Mutex
-	changed       sync.Cond // the orders have
-	orders        orders
-	interrupt     func(error) // ends the run that goes on; nil: none does
-	stirred       bool        // URLs were added to it
-	state         api.ProjectState
-	why           string
-	since         time.Time
-	stamp         string       // of the file as it was read last: see stampOf
-	followed      string       // and of the one that is followed
-	engine        *crawlEngine // see consult; nil: there are none
-	engineProject *edition     // that they are of
-	reach         reach
-	shortage      diskFullState
-	renews        bool // limits of all processes that are reached are to count anew, of which these do not know yet
-	meter         meter
-	ended         chan struct{} // closed when live has returned
+	mu                  sync.Mutex
+	commandChanged      sync.Cond // the orders have
+	command             runnerCommand
+	interruptRun        func(error) // ends the run that goes on; nil: none does
+	urlsAddedDuringRun  bool        // URLs were added to it
+	state               api.ProjectState
+	stateReason         string
+	stateSince          time.Time
+	lastReadDigest      string         // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest string         // and of the one that is followed
+	engine              *crawlEngine   // see consult; nil: there are none
+	engineProject       *loadedProject // that they are of
+	storeAvailability   storeAvailability
+	diskFull            diskFullState
+	mustRenewLimits     bool // limits of all processes that are reached are to count anew, of which these do not know yet
+	meter               projectMeter
+	ended               chan struct{} // closed when live has returned
 }
 
 // newRunner returns a runner that has no orders yet.
 func (s *supervisor) newRunner(name string) *runner {
-	a := *s.app
-	a.log = projectLog(s.app.log, &s.hub, name)
+	a := *s.program
+	a.log = newProjectLogger(s.program.log, &s.events, name)
 	r := &runner{
-		name: name, app: &a, dir: s.home(name), hub: &s.hub, wishes: s.wishes, robots: s.robots, shared: s.shared, commons: s.commonsOf, metrics: s.metrics,
-		state: api.StateStopped, since: time.Now().UTC(), reach: newReach(), ended: make(chan struct{}),
+		name: name, program: &a, dir: s.projectDir(name), events: &s.events, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, sharedBrakesOf: s.sharedBrakesOf, metrics: s.metrics,
+		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
-	r.changed.L = &r.mu
-	a.paused = r.shortage.ofOutput
-	r.vault = newVault(r.dir, r.place, r.openVault)
-	r.vault.shuts = r.vacate
-	r.orders.wish, r.orders.gone = s.wishes.of(name), true
-	if r.orders.wish.State == api.StateStopped {
-		r.why = r.orders.wish.Why
+	r.commandChanged.L = &r.mu
+	a.onDiskFull = r.diskFull.recordOutputError
+	r.storeHandle = newStoreHandle(r.dir, r.storeLocation, r.openStores)
+	r.storeHandle.beforeClose = r.clearEngine
+	r.command.desired, r.command.isFileGone = s.stateStore.desiredState(name), true
+	if r.command.desired.State == api.StateStopped {
+		r.stateReason = r.command.desired.Reason
 	}
 	return r
 }
 
-// place says where the project's part of its state is, as its file says now.
-func (r *runner) place() string {
-	if ed := r.edition(); ed != nil {
-		return ed.project.Store.Redis.place()
+// storeLocation says where the project's part of its state is, as its file says now.
+func (r *runner) storeLocation() string {
+	if loaded := r.loadedProject(); loaded != nil {
+		return loaded.project.Store.Redis.storeLocation()
 	}
 	return ""
 }
 
-// openVault opens the project's part of its state, which must be whole.
-func (r *runner) openVault() (stores, error) {
-	s, err := r.openAnyVault()
+// openStores opens the project's part of its state, which must be whole.
+func (r *runner) openStores() (crawlStores, error) {
+	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
-		return stores{}, err
+		return crawlStores{}, err
 	}
-	if err := mustBeWhole(s.frontier); err != nil {
-		return stores{}, errors.Join(err, s.closeOwn())
+	if err := requireCompleteImport(s.frontier); err != nil {
+		return crawlStores{}, errors.Join(err, s.closeProjectStores())
 	}
 	return s, nil
 }
 
-func (r *runner) openAnyVault() (s stores, err error) {
-	p, confined := DefaultProject(), (*confinement)(nil)
-	if ed := r.edition(); ed != nil {
-		p, confined = ed.project, ed.confined
+func (r *runner) openStoresAllowingPartialImport() (s crawlStores, err error) {
+	p, confinement := DefaultProject(), (*confinement)(nil)
+	if loaded := r.loadedProject(); loaded != nil {
+		p, confinement = loaded.project, loaded.confinement
 	}
-	r.records.forget()
-	opts := r.app.boltOptions(p, r.records.sync)
-	opts.OutputFiles = func() []bolt.OutputFile { return r.records.files(r.dir) }
+	r.outputs.resetAfterReopen()
+	opts := r.program.boltOptions(p, r.outputs.sync)
+	opts.OutputFiles = func() []bolt.OutputFile { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.isUsed() {
-		opts.OnStalled = r.stalled
-		return openRedis(p, confined, opts)
+		opts.OnStalled = r.recordStoreAvailability
+		return openRedisStores(p, confinement, opts)
 	}
-	if err := r.dir.notInRedis(); err != nil {
-		return stores{}, err
+	if err := r.dir.requireLocalState(); err != nil {
+		return crawlStores{}, err
 	}
-	opts.OnCommitted, opts.MemoryBudget = r.metrics.Committed, r.memory
-	r.shortage.ofState(nil)
-	opts.OnStalled = func(err error) { r.app.stalled(err); r.shortage.ofState(err) }
-	s.robots = r.robots
-	s.frontier, err = openFrontier(r.dir.path(storeFile), opts, r.robots)
+	opts.OnCommitted, opts.MemoryBudget = r.metrics.Committed, r.memoryBudget
+	r.diskFull.recordStoreError(nil)
+	opts.OnStalled = func(err error) { r.program.logStoreWriteState(err); r.diskFull.recordStoreError(err) }
+	s.robots = r.robotsStore
+	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
 	return s, err
 }
 
-func (r *runner) edition() *edition {
+func (r *runner) loadedProject() *loadedProject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.orders.edition
+	return r.command.lastValidProject
 }
 
 func (r *runner) now() time.Time { return time.Now().UTC() }
 
-// live carries out orders until it is told to quit.
-func (r *runner) live() {
+// runCommands carries out orders until it is told to quit.
+func (r *runner) runCommands() {
 	defer close(r.ended)
-	inside := false // the vault
+	isAcquired := false // the vault
 	for version := 0; ; {
-		o := r.await(version)
+		o := r.waitForCommand(version)
 		version = o.version
-		running := !o.quit && o.wish.State == api.StateRunning && o.may() == ""
-		if inside && r.vault.isElsewhere() { // its file says so since
-			inside = r.stepOut()
+		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
+		if isAcquired && r.storeHandle.needsReopen() { // its file says so since
+			isAcquired = r.releaseStores()
 		}
-		if running && !inside {
-			if inside = r.stepIn(); !inside {
+		if running && !isAcquired {
+			if isAcquired = r.acquireStores(); !isAcquired {
 				continue
 			}
 		}
 		if running {
-			if again := r.run(o); again || r.failed() { // the project opens its state again at the next start
-				inside = r.stepOut()
+			if mustReopen := r.runCrawl(o); mustReopen || r.hasFailed() { // the project opens its state again at the next start
+				isAcquired = r.releaseStores()
 			}
 			continue
 		}
-		if inside && (o.quit || o.wish.State != api.StatePaused || o.may() != "") {
-			inside = r.stepOut()
+		if isAcquired && (o.mustQuit || o.desired.State != api.StatePaused || o.blockedReason() != "") {
+			isAcquired = r.releaseStores()
 		}
-		if o.quit {
+		if o.mustQuit {
 			return
 		}
-		if !inside {
-			r.forgetReach()
+		if !isAcquired {
+			r.resetAvailability()
 		}
-		r.rest(o)
+		r.enterIdleState(o)
 	}
 }
 
-// stepIn enters the vault, or says why it cannot.
-func (r *runner) stepIn() (inside bool) {
+// acquireStores enters the vault, or says why it cannot.
+func (r *runner) acquireStores() (isAcquired bool) {
 	// Before the first visit the disk must record that the daemon runs. Otherwise a
 	// crash would look like an orderly end, and hosts would not get their full rest
 	// after it.
-	err := r.wishes.begun()
+	err := r.stateStore.retryWrite()
 	if err == nil {
-		_, err = r.vault.enter()
+		_, err = r.storeHandle.acquire()
 	}
 	switch {
 	case err == nil:
-		r.stalled(nil)
+		r.recordStoreAvailability(nil)
 		return true
-	case errors.Is(err, storage.ErrStalled), passing(err):
-		r.tryAgain(err)
+	case errors.Is(err, storage.ErrStalled), isDiskFull(err):
+		r.retryLater(err)
 	default:
-		r.fail(err)
+		r.setFailed(err)
 	}
 	return false
 }
 
-// stepOut leaves the vault, which is closed unless somebody looks into it.
-func (r *runner) stepOut() (inside bool) {
-	r.vault.leave()
-	if err := r.vault.close(); err != nil {
-		r.app.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+// releaseStores leaves the vault, which is closed unless somebody looks into it.
+func (r *runner) releaseStores() (isAcquired bool) {
+	r.storeHandle.release()
+	if err := r.storeHandle.closeIfUnused(); err != nil {
+		r.program.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
 	}
 	return false
 }
 
-// rest is what a project does that does not run.
-func (r *runner) rest(o orders) {
-	switch why := o.may(); {
-	case o.gone:
-		r.is(api.StateStopped, why)
-	case o.wish.State == api.StateRunning:
-		r.is(api.StateFailed, why)
-	case o.wish.State == api.StatePaused:
-		r.is(api.StatePaused, o.wish.Why)
+// enterIdleState is what a project does that does not run.
+func (r *runner) enterIdleState(o runnerCommand) {
+	switch reason := o.blockedReason(); {
+	case o.isFileGone:
+		r.setState(api.StateStopped, reason)
+	case o.desired.State == api.StateRunning:
+		r.setState(api.StateFailed, reason)
+	case o.desired.State == api.StatePaused:
+		r.setState(api.StatePaused, o.desired.Reason)
 	default:
-		r.is(api.StateStopped, o.wish.Why)
+		r.setState(api.StateStopped, o.desired.Reason)
 	}
 }
 
-// failed reports whether the last run did.
-func (r *runner) failed() bool {
+// hasFailed reports whether the last run did.
+func (r *runner) hasFailed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state == api.StateFailed
 }
 
-// run crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
 // whether the state must be opened again before the project continues.
-func (r *runner) run(o orders) (reopen bool) {
+func (r *runner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	if !r.begin(o.version, stop) {
+	if !r.beginRun(o.version, stop) {
 		return false
 	}
-	defer r.end()
-	switch end := r.crawl(ctx, o.edition); {
-	case end == nil, errors.Is(end, frontier.ErrEmpty):
-		r.done()
-	case errors.Is(end, crawler.ErrPages), errors.Is(end, crawler.ErrBytes), errors.Is(end, errTime):
-		r.pauseAt(o.version, end)
-	case errors.Is(end, errOrders), errors.Is(end, crawler.ErrHalted):
-	case errors.Is(end, storage.ErrStalled):
-		r.tryAgain(end)
-	case passing(end): // an output could not be opened, or closed, on a full disk
-		r.tryAgain(end)
+	defer r.endRun()
+	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
+	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
+		r.markDoneUnlessURLsAdded()
+	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, errTimeLimit):
+		r.pauseAtLimit(o.version, crawlErr)
+	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
+	case errors.Is(crawlErr, storage.ErrStalled):
+		r.retryLater(crawlErr)
+	case isDiskFull(crawlErr): // an output could not be opened, or closed, on a full disk
+		r.retryLater(crawlErr)
 		return true
 	default:
-		r.fail(end)
+		r.setFailed(crawlErr)
 	}
 	return false
 }
 
-// fail says that the project cannot go on. Others do.
-func (r *runner) fail(err error) {
-	r.app.log.Error("the project fails; when the cause is removed, start it again", "error", err)
-	r.is(api.StateFailed, err.Error())
+// setFailed says that the project cannot go on. Others do.
+func (r *runner) setFailed(err error) {
+	r.program.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	r.setState(api.StateFailed, err.Error())
 }
 
-// pauseAt pauses a project that has reached a limit, for good: unless it was told
+// pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
 // something else meanwhile.
-func (r *runner) pauseAt(version int, limit error) {
-	it := wish{State: api.StatePaused, Why: limit.Error()}
+func (r *runner) pauseAtLimit(version int, limit error) {
+	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.orders.version != version {
+	if r.command.version != version {
 		return
 	}
-	if err := r.wishes.want(r.name, it); err != nil {
-		r.app.log.Error("after a restart the project goes on beyond its limit", "error", err)
+	if err := r.stateStore.setDesiredState(r.name, desired); err != nil {
+		r.program.log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
-	r.orders.wish = it
-	r.enter(api.StatePaused, it.Why)
+	r.command.desired = desired
+	r.setStateLocked(api.StatePaused, desired.Reason)
 }
 
-// crawl crawls as an edition of the project says. Its state is open.
-func (r *runner) crawl(ctx context.Context, ed *edition) (err error) {
-	limits := ed.project.Limits
-	if ed.project.Store.Redis.isUsed() {
+// crawlLoadedProject crawls as an edition of the project says. Its state is open.
+func (r *runner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
+	limits := loaded.project.Limits
+	if loaded.project.Store.Redis.isUsed() {
 		limits = Limits{} // they are the crew's
 	}
-	left, err := r.meter.left(limits)
+	remaining, err := r.meter.remainingLimits(limits)
 	if err != nil {
 		return err
 	}
-	if left.duration > 0 {
+	if remaining.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, left.duration, errTime)
+		ctx, cancel = context.WithTimeoutCause(ctx, remaining.duration, errTimeLimit)
 		defer cancel()
 	}
-	g, err := r.ground(ctx, ed)
+	g, err := r.engineConfig(ctx, loaded)
 	if err != nil {
 		return err
 	}
-	if err := r.records.open(r.app, ed, &g); err != nil {
+	if err := r.outputs.openForProject(r.program, loaded, &g); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(r.records.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	engine, err := g.furnish(ed.project, ed.roots)
+	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
+	engine, err := g.newCrawlEngine(loaded.project, loaded.oneSeedPerOrigin)
 	if err != nil {
 		return err
 	}
-	defer engine.leave()
-	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxBytes = left.pages, left.bytes
-	r.occupy(engine, ed)
-	r.meter.begin(engine.crawler)
-	defer r.meter.end()
+	defer engine.closeIdleConns()
+	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxBytes = remaining.pages, remaining.bytes
+	r.setEngine(engine, loaded)
+	r.meter.beginRun(engine.crawler)
+	defer r.meter.endRun()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer engine.crew.begin(stop)()
-	if err := r.prepare(ctx, engine, ed); err != nil {
+	defer engine.workerCoordinator.startReporting(stop)()
+	if err := r.applyLoadedProject(ctx, engine, loaded); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return engine.crawler.Run(ctx)
 }
 
-// ground returns what the project's rooms stand on, while its state is open.
-func (r *runner) ground(ctx context.Context, ed *edition) (g ground, err error) {
+// engineConfig returns what the project's rooms stand on, while its state is open.
+func (r *runner) engineConfig(ctx context.Context, loaded *loadedProject) (g engineConfig, err error) {
 	hooks := r.metrics.Hooks(r.name)
-	counted := hooks.Visited
-	hooks.Visited = func(v *crawler.Visit) { counted(v); r.visited(v) }
-	hooks.Acked = r.acked
-	g = ground{
-		files: *r.vault.files, confined: ed.confined, handlers: r.app.handlers, log: r.app.log,
-		hooks: hooks, discovered: r.metrics.Discovered, refused: r.metrics.Refused, shared: r.shared,
-		restarted: r.rests.RestartedAt, waits: true,
+	countVisit := hooks.Visited
+	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
+	hooks.Acked = r.recordDelayShortfall
+	g = engineConfig{
+		stores: *r.storeHandle.stores, confinement: loaded.confinement, namedHandlers: r.program.namedHandlers, log: r.program.log,
+		hooks: hooks, onDiscovered: r.metrics.Discovered, onRefused: r.metrics.Refused, sharedResources: r.sharedResources,
+		restartedAt: r.hostDueStore.RestartedAt, waitForRevisits: true,
 	}
-	if g.common = r.commons(ed); g.common != nil {
-		rests := *r.rests
-		rests.Store, err = g.common.shared(ctx)
-		g.rests = &rests
+	if g.sharedBrakes = r.sharedBrakesOf(loaded); g.sharedBrakes != nil {
+		hostDueStore := *r.hostDueStore
+		hostDueStore.Store, err = g.sharedBrakes.waitForStore(ctx)
+		g.hostDueStore = &hostDueStore
 		r.mu.Lock()
-		g.renews, g.renewed = r.renews, r.renewed
+		g.renewLimits, g.onLimitsRenewed = r.mustRenewLimits, r.clearRenewLimitsFlag
 		r.mu.Unlock()
 	}
 	return g, err
 }
 
-// renewed takes note that limits of all processes count anew.
-func (r *runner) renewed() {
+// clearRenewLimitsFlag takes note that limits of all processes count anew.
+func (r *runner) clearRenewLimitsFlag() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.renews = false
+	r.mustRenewLimits = false
 }
 
-// prepare makes the state that of an edition of the project. What is cut short is
+// applyLoadedProject makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *runner) prepare(ctx context.Context, engine *crawlEngine, ed *edition) error {
-	if r.applied == ed {
+func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlEngine, loaded *loadedProject) error {
+	if r.appliedProject == loaded {
 		return nil
 	}
-	before, _ := readDraft(r.dir.path(projectFile)) // nil: not known, and so not the same
-	if err := engine.takeOver(ctx, r.dir, before); err != nil {
+	previous, _ := readProjectSource(r.dir.path(projectFile)) // nil: not known, and so not the same
+	if err := engine.applyProjectToState(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(engine.reopen(ctx), engine.plant(ctx)); err != nil {
+	if err := errors.Join(engine.releaseHolds(ctx), engine.discoverSeeds(ctx)); err != nil {
 		return err
 	}
-	r.applied = ed
+	r.appliedProject = loaded
 	return nil
 }
 
-// visited tells of a visit.
-func (r *runner) visited(v *crawler.Visit) {
-	if !r.hub.heard() {
+// publishVisit tells of a visit.
+func (r *runner) publishVisit(v *crawler.Visit) {
+	if !r.events.hasSubscribers() {
 		return
 	}
 	e := api.Event{
@@ -355,15 +355,15 @@ func (r *runner) visited(v *crawler.Visit) {
 	if v.Err != nil {
 		e.Message = v.Err.Error()
 	}
-	r.hub.tell(e)
+	r.events.publish(e)
 }
 
 // acked watches the promise that no rest is cut short.
-func (r *runner) acked(a storage.Ack) {
+func (r *runner) recordDelayShortfall(a storage.Ack) {
 	if a.Host == nil {
 		return
 	}
-	if short := crawler.DecodeHostStats(a.Host.Memo).LargestDelayShortfall; short > 0 {
-		r.vault.short(short)
+	if shortfall := crawler.DecodeHostStats(a.Host.Memo).LargestDelayShortfall; shortfall > 0 {
+		r.storeHandle.recordDelayShortfall(shortfall)
 	}
 }

@@ -28,8 +28,8 @@ func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 			}
 		}
 		for _, name := range p.SeedFiles {
-			switch err := p.readSeeds(c, name, yield); {
-			case errors.Is(err, errEnough):
+			switch err := p.readSeedFile(c, name, yield); {
+			case errors.Is(err, errStopReading):
 				return
 			case err != nil:
 				yield(decorum.URL{}, err)
@@ -39,43 +39,43 @@ func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 	}
 }
 
-// errEnough ends the reading of seeds that nobody wants.
-var errEnough = errors.New("enough seeds")
+// errStopReading ends the reading of seeds that nobody wants.
+var errStopReading = errors.New("enough seeds")
 
-// readSeeds yields the URLs of one file: one a line, # begins a comment. Its errors
+// readSeedFile yields the URLs of one file: one a line, # begins a comment. Its errors
 // give the number of the line and do not quote it: a caller that may name a file may
 // not be allowed to read it.
-func (p *Project) readSeeds(c *confinement, name string, yield func(decorum.URL, error) bool) error {
+func (p *Project) readSeedFile(c *confinement, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return usage("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
+		return usageErrorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
-	f, err := c.open(name)
+	f, err := c.openInput(name)
 	if err != nil {
-		return usage("cannot read the seeds: %w", err)
+		return usageErrorf("cannot read the seeds: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	n := 1
 	for ; lines.Scan(); n++ {
-		text := seedOf(lines.Text())
+		text := parseSeedLine(lines.Text())
 		if text == "" {
 			continue
 		}
-		if err := p.refusesSeed(text); err != nil {
-			return usage("%s:%d: the line %w", name, n, err)
+		if err := p.seedURLProblem(text); err != nil {
+			return usageErrorf("%s:%d: the line %w", name, n, err)
 		}
 		if u, err := decorum.ParseURL(text); !yield(u, err) {
-			return errEnough
+			return errStopReading
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usage("cannot read the seeds: %s:%d: %w", name, n, inWords(err))
+		return usageErrorf("cannot read the seeds: %s:%d: %w", name, n, describeScanError(err))
 	}
 	return nil
 }
 
-// inWords returns an error of a bufio.Scanner as who wrote the lines understands it.
-func inWords(err error) error {
+// describeScanError returns an error of a bufio.Scanner as who wrote the lines understands it.
+func describeScanError(err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
 		return fmt.Errorf("the line is longer than %d bytes", bufio.MaxScanTokenSize)
 	}
@@ -86,9 +86,9 @@ func inWords(err error) error {
 // the file says.
 const byteOrderMark = "\ufeff"
 
-// seedOf returns what a line of a seed file names: a comment begins at its
+// parseSeedLine returns what a line of a seed file names: a comment begins at its
 // start or after a blank.
-func seedOf(line string) string {
+func parseSeedLine(line string) string {
 	line = strings.TrimPrefix(line, byteOrderMark)
 	for _, mark := range []string{" #", "\t#"} {
 		line, _, _ = strings.Cut(line, mark)
@@ -99,11 +99,11 @@ func seedOf(line string) string {
 	return line
 }
 
-// roots returns one seed of each origin: all that the scope needs to know. It
+// oneSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
 // reads every seed, so a mistake in one is found before anything is sent. Seed files are
 // opened as c allows.
-func (p *Project) roots(c *confinement) ([]decorum.URL, error) {
-	var roots []decorum.URL
+func (p *Project) oneSeedPerOrigin(c *confinement) ([]decorum.URL, error) {
+	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
 	for u, err := range p.seeds(c) {
 		if err != nil {
@@ -111,31 +111,31 @@ func (p *Project) roots(c *confinement) ([]decorum.URL, error) {
 		}
 		if o := u.Origin(); !seen[o] {
 			seen[o] = true
-			roots = append(roots, u)
+			found = append(found, u)
 		}
 	}
-	if len(roots) == 0 {
-		return nil, usage("nothing to crawl: the seed files name no URL")
+	if len(found) == 0 {
+		return nil, usageErrorf("nothing to crawl: the seed files name no URL")
 	}
-	return roots, nil
+	return found, nil
 }
 
-// plant discovers all seeds. Those of an earlier start are known already.
-func (p *Project) plant(ctx context.Context, c *confinement, f *frontier.Frontier) error {
+// discoverSeeds discovers all seeds. Those of an earlier start are known already.
+func (p *Project) discoverSeeds(ctx context.Context, c *confinement, f *frontier.Frontier) error {
 	batch := make([]storage.Entry, 0, seedBatch)
-	sow := func() error {
+	flush := func() error {
 		_, err := f.Discover(ctx, batch...)
 		batch = batch[:0]
 		return err
 	}
 	for u, err := range p.seeds(c) {
 		if err == nil && len(batch) == seedBatch {
-			err = sow()
+			err = flush()
 		}
 		if err != nil {
 			return err
 		}
 		batch = append(batch, storage.Entry{URL: u, Source: storage.Seed, Class: storage.Early})
 	}
-	return sow()
+	return flush()
 }

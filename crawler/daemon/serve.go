@@ -34,37 +34,37 @@ Exit codes: 1 failed, 2 wrong usage or configuration, 4 ended by a signal.`
 
 const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/decorum/projects`
 
-// A service is how a daemon is started.
-type service struct {
-	data, projects string
-	startNew       bool
-	bodyMemory     Size
-	api            apiRules
-	doorway        doorway
+// A serveOptions is how a daemon is started.
+type serveOptions struct {
+	dataDir, projectFilesDir string
+	startNewProjects         bool
+	bodyMemory               Size
+	apiProjectRestrictions   apiProjectRestrictions
+	listenOptions            listenOptions
 }
 
-func (a *app) serveCommand() *cobra.Command {
-	var s service
+func (a *program) serveCommand() *cobra.Command {
+	var s serveOptions
 	c := &cobra.Command{
-		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: args(cobra.NoArgs),
+		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: withUsageError(cobra.NoArgs),
 	}
 	fs := c.Flags()
-	dataFlag(fs, &s.data)
-	fs.StringVar(&s.projects, "projects", "projects", "the folder `DIR` of project files")
-	fs.BoolVar(&s.startNew, "start-new", false, "start a project when its file is new")
-	bodyMemoryFlag(fs, &s.bodyMemory)
-	s.api.addFlags(fs)
-	s.doorway.addFlags(fs)
+	addDataFlag(fs, &s.dataDir)
+	fs.StringVar(&s.projectFilesDir, "projects", "projects", "the folder `DIR` of project files")
+	fs.BoolVar(&s.startNewProjects, "start-new", false, "start a project when its file is new")
+	addBodyMemoryFlag(fs, &s.bodyMemory)
+	s.apiProjectRestrictions.addFlags(fs)
+	s.listenOptions.addFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
 	return c
 }
 
 // serve runs a daemon until a signal ends it.
-func (a *app) serve(ctx context.Context, s service) (err error) {
-	if err := a.limitBodies(s.bodyMemory); err != nil {
+func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
+	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
-	g, err := a.listen(ctx, s.doorway)
+	g, err := a.openListeners(ctx, s.listenOptions)
 	if err != nil {
 		return err
 	}
@@ -73,46 +73,46 @@ func (a *app) serve(ctx context.Context, s service) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.answerFor(d, s.doorway); err != nil {
+	if err := g.attachDaemon(d, s.listenOptions); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	a.log.Info("the daemon runs", "data", string(d.data), "projects", d.folder, "listen", g.api.Addr().String())
-	if err := tellSystemd("READY=1"); err != nil {
+	a.log.Info("the daemon runs", "data", string(d.dataDir), "projects", d.projectFilesDir, "listen", g.apiListener.Addr().String())
+	if err := notifySystemd("READY=1"); err != nil {
 		a.log.Warn("the service manager cannot be told that the daemon is ready", "error", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var beside sync.WaitGroup
-	beside.Go(func() { d.run(ctx) })
-	unserved := make(chan error, 1)
-	beside.Go(func() { unserved <- g.serve(ctx) })
-	var failed error
+	var background sync.WaitGroup
+	background.Go(func() { d.run(ctx) })
+	serveErr := make(chan error, 1)
+	background.Go(func() { serveErr <- g.serve(ctx) })
+	var listenerErr error
 	select {
 	case <-a.signals:
-	case failed = <-unserved:
+	case listenerErr = <-serveErr:
 	}
-	_ = tellSystemd("STOPPING=1") // it sees the end by itself
-	end := a.shutDown(d)
+	_ = notifySystemd("STOPPING=1") // it sees the end by itself
+	shutDownErr := a.shutDown(d)
 	stop()
-	beside.Wait()
-	return errors.Join(failed, end)
+	background.Wait()
+	return errors.Join(listenerErr, shutDownErr)
 }
 
 // shutDown ends the daemon when the visits in hand are over, or breaks them off at
 // the next signal.
-func (a *app) shutDown(d *supervisor) error {
-	fmt.Fprintln(a.screen, "stopping: the visits in hand are finished first; once more breaks them off")
-	over := make(chan error, 1)
-	go func() { over <- d.Close() }()
-	for once := false; ; once = true {
+func (a *program) shutDown(d *supervisor) error {
+	fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	for isRepeated := false; ; isRepeated = true {
 		select {
-		case err := <-over:
-			return errors.Join(err, &exit{ExitStopped, errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
+		case err := <-closed:
+			return errors.Join(err, &exitError{ExitStopped, errors.New("ended: nothing is lost, and what ran goes on when the daemon is started again")})
 		case <-a.signals:
-			if once { // a callback does not give way: the state is as safe as after a crash
+			if isRepeated { // a callback does not give way: the state is as safe as after a crash
 				os.Exit(ExitStopped)
 			}
-			d.halt()
+			d.haltCrawls()
 		}
 	}
 }

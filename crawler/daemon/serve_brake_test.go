@@ -13,32 +13,32 @@ func TestServeLiftsABrakeOfAnEarlierRun(t *testing.T) {
 	for _, when := range []string{"during the pause", "after it"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
-			f := farmOf(t, chain("a.example", 1000))
-			f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+			f := newDaemonFixture(t, chainSite("a.example", 1000))
+			f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 			f.start(true)
-			await(t, "a visits pages", func() bool { return f.project("a").Stats.Pages > 2 })
+			waitUntil(t, "a visits pages", func() bool { return f.getProject("a").Stats.Pages > 2 })
 			if err := f.SetBrake(t.Context(), api.Brake{Host: "a.example", Stop: true, Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the host is put off", func() bool { return f.project("a").FrontierCounts.SuspendedURLs > 0 })
-			f.do("a", api.ActionPause)
-			f.becomes("a", api.StatePaused)
-			lift := func() {
+			waitUntil(t, "the host is put off", func() bool { return f.getProject("a").FrontierCounts.SuspendedURLs > 0 })
+			f.doActions("a", api.ActionPause)
+			f.waitForState("a", api.StatePaused)
+			liftBrake := func() {
 				if err := f.LiftBrake(t.Context(), "a.example"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if when == "during the pause" {
-				lift()
+				liftBrake()
 			}
-			f.do("a", api.ActionResume)
-			f.becomes("a", api.StateRunning)
+			f.doActions("a", api.ActionResume)
+			f.waitForState("a", api.StateRunning)
 			if when == "after it" {
-				await(t, "the host is put off again", func() bool { return f.project("a").FrontierCounts.SuspendedURLs > 0 })
-				lift()
+				waitUntil(t, "the host is put off again", func() bool { return f.getProject("a").FrontierCounts.SuspendedURLs > 0 })
+				liftBrake()
 			}
-			before := f.project("a").Stats.Pages
-			await(t, "the host is visited again", func() bool { return f.project("a").Stats.Pages > before+2 })
+			before := f.getProject("a").Stats.Pages
+			waitUntil(t, "the host is visited again", func() bool { return f.getProject("a").Stats.Pages > before+2 })
 		})
 	}
 }

@@ -20,41 +20,41 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A squad is daemons, each a process of its own, that run one project in Redis.
-type squad struct {
+// A daemonGroup is daemons, each a process of its own, that run one project in Redis.
+type daemonGroup struct {
 	*fleet
-	ip      string // of the cluster: nobody else takes a port of it while a daemon starts
-	folder  string
-	daemons []*exec.Cmd
-	stderr  []*bytes.Buffer
-	clients []*api.Client
+	hostIP          string // of the cluster: nobody else takes a port of it while a daemon starts
+	projectFilesDir string
+	daemons         []*exec.Cmd
+	stderr          []*bytes.Buffer
+	clients         []*api.Client
 }
 
-// squadOf starts so many daemons that run the project "shop" over a web. It ends
+// startDaemonGroup starts so many daemons that run the project "shop" over a web. It ends
 // with the test.
-func squadOf(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *squad {
+func startDaemonGroup(t *testing.T, n int, web *crawltest.Web, c *redistest.Cluster, redis string, more ...string) *daemonGroup {
 	t.Helper()
 	ip, _, err := net.SplitHostPort(c.Addrs()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &squad{fleet: newFleet(t, web, ""), ip: ip, folder: t.TempDir()}
-	f := &farm{visit: visit{web, s.addr, s.dir}}
-	text := f.file("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{inRedis(c, redis), "scope: {max_depth: 100000}",
+	s := &daemonGroup{fleet: newFleet(t, web, ""), hostIP: ip, projectFilesDir: t.TempDir()}
+	f := &daemonFixture{crawlFixture: crawlFixture{web, s.addr, s.dir}}
+	text := f.projectYAML("'"+strings.Join(web.CrawlPlan.Seeds, "', '")+"'", append([]string{redisField(c, redis), "scope: {max_depth: 100000}",
 		fmt.Sprintf("politeness: {delay: %v, adaptive: 0}", fleetDelay)}, more...)...)
-	if err := os.WriteFile(filepath.Join(s.folder, "shop.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.projectFilesDir, "shop.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.dismiss)
+	t.Cleanup(s.stopAll)
 	for i := range n {
-		s.launch(i)
+		s.startDaemon(i)
 	}
-	s.do(api.ActionStart)
+	s.doAll(api.ActionStart)
 	return s
 }
 
-// do has all daemons do something with the project.
-func (s *squad) do(a api.ProjectAction) {
+// doAll has all daemons do something with the project.
+func (s *daemonGroup) doAll(a api.ProjectAction) {
 	s.t.Helper()
 	for i, c := range s.clients {
 		if err := c.ControlProject(s.t.Context(), "shop", a); err != nil {
@@ -63,25 +63,25 @@ func (s *squad) do(a api.ProjectAction) {
 	}
 }
 
-// launch starts a daemon, and returns when it answers.
-func (s *squad) launch(i int) {
+// startDaemon starts a daemon, and returns when it answers.
+func (s *daemonGroup) startDaemon(i int) {
 	s.t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(s.ip, "0"))
+	l, err := net.Listen("tcp", net.JoinHostPort(s.hostIP, "0"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c, stderr := command(s.t, "serve", "--listen", addr, "--data", s.data(i), "--projects", s.folder, "--log-level=error")
+	c, stderr := newCommandProcess(s.t, "serve", "--listen", addr, "--data", s.dataDir(i), "--projects", s.projectFilesDir, "--log-level=error")
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	var token []byte
-	await(s.t, "the daemon answers", func() bool {
+	waitUntil(s.t, "the daemon answers", func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
-			token, err = os.ReadFile(filepath.Join(s.data(i), "token"))
+			token, err = os.ReadFile(filepath.Join(s.dataDir(i), "token"))
 		}
 		return err == nil
 	})
@@ -89,8 +89,8 @@ func (s *squad) launch(i int) {
 	s.clients = append(s.clients, &api.Client{Server: "http://" + addr, Token: strings.TrimSpace(string(token))})
 }
 
-// dismiss ends the daemons in order.
-func (s *squad) dismiss() {
+// stopAll ends the daemons in order.
+func (s *daemonGroup) stopAll() {
 	for _, d := range s.daemons {
 		d.Process.Signal(syscall.SIGTERM) // it may have ended
 	}
@@ -104,8 +104,8 @@ func (s *squad) dismiss() {
 	s.daemons = nil
 }
 
-// show returns the project as a daemon shows it.
-func (s *squad) show(i int) api.Project {
+// getProject returns the project as a daemon shows it.
+func (s *daemonGroup) getProject(i int) api.Project {
 	s.t.Helper()
 	all, err := s.clients[i].Projects(s.t.Context())
 	if err != nil || len(all) != 1 {
@@ -114,8 +114,8 @@ func (s *squad) show(i int) api.Project {
 	return all[0]
 }
 
-// ready returns the status that a daemon's readiness has.
-func (s *squad) ready(i int) int {
+// readyStatus returns the status that a daemon's readiness has.
+func (s *daemonGroup) readyStatus(i int) int {
 	s.t.Helper()
 	res, err := http.Get(s.clients[i].Server + "/readyz")
 	if err != nil {
@@ -125,44 +125,44 @@ func (s *squad) ready(i int) int {
 	return res.StatusCode
 }
 
-// become waits until the project is in a state in all daemons.
-func (s *squad) become(state api.ProjectState) {
+// waitForState waits until the project is in a state in all daemons.
+func (s *daemonGroup) waitForState(state api.ProjectState) {
 	s.t.Helper()
 	for i := range s.clients {
-		await(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.show(i).State == state })
+		waitUntil(s.t, fmt.Sprintf("the project is %s in daemon %d", state, i), func() bool { return s.getProject(i).State == state })
 	}
 }
 
-// shares returns how often each page was recorded, and how many by each daemon.
-func (s *squad) shares() (times map[string]int, shares []int) {
-	times = map[string]int{}
+// visitCounts returns how often each page was recorded, and how many by each daemon.
+func (s *daemonGroup) visitCounts() (visitsByURL map[string]int, visitsByProcess []int) {
+	visitsByURL = map[string]int{}
 	for i := range s.clients {
-		rs := records(s.t, filepath.Join(s.data(i), projectsDir, "shop", outputFile))
-		shares = append(shares, len(rs))
+		rs := readRecords(s.t, filepath.Join(s.dataDir(i), projectsDir, "shop", outputFile))
+		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
-			times[r.URL]++
+			visitsByURL[r.URL]++
 		}
 	}
-	return times, shares
+	return visitsByURL, visitsByProcess
 }
 
-// once wants each of the web's pages to have been visited once.
-func (s *squad) once() {
+// checkVisitedOnce wants each of the web's pages to have been visited once.
+func (s *daemonGroup) checkVisitedOnce() {
 	s.t.Helper()
-	times, shares := s.shares()
-	for u, n := range times {
+	visitsByURL, visitsByProcess := s.visitCounts()
+	for u, n := range visitsByURL {
 		if n != 1 {
 			s.t.Errorf("%s was visited %d times", u, n)
 		}
 	}
 	pages := len(s.web.ReachablePages())
-	if len(times) != pages {
-		s.t.Errorf("%d pages were visited, want %d", len(times), pages)
+	if len(visitsByURL) != pages {
+		s.t.Errorf("%d pages were visited, want %d", len(visitsByURL), pages)
 	}
 	if r := s.web.Judge(crawltest.JudgeOptions{MinDelay: fleetDelay, RequiredProductToken: "decorum"}); !r.OK() {
 		s.t.Error(r)
 	}
-	s.t.Logf("%d pages, by daemon: %v", len(times), shares)
+	s.t.Logf("%d pages, by daemon: %v", len(visitsByURL), visitsByProcess)
 }
 
 // Four daemons run one project: every page is visited once, every host as by one. Its
@@ -174,13 +174,13 @@ func TestServeFleet(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.Start(t, 3, 1)
-	s := squadOf(t, 4, fleetWeb(100, 4), c, "")
-	s.become(api.StateDone)
-	s.once()
-	given := s.share(20, 10)
-	s.become(api.StateDone)
+	s := startDaemonGroup(t, 4, fleetWeb(100, 4), c, "")
+	s.waitForState(api.StateDone)
+	s.checkVisitedOnce()
+	given := s.addURLsUntilShared(20, 10)
+	s.waitForState(api.StateDone)
 	visits := map[string]int{}
-	for _, u := range pagesOf(s.web.Log()) {
+	for _, u := range requestedPages(s.web.Log()) {
 		visits[u]++
 	}
 	for _, u := range given {
@@ -190,30 +190,30 @@ func TestServeFleet(t *testing.T) {
 	}
 }
 
-// share gives the first daemon URLs of so many hosts, and more as long as one of the
+// addURLsUntilShared gives the first daemon URLs of so many hosts, and more as long as one of the
 // daemons has not visited so many pages since. It returns them.
-func (s *squad) share(hosts, pages int) (given []string) {
+func (s *daemonGroup) addURLsUntilShared(hosts, pages int) (given []string) {
 	s.t.Helper()
 	var before []int64
 	for i := range s.clients {
-		before = append(before, s.show(i).Stats.Pages)
+		before = append(before, s.getProject(i).Stats.Pages)
 	}
-	await(s.t, "each daemon visits some of what one is given", func() bool {
-		asked := 0
-		for _, u := range pagesOf(s.web.Log()) {
+	waitUntil(s.t, "each daemon visits some of what one is given", func() bool {
+		recorded := 0
+		for _, u := range requestedPages(s.web.Log()) {
 			if strings.Contains(u, "/more/") {
-				asked++
+				recorded++
 			}
 		}
-		if len(given)-asked < 5*hosts {
+		if len(given)-recorded < 5*hosts {
 			first := len(given)
 			for i := range 10 * hosts {
 				given = append(given, fmt.Sprintf("http://h%d.example/more/%d", i%hosts, first+i))
 			}
-			s.offer(0, strings.Join(given[first:], "\n"))
+			s.postURLs(0, strings.Join(given[first:], "\n"))
 		}
 		for i, n := range before {
-			if s.show(i).Stats.Pages < n+int64(pages) {
+			if s.getProject(i).Stats.Pages < n+int64(pages) {
 				return false
 			}
 		}
@@ -223,8 +223,8 @@ func (s *squad) share(hosts, pages int) (given []string) {
 	return given
 }
 
-// offer gives a daemon URLs, one a line.
-func (s *squad) offer(i int, lines string) {
+// postURLs gives a daemon URLs, one a line.
+func (s *daemonGroup) postURLs(i int, lines string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.clients[i].Server+"/api/v1/projects/shop/urls", strings.NewReader(lines))
 	if err != nil {
@@ -250,18 +250,18 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	c := redistest.Start(t, 1, 0)
-	s := squadOf(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
-	await(t, "both visit pages", func() bool { return s.show(0).Stats.Pages > 5 && s.show(1).Stats.Pages > 5 })
+	s := startDaemonGroup(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
+	waitUntil(t, "both visit pages", func() bool { return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5 })
 	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	away := time.Now()
+	stoppedAt := time.Now()
 	for i := range s.clients {
-		await(t, "it is said that Redis is away", func() bool {
-			p := s.show(i)
+		waitUntil(t, "it is said that Redis is away", func() bool {
+			p := s.getProject(i)
 			return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer")
 		})
-		if ready := s.ready(i); ready != 503 {
+		if ready := s.readyStatus(i); ready != 503 {
 			t.Errorf("readyz of daemon %d: %d", i, ready)
 		}
 		var problem *api.Problem
@@ -270,7 +270,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 		}
 	}
 	for _, x := range s.web.Log() {
-		if late := x.Start.Sub(away); late > boardTrust {
+		if late := x.Start.Sub(stoppedAt); late > sharedMaxAge {
 			t.Errorf("%s was asked for when Redis was away for %v", x.URL, late)
 		}
 	}
@@ -278,8 +278,11 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range s.clients {
-		before := s.show(i).Stats.Pages
-		await(t, "it goes on", func() bool { p := s.show(i); return p.StateReason == "" && p.Stats.Pages > before && s.ready(i) == 200 })
+		before := s.getProject(i).Stats.Pages
+		waitUntil(t, "it goes on", func() bool {
+			p := s.getProject(i)
+			return p.StateReason == "" && p.Stats.Pages > before && s.readyStatus(i) == 200
+		})
 	}
 }
 
@@ -306,7 +309,7 @@ func slowWeb(hosts int, latency time.Duration) *crawltest.Web {
 }
 
 // A brake that is put on one daemon holds in all, and in a crawl in the foreground:
-// what is under way is broken off, and after boardTrust nobody begins a request.
+// what is under way is broken off, and after sharedMaxAge nobody begins a request.
 // Lifted, or expired, it holds nowhere any more.
 func TestServeFleetBrakes(t *testing.T) {
 	if testing.Short() {
@@ -315,9 +318,9 @@ func TestServeFleetBrakes(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const latency, brakedHosts = 3 * time.Second, 6
 	c := redistest.Start(t, 1, 1)
-	s := squadOf(t, 3, slowWeb(brakedHosts, latency), c, "")
-	s.project = filepath.Join(s.folder, "shop.yaml")
-	crawl, stderr, err := s.start(9)
+	s := startDaemonGroup(t, 3, slowWeb(brakedHosts, latency), c, "")
+	s.project = filepath.Join(s.projectFilesDir, "shop.yaml")
+	crawl, stderr, err := s.startProcess(9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,23 +330,23 @@ func TestServeFleetBrakes(t *testing.T) {
 			t.Errorf("the crawl ended with %v:\n%s", err, stderr)
 		}
 	})
-	await(t, "all hosts are visited", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
-	order := api.BrakeRequest{WithSubdomains: true, Stop: true, Reason: "its owner asked"}
-	if _, err := s.clients[0].SetBrake(t.Context(), "braked.example", order); err != nil {
+	waitUntil(t, "all hosts are visited", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
+	brakeRequest := api.BrakeRequest{WithSubdomains: true, Stop: true, Reason: "its owner asked"}
+	if _, err := s.clients[0].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
 	on := time.Now()
-	await(t, "all requests are broken off", func() bool { return len(s.underWay("braked.example")) == 0 })
+	waitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
 	broken := time.Since(on)
 	if broken > latency/2 {
 		t.Errorf("requests were broken off after %v", broken)
 	}
 	for i := range s.clients {
-		await(t, "the brake is on everywhere", func() bool { return len(s.brakes(i)) == 1 })
+		waitUntil(t, "the brake is on everywhere", func() bool { return len(s.listBrakes(i)) == 1 })
 	}
-	s.more(50) // of other hosts
+	s.waitForRequests(50) // of other hosts
 	for _, x := range s.web.Log() {
-		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > boardTrust {
+		if late := x.Start.Sub(on); strings.Contains(x.URL, "braked.example") && late > sharedMaxAge {
 			t.Errorf("%s was asked for %v after the brake was put on", x.URL, late)
 		}
 	}
@@ -352,23 +355,23 @@ func TestServeFleetBrakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range s.clients {
-		await(t, "the brake is lifted everywhere", func() bool { return len(s.brakes(i)) == 0 })
+		waitUntil(t, "the brake is lifted everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
-	await(t, "all hosts are visited again", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
+	waitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
 
-	order.Expires = time.Now().Add(2 * time.Second)
-	if _, err := s.clients[2].SetBrake(t.Context(), "braked.example", order); err != nil {
+	brakeRequest.Expires = time.Now().Add(2 * time.Second)
+	if _, err := s.clients[2].SetBrake(t.Context(), "braked.example", brakeRequest); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "all requests are broken off", func() bool { return len(s.underWay("braked.example")) == 0 })
-	await(t, "all hosts are visited again", func() bool { return len(s.underWay("braked.example")) == brakedHosts })
+	waitUntil(t, "all requests are broken off", func() bool { return len(s.openRequests("braked.example")) == 0 })
+	waitUntil(t, "all hosts are visited again", func() bool { return len(s.openRequests("braked.example")) == brakedHosts })
 	for i := range s.clients {
-		await(t, "the brake has expired everywhere", func() bool { return len(s.brakes(i)) == 0 })
+		waitUntil(t, "the brake has expired everywhere", func() bool { return len(s.listBrakes(i)) == 0 })
 	}
 }
 
-// underWay returns the requests to a domain that are under way.
-func (s *squad) underWay(domain string) (urls []string) {
+// openRequests returns the requests to a domain that are under way.
+func (s *daemonGroup) openRequests(domain string) (urls []string) {
 	for _, x := range s.web.Log() {
 		if x.End.IsZero() && strings.Contains(x.URL, domain) && !strings.HasSuffix(x.URL, "/robots.txt") {
 			urls = append(urls, x.URL)
@@ -377,7 +380,7 @@ func (s *squad) underWay(domain string) (urls []string) {
 	return urls
 }
 
-func (s *squad) brakes(i int) []api.Brake {
+func (s *daemonGroup) listBrakes(i int) []api.Brake {
 	s.t.Helper()
 	all, err := s.clients[i].Brakes(s.t.Context())
 	if err != nil {
@@ -386,11 +389,11 @@ func (s *squad) brakes(i int) []api.Brake {
 	return all
 }
 
-// more waits until so many more requests were made.
-func (s *squad) more(n int) {
+// waitForRequests waits until so many more requests were made.
+func (s *daemonGroup) waitForRequests(n int) {
 	s.t.Helper()
 	before := len(s.web.Log())
-	await(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
+	waitUntil(s.t, "there are more visits", func() bool { return len(s.web.Log()) >= before+n })
 }
 
 // Limits are of all daemons together: pages exactly, and each time that the project
@@ -402,38 +405,38 @@ func TestServeFleetLimits(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := redistest.Start(t, 1, 1)
 	const limit, rate = 151, 25 // a second: so low that what a busy machine holds up counts for little
-	s := squadOf(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
-	s.become(api.StatePaused)
-	if n := len(pagesOf(s.web.Log())); n != limit {
+	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
+	s.waitForState(api.StatePaused)
+	if n := len(requestedPages(s.web.Log())); n != limit {
 		t.Errorf("%d pages were asked for, want %d", n, limit)
 	}
-	times, shares := s.shares()
-	if len(times) != limit {
-		t.Errorf("%d pages are recorded, want %d", len(times), limit)
+	visitsByURL, visitsByProcess := s.visitCounts()
+	if len(visitsByURL) != limit {
+		t.Errorf("%d pages are recorded, want %d", len(visitsByURL), limit)
 	}
-	s.inTime(rate)
-	if p := s.show(2); !strings.Contains(p.StateReason, "limit of pages") {
+	s.checkRate(rate)
+	if p := s.getProject(2); !strings.Contains(p.StateReason, "limit of pages") {
 		t.Errorf("it pauses for %q", p.StateReason)
 	}
-	s.do(api.ActionResume)
-	await(t, "it goes on", func() bool { return len(pagesOf(s.web.Log())) > limit })
-	s.become(api.StatePaused)
-	if n := len(pagesOf(s.web.Log())); n != 2*limit {
+	s.doAll(api.ActionResume)
+	waitUntil(t, "it goes on", func() bool { return len(requestedPages(s.web.Log())) > limit })
+	s.waitForState(api.StatePaused)
+	if n := len(requestedPages(s.web.Log())); n != 2*limit {
 		t.Errorf("%d pages were asked for, want %d", n, 2*limit)
 	}
-	t.Logf("by daemon: %v", shares)
+	t.Logf("by daemon: %v", visitsByProcess)
 }
 
-// inTime wants no more requests in any time than all daemons together may make at a
+// checkRate wants no more requests in any time than all daemons together may make at a
 // rate a second, and one more each.
-func (s *squad) inTime(rate float64) {
+func (s *daemonGroup) checkRate(rate float64) {
 	s.t.Helper()
 	log := s.web.Log()
 	slices.SortFunc(log, func(a, b crawltest.Exchange) int { return a.Start.Compare(b.Start) })
 	for i, first := range log {
 		for j := i; j < len(log); j++ {
-			most := rate*log[j].Start.Sub(first.Start).Seconds() + float64(2*len(s.clients))
-			if n := j - i + 1; float64(n) > most {
+			limit := rate*log[j].Start.Sub(first.Start).Seconds() + float64(2*len(s.clients))
+			if n := j - i + 1; float64(n) > limit {
 				s.t.Errorf("%d requests were made in %v, at most %.1f a second are allowed", n, log[j].Start.Sub(first.Start), rate)
 				return
 			}

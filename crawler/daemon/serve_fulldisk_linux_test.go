@@ -15,72 +15,72 @@ import (
 // itself.
 func TestServeOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 100_000))
-	f.visit.dir = smallFileSystem(t)
-	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
+	f := newDaemonFixture(t, chainSite("a.example", 100_000))
+	f.crawlFixture.dir = mountSmallFileSystem(t)
+	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.put("books", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+	f.putProjectFile("books", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	ballast := filepath.Join(f.dir, "ballast")
 	notReady := func(what string) {
 		t.Helper()
 		var err error
-		await(t, what+", the daemon is not ready for want of room", func() bool {
+		waitUntil(t, what+", the daemon is not ready for want of room", func() bool {
 			err = f.CheckReady(t.Context())
 			return errors.Is(err, api.ErrDiskFull)
 		})
-		if p := f.project("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
+		if p := f.getProject("books"); !strings.Contains(err.Error(), "project books waits") || !strings.Contains(p.StateReason, "no space left on device") {
 			t.Errorf("%s: ready says %q, the project %s (%s)", what, err, p.State, p.StateReason)
 		}
 	}
-	goesOn := func(what string) {
+	continues := func(what string) {
 		t.Helper()
-		pages := f.project("books").Stats.Pages
-		await(t, what+", the project goes on", func() bool {
-			return f.CheckReady(t.Context()) == nil && f.project("books").Stats.Pages > pages+2
+		pages := f.getProject("books").Stats.Pages
+		waitUntil(t, what+", the project goes on", func() bool {
+			return f.CheckReady(t.Context()) == nil && f.getProject("books").Stats.Pages > pages+2
 		})
 	}
 	f.start(true)
-	goesOn("at first")
-	fill(t, ballast)
+	continues("at first")
+	fillDisk(t, ballast)
 	notReady("while it runs")
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	goesOn("when there is room")
+	continues("when there is room")
 
 	f.stop()
-	fill(t, ballast)
+	fillDisk(t, ballast)
 	f.start(false)
 	notReady("after a start")
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	goesOn("when there is room again")
+	continues("when there is room again")
 }
 
 // TestMemoryStopOnAFullDisk: a daemon can be started on a full disk when a project must
 // come up stopped, and the project stays stopped when there is room.
 func TestMemoryStopOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 3))
-	f.visit.dir = smallFileSystem(t)
-	f.memory = func() memoryNow { return memoryNow{liveBytes: 1, limit: 1000} }
+	f := newDaemonFixture(t, chainSite("a.example", 3))
+	f.crawlFixture.dir = mountSmallFileSystem(t)
+	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 1, limitBytes: 1000} }
 	ballast := filepath.Join(f.dir, "ballast")
-	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
+	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.put("books", f.file("http://a.example/"))
+	f.putProjectFile("books", f.projectYAML("http://a.example/"))
 	f.start(true)
-	f.becomes("books", api.StateDone)
+	f.waitForState("books", api.StateDone)
 	f.stop()
 	left := `{"ended": false, "kept_bytes": 950, "limit_bytes": 1000, "largest": "books", "suspect": "books", "kills_in_a_row": 1}`
-	if err := os.WriteFile(filepath.Join(f.visit.data(), memoryFile), []byte(left), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile), []byte(left), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, ballast)
+	fillDisk(t, ballast)
 	f.start(false)
-	if p := f.becomes("books", api.StateStopped); p.StateReason == "" {
+	if p := f.waitForState("books", api.StateStopped); p.StateReason == "" {
 		t.Error("on a full disk nobody knows why it is stopped")
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -88,7 +88,7 @@ func TestMemoryStopOnAFullDisk(t *testing.T) {
 	}
 	f.stop()
 	f.start(false)
-	if p := f.becomes("books", api.StateStopped); p.StateReason == "" {
+	if p := f.waitForState("books", api.StateStopped); p.StateReason == "" {
 		t.Error("after another start nobody knows why it is stopped")
 	}
 }

@@ -31,42 +31,42 @@ func TestServeKill(t *testing.T) {
 	}
 	t.Parallel()                    // it mostly waits
 	pages := 15 + 6*(*serveKills-1) // so that the last daemon that is killed has something to visit
-	f := farmOver(t, killWeb(killDelay, pages, nil))
+	f := newDaemonFixtureOn(t, killWeb(killDelay, pages, nil))
 	projects := map[string][]int{"one": {0, 1}, "two": {1, 2}, "three": {2, 3}, "four": {4, 5}, "five": {6, 7}}
 	for name, hosts := range projects {
 		var seeds []string
 		for _, h := range hosts {
 			seeds = append(seeds, "http://"+killHost(h)+"/")
 		}
-		f.put(name, f.file(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
+		f.putProjectFile(name, f.projectYAML(strings.Join(seeds, ", "), "politeness: {delay: 100ms}", "scope: {max_depth: 100}"))
 	}
 	f.start(false)
 	for name := range projects {
-		f.do(name, api.ActionStart)
+		f.doActions(name, api.ActionStart)
 	}
-	f.do("five", api.ActionPause)
+	f.doActions("five", api.ActionPause)
 	if err := f.SetBrake(t.Context(), api.Brake{Host: killHost(5), Stop: true, Reason: "its owner asked", By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	f.becomes("five", api.StatePaused)
+	f.waitForState("five", api.StatePaused)
 	f.stop()
-	quiet := time.Now() // five is paused and the brake is on
+	pausedHosts := time.Now() // five is paused and the brake is on
 
-	chance := rand.New(rand.NewPCG(*killSeed, 5))
+	rnd := rand.New(rand.NewPCG(*killSeed, 5))
 	var starts []time.Time
 	for range *serveKills {
-		starts = append(starts, f.liveAndDie(chance))
+		starts = append(starts, f.runAndKillDaemon(rnd))
 	}
 	starts = append(starts, time.Now())
 	f.start(false)
 	for name := range projects {
 		switch name {
 		case "five":
-			f.becomes(name, api.StatePaused)
+			f.waitForState(name, api.StatePaused)
 		case "four":
-			await(t, "four has visited all that it may", func() bool { return missing(t, f, name, projects[name][:1]) == nil })
+			waitUntil(t, "four has visited all that it may", func() bool { return missingPages(t, f, name, projects[name][:1]) == nil })
 		default:
-			f.becomes(name, api.StateDone)
+			f.waitForState(name, api.StateDone)
 		}
 	}
 	brakes, err := f.Brakes(t.Context())
@@ -78,39 +78,39 @@ func TestServeKill(t *testing.T) {
 		if name == "five" || name == "four" {
 			continue
 		}
-		if pages := missing(t, f, name, hosts); pages != nil {
+		if pages := missingPages(t, f, name, hosts); pages != nil {
 			t.Errorf("%s has not visited %q", name, pages)
 		}
 	}
 	for _, x := range f.web.Log() {
 		for _, h := range []int{5, 6, 7} {
-			if x.Start.After(quiet) && strings.HasPrefix(x.URL, "http://"+killHost(h)+"/") {
+			if x.Start.After(pausedHosts) && strings.HasPrefix(x.URL, "http://"+killHost(h)+"/") {
 				t.Errorf("%s was asked for at %v", x.URL, x.Start)
 			}
 		}
 	}
-	report := f.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: unflushed, AllowRevisits: true})
+	report := f.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum", RestartTimes: starts, CrashLossWindow: maxUnflushedAge, AllowRevisits: true})
 	if !report.OK() {
 		t.Errorf("the judge says:\n%s", report)
 	}
 	t.Logf("%d kills, %d requests", *serveKills, report.Requests)
 }
 
-// liveAndDie runs the daemon as a process of its own, kills it when it has made
+// runAndKillDaemon runs the daemon as a process of its own, kills it when it has made
 // some more visits, and returns when it was started.
-func (f *farm) liveAndDie(chance *rand.Rand) (started time.Time) {
+func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 	f.t.Helper()
 	started = time.Now()
-	before, more := len(f.web.Log()), 1+chance.IntN(40)
-	c, stderr := command(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName(), "--log-level=error")
+	before, more := len(f.web.Log()), 1+rnd.IntN(40)
+	c, stderr := newCommandProcess(f.t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(), "--log-level=error")
 	if err := c.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-	over := make(chan error, 1)
-	go func() { over <- c.Wait() }()
-	await(f.t, "the daemon goes on", func() bool {
+	exited := make(chan error, 1)
+	go func() { exited <- c.Wait() }()
+	waitUntil(f.t, "the daemon goes on", func() bool {
 		select {
-		case err := <-over:
+		case err := <-exited:
 			f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 		default:
 		}
@@ -120,17 +120,17 @@ func (f *farm) liveAndDie(chance *rand.Rand) (started time.Time) {
 		f.t.Fatal(err)
 	}
 	var exit *exec.ExitError
-	if err := <-over; !errors.As(err, &exit) || exit.Exited() {
+	if err := <-exited; !errors.As(err, &exit) || exit.Exited() {
 		f.t.Fatalf("the daemon ended with %v:\n%s", err, stderr)
 	}
 	return started
 }
 
-// missing returns the pages of some hosts that a project should have visited, and
+// missingPages returns the pages of some hosts that a project should have visited, and
 // its output does not hold.
-func missing(t *testing.T, f *farm, name string, hosts []int) (pages []string) {
+func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, name, outputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, name, outputFile))))
 	for _, url := range f.web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
@@ -147,26 +147,26 @@ func TestServeSignals(t *testing.T) {
 		t.Skip("the daemon is a process of its own")
 	}
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 1000))
-	f.put("a", f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
+	f := newDaemonFixture(t, chainSite("a.example", 1000))
+	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 1000}"))
 	manager := listenAsSystemd(t)
-	c, stderr := command(t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName(), "--start-new")
+	c, stderr := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(), "--start-new")
 	c.Env = append(c.Env, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if got := heardBySystemd(t, manager); got != "READY=1" {
+	if got := readNotification(t, manager); got != "READY=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
-	await(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
-	second, said := command(t, "serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName())
-	if err := second.Run(); err == nil || !strings.Contains(said.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
-		t.Errorf("a second daemon on the same data ends with %v: %s", err, said)
+	waitUntil(t, "it crawls", func() bool { return len(f.web.Log()) > 5 })
+	second, stderrText := newCommandProcess(t, "serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath())
+	if err := second.Run(); err == nil || !strings.Contains(stderrText.String(), fmt.Sprintf("in use by process %d", c.Process.Pid)) {
+		t.Errorf("a second daemon on the same data ends with %v: %s", err, stderrText)
 	}
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if got := heardBySystemd(t, manager); got != "STOPPING=1" {
+	if got := readNotification(t, manager); got != "STOPPING=1" {
 		t.Errorf("the service manager is told %q", got)
 	}
 	err := c.Wait()
@@ -174,7 +174,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.web.Log())
-	if got := records(t, filepath.Join(f.visit.data(), projectsDir, "a", outputFile)); len(got) != n-1 {
+	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, "a", outputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

@@ -16,28 +16,28 @@ import (
 // Where nothing can be written any more a project can still be stopped; that it may
 // not survive the daemon is said.
 func TestServeStopsWhatItCannotKeep(t *testing.T) {
-	f := farmOf(t, chain("a.example", 1000))
-	f.put("a", f.file("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+	f := newDaemonFixture(t, chainSite("a.example", 1000))
+	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
-	f.becomes("a", api.StateRunning)
-	inTheWay := filepath.Join(f.visit.data(), wishesFile+".new")
-	if err := os.Mkdir(inTheWay, 0o755); err != nil {
+	f.waitForState("a", api.StateRunning)
+	blockingDir := filepath.Join(f.crawlFixture.dataDir(), daemonStateFile+".new")
+	if err := os.Mkdir(blockingDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err == nil || !strings.Contains(err.Error(), "may not survive") {
 		t.Errorf("paused: %v", err)
 	}
-	f.becomes("a", api.StatePaused)
+	f.waitForState("a", api.StatePaused)
 	if err := f.ControlProject(t.Context(), "a", api.ActionResume); err == nil {
 		t.Error("it goes on, and would not after a restart")
 	}
-	if err := os.Remove(inTheWay); err != nil {
+	if err := os.Remove(blockingDir); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionPause); err != nil { // again: now it can be kept
 		t.Error(err)
 	}
-	if w := f.wishes.of("a"); w.State != api.StatePaused {
+	if w := f.stateStore.desiredState("a"); w.State != api.StatePaused {
 		t.Errorf("kept is %q", w.State)
 	}
 }
@@ -46,36 +46,36 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var r *runner
-	f := farmOf(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
+	f := newDaemonFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/": func(crawltest.PageRequest) crawltest.Response {
-			r.records.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
+			r.outputs.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
 			return crawltest.HTML("")
 		},
 		"/late": crawltest.StaticPage(crawltest.HTML("")),
 	}})
-	f.put("a", f.file("http://a.example/", brisk))
+	f.putProjectFile("a", f.projectYAML("http://a.example/", noDelayYAML))
 	f.start(false)
 	var err error
-	if r, err = f.find("a"); err != nil {
+	if r, err = f.findRunner("a"); err != nil {
 		t.Fatal(err)
 	}
-	f.do("a", api.ActionStart)
-	await(t, "nothing is left", func() bool {
-		p := f.project("a")
+	f.doActions("a", api.ActionStart)
+	waitUntil(t, "nothing is left", func() bool {
+		p := f.getProject("a")
 		return p.Stats.Pages == 1 && p.FrontierCounts.QueuedURLs+p.FrontierCounts.LeasedURLs == 0
 	})
 	late, err := decorum.ParseURL("http://a.example/late")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.consult(t.Context(), func(_ context.Context, engine *crawlEngine, _ stores) error {
+	if err := r.withEngine(t.Context(), func(_ context.Context, engine *crawlEngine, _ crawlStores) error {
 		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
-		r.stir(engine)
+		r.resumeForNewURLs(engine)
 		return err
 	}); err != nil {
 		t.Error(err)
 	}
-	r.records.mu.Unlock()
-	await(t, "what was added is visited", func() bool { return f.project("a").Stats.Pages == 2 })
-	f.becomes("a", api.StateDone)
+	r.outputs.mu.Unlock()
+	waitUntil(t, "what was added is visited", func() bool { return f.getProject("a").Stats.Pages == 2 })
+	f.waitForState("a", api.StateDone)
 }

@@ -10,9 +10,9 @@ import (
 // What a project writes is in its own directory, or outside of the daemon's: a
 // project file that comes by the API cannot have lines appended to robots.db.
 func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	elsewhere := t.TempDir()
-	f.api.outputRoot = elsewhere
+	f.apiRules.outputRoot = elsewhere
 	f.start(false)
 	for _, tt := range []struct {
 		field, place string
@@ -26,12 +26,12 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"jsonl", "./" + projectFile, false},
 		{"jsonl", "../../robots.db", false},
 		{"jsonl", "../other/frontier.db", false},
-		{"jsonl", filepath.Join(f.visit.data(), wishesFile), false},
-		{"jsonl", filepath.Join(f.folderName(), "other.yaml"), false},
+		{"jsonl", filepath.Join(f.crawlFixture.dataDir(), daemonStateFile), false},
+		{"jsonl", filepath.Join(f.projectFilesPath(), "other.yaml"), false},
 		{"warc", "../other", false},
-		{"warc", f.visit.data(), false},
+		{"warc", f.crawlFixture.dataDir(), false},
 	} {
-		_, err := f.PutProject(t.Context(), "p", []byte(f.file("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
+		_, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", fmt.Sprintf("output: {%s: %q}", tt.field, tt.place))))
 		if tt.fits && err != nil || !tt.fits && (err == nil || !strings.Contains(err.Error(), "output."+tt.field)) {
 			t.Errorf("%s: %s: %v", tt.field, tt.place, err)
 		}

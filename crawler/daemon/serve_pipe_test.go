@@ -16,14 +16,14 @@ import (
 // of it.
 func TestServeReadsRegularFilesOnly(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, shop())
-	if err := syscall.Mkfifo(filepath.Join(f.folderName(), "pipe"+projectExt), 0o644); err != nil {
+	f := newDaemonFixture(t, shopSite())
+	if err := syscall.Mkfifo(filepath.Join(f.projectFilesPath(), "pipe"+projectExt), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(f.folderName(), "folder"+projectExt), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(f.projectFilesPath(), "folder"+projectExt), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f.put("shop", f.file("http://shop.example/", brisk))
+	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
@@ -34,9 +34,9 @@ func TestServeReadsRegularFilesOnly(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the daemon waits for a pipe")
 	}
-	f.becomes("shop", api.StateDone)
+	f.waitForState("shop", api.StateDone)
 	for _, name := range []string{"pipe", "folder"} {
-		if r := f.reload(name); r.Change != "refused" || r.Error == "" {
+		if r := f.reloadAndFind(name); r.Change != "refused" || r.Error == "" {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 func TestServeWaitsForRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	f := farmOf(t, shop())
-	inFiles := f.file("http://shop.example/", brisk)
-	f.put("shop", inFiles+inRedis(c, ", durability: none"))
+	f := newDaemonFixture(t, shopSite())
+	inFiles := f.projectYAML("http://shop.example/", noDelayYAML)
+	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none"))
 	c.Kill(c.Nodes()[0])
 	f.start(true)
 	waits := func() bool {
-		p := f.project("shop")
+		p := f.getProject("shop")
 		return p.State == api.StateRunning && strings.Contains(p.StateReason, "do not answer") && strings.Contains(p.StateReason, c.Addrs()[0])
 	}
-	await(t, "it waits, and says for what", waits)
+	waitUntil(t, "it waits, and says for what", waits)
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("ready: %v", err)
 	}
@@ -31,23 +31,23 @@ func TestServeWaitsForRedis(t *testing.T) {
 		t.Errorf("explain: %v", err)
 	}
 	c.Restart(c.Nodes()[0])
-	f.becomes("shop", api.StateDone)
-	await(t, "it says what it holds", func() bool { p := f.project("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
+	f.waitForState("shop", api.StateDone)
+	waitUntil(t, "it says what it holds", func() bool { p := f.getProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
 	if err := f.CheckReady(t.Context()); err != nil {
 		t.Errorf("ready: %v", err)
 	}
 
-	f.put("shop", inFiles)
-	f.reload("shop")
-	if p := f.becomes("shop", api.StateFailed); !strings.Contains(p.StateReason, "is in Redis") {
+	f.putProjectFile("shop", inFiles)
+	f.reloadAndFind("shop")
+	if p := f.waitForState("shop", api.StateFailed); !strings.Contains(p.StateReason, "is in Redis") {
 		t.Errorf("it failed for %q", p.StateReason)
 	}
-	f.put("shop", inFiles+inRedis(c, ", durability: none, partitions: 9"))
-	f.reload("shop")
-	await(t, "it says what is wrong", func() bool { return strings.Contains(f.project("shop").StateReason, "was made with partitions 64") })
-	f.put("shop", inFiles+inRedis(c, ", durability: none, lease: 5s"))
-	f.reload("shop")
-	f.becomes("shop", api.StateDone)
+	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none, partitions: 9"))
+	f.reloadAndFind("shop")
+	waitUntil(t, "it says what is wrong", func() bool { return strings.Contains(f.getProject("shop").StateReason, "was made with partitions 64") })
+	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none, lease: 5s"))
+	f.reloadAndFind("shop")
+	f.waitForState("shop", api.StateDone)
 }
 
 // A project that is told to go on beyond a limit that it has reached does so, though it
@@ -55,29 +55,29 @@ func TestServeWaitsForRedis(t *testing.T) {
 func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	f := farmOf(t, chain("a.example", 1000))
-	text := f.file("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", inRedis(c, ", durability: none, lease: 2s"))
-	f.put("shop", text)
+	f := newDaemonFixture(t, chainSite("a.example", 1000))
+	text := f.projectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", redisField(c, ", durability: none, lease: 2s"))
+	f.putProjectFile("shop", text)
 	f.start(true)
-	f.becomes("shop", api.StatePaused)
+	f.waitForState("shop", api.StatePaused)
 	c.Kill(c.Nodes()[0])
-	f.do("shop", api.ActionResume)
-	r, err := f.find("shop")
+	f.doActions("shop", api.ActionResume)
+	r, err := f.findRunner("shop")
 	if err != nil {
 		t.Fatal(err)
 	}
 	runs := func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.interrupt != nil
+		return r.interruptRun != nil
 	}
-	await(t, "a run has begun", runs)
+	waitUntil(t, "a run has begun", runs)
 	time.Sleep(50 * time.Millisecond) // and has asked what it was told
-	f.put("shop", text+"scope: {max_depth: 500}\n")
-	f.reload("shop")
+	f.putProjectFile("shop", text+"scope: {max_depth: 500}\n")
+	f.reloadAndFind("shop")
 	c.Restart(c.Nodes()[0])
-	await(t, "it pauses again, when it has visited as many", func() bool {
-		p := f.project("shop")
-		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(pagesOf(f.web.Log())) == 10
+	waitUntil(t, "it pauses again, when it has visited as many", func() bool {
+		p := f.getProject("shop")
+		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(requestedPages(f.web.Log())) == 10
 	})
 }

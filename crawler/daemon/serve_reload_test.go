@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// edits is how often the project files are edited in TestServeReloadsUnderLoad.
-const edits = 100
+// projectFileEdits is how often the project files are edited in TestServeReloadsUnderLoad.
+const projectFileEdits = 100
 
 // TestServeReloadsUnderLoad: the file of a project is edited all the time while
 // it crawls, and makes no sense every other time. Every such edit is told, with
@@ -26,7 +26,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const delay = 10 * time.Millisecond
 	web := killWeb(delay, 150, nil)
-	f := farmOver(t, web)
+	f := newDaemonFixtureOn(t, web)
 	nonsense := []struct{ line, says string }{
 		{"limits: {workers: none}", `limits.workers: "…" is not a whole number`},
 		{"seeds: [", "p.yaml:"},
@@ -34,21 +34,21 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		{"store: {path: /elsewhere}", `store.path: "…" cannot be set in a daemon`},
 		{"handler: books", `handler: "…" names Go callbacks`},
 		{"output: {jsonl: '-'}", `output.jsonl: "…" cannot be used in a daemon`},
-		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.folderName(), "nowhere.txt")},
+		{"seed_files: [nowhere.txt]", "cannot read the seeds: open " + filepath.Join(f.projectFilesPath(), "nowhere.txt")},
 		{"politness: {delay: 1s}", "unknown field"},
 	}
 	file := func(more string) string {
 		return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
 			"fetch: {allow_private: true, connect_to: ['::%s']}\nscope: {max_depth: 500}\n%s\n", strings.Join(web.CrawlPlan.Seeds, ", "), f.addr, more)
 	}
-	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.putProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
-	ctx, hush := context.WithCancel(t.Context())
+	ctx, stopEvents := context.WithCancel(t.Context())
 	events, err := f.Events(ctx, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan int, 1)
+	refusals := make(chan int, 1)
 	go func() {
 		n := 0
 		for e := range events {
@@ -56,46 +56,46 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 				n++
 			}
 		}
-		told <- n
+		refusals <- n
 	}()
 	var followed, during int
-	for i := range edits {
+	for i := range projectFileEdits {
 		seen := len(f.web.Log())
-		await(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.project("p").State == api.StateDone })
-		if f.project("p").State == api.StateRunning {
+		waitUntil(t, "the crawl goes on between edits", func() bool { return len(f.web.Log()) > seen || f.getProject("p").State == api.StateDone })
+		if f.getProject("p").State == api.StateRunning {
 			during++
 		}
 		if i%2 == 0 {
-			f.put("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
-			if r := f.reload("p"); r.Change == "changed" {
+			f.putProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
+			if r := f.reloadAndFind("p"); r.Change == "changed" {
 				followed++
 			} else if r.Error != "" {
 				t.Errorf("edit %d: %+v", i, r)
 			}
-			if p := f.project("p"); p.FileError != "" {
+			if p := f.getProject("p"); p.FileError != "" {
 				t.Errorf("edit %d: a good file has the fault %q", i, p.FileError)
 			}
 			continue
 		}
 		bad := nonsense[i/2%len(nonsense)]
-		f.put("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
-		f.reload("p")
-		if p := f.project("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.StateFailed {
+		f.putProjectFile("p", file("# edit "+fmt.Sprint(i)+"\n"+bad.line))
+		f.reloadAndFind("p")
+		if p := f.getProject("p"); !strings.Contains(p.FileError, bad.says) || p.State == api.StateFailed {
 			t.Errorf("edit %d: %s: %q does not say %q", i, p.State, p.FileError, bad.says)
 		}
 	}
-	if during < edits*3/4 {
-		t.Errorf("%d of %d edits were made during the crawl, want most", during, edits)
+	if during < projectFileEdits*3/4 {
+		t.Errorf("%d of %d edits were made during the crawl, want most", during, projectFileEdits)
 	}
-	f.put("p", file("politeness: {delay: 10ms, adaptive: 0}"))
-	f.reload("p")
-	p := f.becomes("p", api.StateDone)
-	hush()
-	if n := <-told; n != edits/2 {
-		t.Errorf("%d events tell of a file that makes no sense, want %d", n, edits/2)
+	f.putProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
+	f.reloadAndFind("p")
+	p := f.waitForState("p", api.StateDone)
+	stopEvents()
+	if n := <-refusals; n != projectFileEdits/2 {
+		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
 	f.stop()
-	got := slices.Compact(urls(records(t, filepath.Join(f.visit.data(), projectsDir, "p", outputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, "p", outputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}
@@ -105,7 +105,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	if p.LargestDelayShortfall != 0 {
 		t.Errorf("a rest fell %v short", time.Duration(p.LargestDelayShortfall))
 	}
-	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", edits, during, followed, p.Stats.Pages)
+	t.Logf("%d edits, %d of them during the crawl, %d followed; %d pages", projectFileEdits, during, followed, p.Stats.Pages)
 }
 
 // Two projects visit one host at the pace of the slower of them, both together,
@@ -121,16 +121,16 @@ func TestServeTwoProjectsOnOneHost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := farmOf(t, chain("a.example", 60))
-			f.put("slow", f.file("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
-			f.put("fast", strings.Replace(f.file("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
+			f := newDaemonFixture(t, chainSite("a.example", 60))
+			f.putProjectFile("slow", f.projectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 20}", tt.slow)))
+			f.putProjectFile("fast", strings.Replace(f.projectYAML("http://a.example/0", fmt.Sprintf("politeness: {delay: %v, adaptive: 0}\nscope: {max_depth: 200}", tt.fast)),
 				"product: decorum", "product: fastbot", 1))
 			f.start(false)
-			f.do("slow", api.ActionStart)
-			await(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
-			f.do("fast", api.ActionStart)
-			f.becomes("slow", api.StateDone)
-			f.becomes("fast", api.StateDone)
+			f.doActions("slow", api.ActionStart)
+			waitUntil(t, "the slow one visits the host", func() bool { return len(f.web.Log()) > 1 })
+			f.doActions("fast", api.ActionStart)
+			f.waitForState("slow", api.StateDone)
+			f.waitForState("fast", api.StateDone)
 			f.stop()
 			log := f.web.Log()
 			r := f.web.Judge(crawltest.JudgeOptions{MinDelay: tt.fast, AllowRevisits: true})

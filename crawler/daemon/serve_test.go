@@ -22,44 +22,44 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A farm is a daemon over a web on loopback.
-type farm struct {
+// A daemonFixture is a daemon over a web on loopback.
+type daemonFixture struct {
 	*supervisor
-	visit
-	t   *testing.T
-	log slog.Handler // of the daemon; nil: nothing is logged
-	end func() error // closes the daemon
-	api apiRules
+	crawlFixture
+	t           *testing.T
+	log         slog.Handler // of the daemon; nil: nothing is logged
+	closeDaemon func() error // closes the daemon
+	apiRules    apiProjectRestrictions
 
-	memory func() memoryNow // of the daemon; nil: that of the process
+	readUsage func() memoryUsage // of the daemon; nil: that of the process
 }
 
-// farmOf starts a web, and makes the folders of a daemon that is not started.
-func farmOf(t *testing.T, sites ...crawltest.Site) *farm {
+// newDaemonFixture starts a web, and makes the folders of a daemon that is not started.
+func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 	t.Helper()
-	return farmOver(t, crawltest.New(sites...))
+	return newDaemonFixtureOn(t, crawltest.New(sites...))
 }
 
-// farmOver is farmOf a web with a plan.
-func farmOver(t *testing.T, web *crawltest.Web) *farm {
+// newDaemonFixtureOn is newDaemonFixture a web with a plan.
+func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
-	f := &farm{visit: visit{web, online(t, web), t.TempDir()}, t: t, api: apiRules{private: true}}
-	if err := os.Mkdir(f.folderName(), 0o755); err != nil {
+	f := &daemonFixture{crawlFixture: crawlFixture{web, startWeb(t, web), t.TempDir()}, t: t, apiRules: apiProjectRestrictions{allowPrivate: true}}
+	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func (f *farm) folderName() string { return filepath.Join(f.dir, "projects") }
+func (f *daemonFixture) projectFilesPath() string { return filepath.Join(f.dir, "projects") }
 
 // start starts the daemon. It ends with the test, or by stop.
-func (f *farm) start(startNew bool) {
+func (f *daemonFixture) start(startNew bool) {
 	f.t.Helper()
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	a := &app{stdout: newPrinter(io.Discard), log: slog.New(f.log), memory: f.memory}
-	s, err := openSupervisor(a, service{data: f.visit.data(), projects: f.folderName(), startNew: startNew, api: f.api})
+	a := &program{stdout: newErrWriter(io.Discard), log: slog.New(f.log), readMemory: f.readUsage}
+	s, err := openSupervisor(a, serveOptions{dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew, apiProjectRestrictions: f.apiRules})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -67,29 +67,29 @@ func (f *farm) start(startNew bool) {
 	var ran sync.WaitGroup
 	ran.Go(func() { s.run(ctx) })
 	f.supervisor = s
-	f.end = sync.OnceValue(func() error { cancel(); ran.Wait(); return s.Close() })
+	f.closeDaemon = sync.OnceValue(func() error { cancel(); ran.Wait(); return s.Close() })
 	f.t.Cleanup(func() { f.stop() })
 }
 
 // stop ends the daemon in order.
-func (f *farm) stop() {
+func (f *daemonFixture) stop() {
 	f.t.Helper()
-	if err := f.end(); err != nil {
+	if err := f.closeDaemon(); err != nil {
 		f.t.Errorf("the daemon ended with %v", err)
 	}
 }
 
-// put writes the file of a project, as an editor does.
-func (f *farm) put(name, text string) {
+// putProjectFile writes the file of a project, as an editor does.
+func (f *daemonFixture) putProjectFile(name, text string) {
 	f.t.Helper()
-	if err := writeWhole(filepath.Join(f.folderName(), name+projectExt), []byte(text)); err != nil {
+	if err := writeFileAtomic(filepath.Join(f.projectFilesPath(), name+projectExt), []byte(text)); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// reload has the daemon read the project files again, and returns what became of
+// reloadAndFind has the daemon read the project files again, and returns what became of
 // one.
-func (f *farm) reload(name string) api.ReloadResult {
+func (f *daemonFixture) reloadAndFind(name string) api.ReloadResult {
 	f.t.Helper()
 	all, err := f.ReloadProjects(f.t.Context())
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *farm) reload(name string) api.ReloadResult {
 	return all[i]
 }
 
-func (f *farm) do(name string, actions ...api.ProjectAction) {
+func (f *daemonFixture) doActions(name string, actions ...api.ProjectAction) {
 	f.t.Helper()
 	for _, a := range actions {
 		if err := f.ControlProject(f.t.Context(), name, a); err != nil {
@@ -111,7 +111,7 @@ func (f *farm) do(name string, actions ...api.ProjectAction) {
 	}
 }
 
-func (f *farm) project(name string) api.Project {
+func (f *daemonFixture) getProject(name string) api.Project {
 	f.t.Helper()
 	p, err := f.Project(f.t.Context(), name)
 	if err != nil {
@@ -120,22 +120,22 @@ func (f *farm) project(name string) api.Project {
 	return *p
 }
 
-// await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
+// waitUntil waits until something is so.
+func waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for begin := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
+	for start := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
 			t.Fatalf("in a minute it did not come to this: %s", what)
 		}
 	}
 }
 
 // becomes waits until a project is in a state.
-func (f *farm) becomes(name string, s api.ProjectState) api.Project {
+func (f *daemonFixture) waitForState(name string, s api.ProjectState) api.Project {
 	f.t.Helper()
 	var p api.Project
 	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		if p = f.project(name); p.State == s {
+		if p = f.getProject(name); p.State == s {
 			return p
 		}
 	}
@@ -143,16 +143,16 @@ func (f *farm) becomes(name string, s api.ProjectState) api.Project {
 	return p
 }
 
-// file returns a project file that crawls the web from a seed.
-func (f *farm) file(seed string, more ...string) string {
+// projectYAML returns a project file that crawls the web from a seed.
+func (f *daemonFixture) projectYAML(seed string, more ...string) string {
 	return fmt.Sprintf("agent: {product: decorum, contact: 'mailto:bot@example.com'}\nseeds: [%s]\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n%s\n", seed, f.addr, strings.Join(more, "\n"))
 }
 
-const brisk = "politeness: {delay: 0s, adaptive: 0}"
+const noDelayYAML = "politeness: {delay: 0s, adaptive: 0}"
 
 // pages returns what was asked for, but for robots.txt files.
-func pagesOf(log []crawltest.Exchange) (urls []string) {
+func requestedPages(log []crawltest.Exchange) (urls []string) {
 	for _, x := range log {
 		if !strings.HasSuffix(x.URL, "/robots.txt") {
 			urls = append(urls, x.URL)
@@ -166,33 +166,33 @@ func pagesOf(log []crawltest.Exchange) (urls []string) {
 // it is told to, and is done when nothing is left.
 func TestServeStartsAndIsDone(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, shop())
+	f := newDaemonFixture(t, shopSite())
 	f.start(false)
 	if all, err := f.Projects(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("projects %v, %v; want none", all, err)
 	}
-	f.put("shop", f.file("http://shop.example/", brisk))
-	await(t, "the new file is seen without being asked for", func() bool { _, err := f.find("shop"); return err == nil })
-	if p := f.project("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
+	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
+	waitUntil(t, "the new file is seen without being asked for", func() bool { _, err := f.findRunner("shop"); return err == nil })
+	if p := f.getProject("shop"); p.State != api.StateStopped || p.UserAgent != "decorum/"+decorum.Version()+" (+mailto:bot@example.com)" || p.FileLoadedAt.IsZero() || p.FileError != "" {
 		t.Errorf("the new project is %+v", p)
 	}
-	f.do("shop", api.ActionStart, api.ActionStart)
-	p := f.becomes("shop", api.StateDone)
-	if got := pagesOf(f.web.Log()); !slices.Equal(got, shopPages) {
-		t.Errorf("asked for %q, want %q", got, shopPages)
+	f.doActions("shop", api.ActionStart, api.ActionStart)
+	p := f.waitForState("shop", api.StateDone)
+	if got := requestedPages(f.web.Log()); !slices.Equal(got, shopURLs) {
+		t.Errorf("asked for %q, want %q", got, shopURLs)
 	}
-	if p.Stats.Pages != int64(len(shopPages)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
+	if p.Stats.Pages != int64(len(shopURLs)) || p.FrontierCounts.SeenURLs != 6 || p.FrontierCounts.ParkedURLs != 1 || p.LargestDelayShortfall != 0 {
 		t.Errorf("it shows %+v", p)
 	}
-	f.do("shop", api.ActionStop)
-	f.becomes("shop", api.StateStopped)
-	if got := records(t, filepath.Join(f.visit.data(), projectsDir, "shop", outputFile)); len(got) != len(shopPages) {
-		t.Errorf("%d lines of output, want %d", len(got), len(shopPages))
+	f.doActions("shop", api.ActionStop)
+	f.waitForState("shop", api.StateStopped)
+	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, "shop", outputFile)); len(got) != len(shopURLs) {
+		t.Errorf("%d lines of output, want %d", len(got), len(shopURLs))
 	}
 }
 
-// chain is a site whose pages lead on one to the next, n of them.
-func chain(host string, n int) crawltest.Site {
+// chainSite is a site whose pages lead on one to the next, n of them.
+func chainSite(host string, n int) crawltest.Site {
 	pages := map[string]crawltest.PageFunc{}
 	for i := range n {
 		pages[fmt.Sprintf("/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(`<a href="/%d">next</a>`, i+1)))
@@ -202,35 +202,35 @@ func chain(host string, n int) crawltest.Site {
 
 // What ran goes on after a restart, what was paused stays so, and what was
 // stopped, too.
-func TestServeKeepsWhatItWasTold(t *testing.T) {
+func TestServeKeepsDesiredStates(t *testing.T) {
 	t.Parallel() // it mostly waits: after a restart hosts are left alone
-	f := farmOf(t, chain("a.example", 1000), chain("b.example", 1000), chain("c.example", 1000))
+	f := newDaemonFixture(t, chainSite("a.example", 1000), chainSite("b.example", 1000), chainSite("c.example", 1000))
 	for _, name := range []string{"a", "b", "c"} {
-		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
+		f.putProjectFile(name, f.projectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	}
 	f.start(true)
 	for _, name := range []string{"a", "b", "c"} {
-		await(t, name+" visits pages", func() bool { return f.project(name).Stats.Pages > 2 })
+		waitUntil(t, name+" visits pages", func() bool { return f.getProject(name).Stats.Pages > 2 })
 	}
-	f.do("b", api.ActionPause)
-	f.do("c", api.ActionPause, api.ActionStop)
-	f.becomes("b", api.StatePaused)
-	f.becomes("c", api.StateStopped)
+	f.doActions("b", api.ActionPause)
+	f.doActions("c", api.ActionPause, api.ActionStop)
+	f.waitForState("b", api.StatePaused)
+	f.waitForState("c", api.StateStopped)
 	f.stop()
 	before := f.web.Log()
 	f.start(true)
-	await(t, "a goes on", func() bool { return f.project("a").Stats.Pages > 2 })
-	f.becomes("b", api.StatePaused)
-	f.becomes("c", api.StateStopped)
+	waitUntil(t, "a goes on", func() bool { return f.getProject("a").Stats.Pages > 2 })
+	f.waitForState("b", api.StatePaused)
+	f.waitForState("c", api.StateStopped)
 	for _, x := range f.web.Log()[len(before):] {
 		if !strings.HasPrefix(x.URL, "http://a.example/") {
 			t.Errorf("%s was asked for", x.URL)
 		}
 	}
-	f.do("b", api.ActionResume)
-	f.do("c", api.ActionStart)
+	f.doActions("b", api.ActionResume)
+	f.doActions("c", api.ActionStart)
 	for _, name := range []string{"b", "c"} {
-		await(t, name+" goes on", func() bool { return f.project(name).Stats.Pages > 2 })
+		waitUntil(t, name+" goes on", func() bool { return f.getProject(name).Stats.Pages > 2 })
 	}
 	f.stop()
 	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 20 * time.Millisecond}); !r.OK() {
@@ -241,10 +241,10 @@ func TestServeKeepsWhatItWasTold(t *testing.T) {
 // A project that is deleted is gone for the daemon, and nothing of it is lost.
 func TestServeDeletes(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, shop())
-	f.put("shop", f.file("http://shop.example/", brisk))
+	f := newDaemonFixture(t, shopSite())
+	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
 	f.start(true)
-	f.becomes("shop", api.StateDone)
+	f.waitForState("shop", api.StateDone)
 	if err := f.DeleteProject(t.Context(), "shop"); err != nil {
 		t.Fatal(err)
 	}
@@ -252,76 +252,76 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := f.Project(t.Context(), "shop"); !errors.As(err, &problem) || problem.Status != 404 {
 		t.Errorf("after that it is found: %v", err)
 	}
-	aside, err := filepath.Glob(filepath.Join(f.visit.data(), deletedDir, "shop-*"))
-	if err != nil || len(aside) != 1 {
-		t.Fatalf("put aside %q, %v", aside, err)
+	deleted, err := filepath.Glob(filepath.Join(f.crawlFixture.dataDir(), deletedDir, "shop-*"))
+	if err != nil || len(deleted) != 1 {
+		t.Fatalf("put aside %q, %v", deleted, err)
 	}
 	for _, name := range []string{storeFile, outputFile, projectFile, "shop.yaml"} {
-		if _, err := os.Stat(filepath.Join(aside[0], name)); err != nil {
+		if _, err := os.Stat(filepath.Join(deleted[0], name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(f.folderName(), "shop.yaml")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(f.projectFilesPath(), "shop.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its file: %v", err)
 	}
-	if r := f.reload("shop"); r != (api.ReloadResult{}) {
+	if r := f.reloadAndFind("shop"); r != (api.ReloadResult{}) {
 		t.Errorf("reloaded: %v", r)
 	}
-	f.put("shop", f.file("http://shop.example/", brisk))
-	if r := f.reload("shop"); r.Change != "new" {
+	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
+	if r := f.reloadAndFind("shop"); r.Change != "new" {
 		t.Errorf("put back: %v", r)
 	}
-	f.becomes("shop", api.StateDone)
+	f.waitForState("shop", api.StateDone)
 }
 
 // A file that goes away stops its project, and when it is back it goes on; one that
 // is no project's is passed by, and a folder that cannot be read stops nothing.
 func TestServeFilesComeAndGo(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 2000))
-	file := f.file("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}")
-	f.put("a", file)
+	f := newDaemonFixture(t, chainSite("a.example", 2000))
+	file := f.projectYAML("http://a.example/0", "politeness: {delay: 10ms, adaptive: 0}", "scope: {max_depth: 2000}")
+	f.putProjectFile("a", file)
 	f.start(true)
-	f.becomes("a", api.StateRunning)
-	if err := os.Remove(filepath.Join(f.folderName(), "a.yaml")); err != nil {
+	f.waitForState("a", api.StateRunning)
+	if err := os.Remove(filepath.Join(f.projectFilesPath(), "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	f.reload("a")
-	if p := f.becomes("a", api.StateStopped); !strings.Contains(p.StateReason, "its file is gone") {
+	f.reloadAndFind("a")
+	if p := f.waitForState("a", api.StateStopped); !strings.Contains(p.StateReason, "its file is gone") {
 		t.Errorf("without its file: %+v", p)
 	}
 	if err := f.ControlProject(t.Context(), "a", api.ActionStart); err == nil || !strings.Contains(err.Error(), "put it back") {
 		t.Errorf("started without its file: %v", err)
 	}
-	f.put("a", file)
-	f.reload("a")
-	f.becomes("a", api.StateRunning)
-	for name, says := range map[string]string{"B.yaml": `"B" is not a project's name`, "c.yml": "project files are named NAME.yaml"} {
-		if err := os.WriteFile(filepath.Join(f.folderName(), name), []byte(file), 0o644); err != nil {
+	f.putProjectFile("a", file)
+	f.reloadAndFind("a")
+	f.waitForState("a", api.StateRunning)
+	for name, wantErr := range map[string]string{"B.yaml": `"B" is not a project's name`, "c.yml": "project files are named NAME.yaml"} {
+		if err := os.WriteFile(filepath.Join(f.projectFilesPath(), name), []byte(file), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := f.reload(name); r.Change != "refused" || !strings.Contains(r.Error, says) {
-			t.Errorf("%s: %+v, want %q", name, r, says)
+		if r := f.reloadAndFind(name); r.Change != "refused" || !strings.Contains(r.Error, wantErr) {
+			t.Errorf("%s: %+v, want %q", name, r, wantErr)
 		}
 	}
-	f.put("d", file+"output: {jsonl: /dev/null}\n")
-	f.put("e", file+"output: {jsonl: /dev/null}\n")
-	f.reload("d")
-	if r := f.reload("e"); r.Change != "refused" || !strings.Contains(r.Error, "is written by project d") {
+	f.putProjectFile("d", file+"output: {jsonl: /dev/null}\n")
+	f.putProjectFile("e", file+"output: {jsonl: /dev/null}\n")
+	f.reloadAndFind("d")
+	if r := f.reloadAndFind("e"); r.Change != "refused" || !strings.Contains(r.Error, "is written by project d") {
 		t.Errorf("two projects with one output: %+v", r)
 	}
-	if err := os.Rename(f.folderName(), f.folderName()+"-away"); err != nil {
+	if err := os.Rename(f.projectFilesPath(), f.projectFilesPath()+"-away"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.ReloadProjects(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("without the folder: %v", err)
 	}
 	before := len(f.web.Log())
-	await(t, "the crawl goes on without the folder", func() bool { return len(f.web.Log()) > before+2 })
-	if err := os.Rename(f.folderName()+"-away", f.folderName()); err != nil {
+	waitUntil(t, "the crawl goes on without the folder", func() bool { return len(f.web.Log()) > before+2 })
+	if err := os.Rename(f.projectFilesPath()+"-away", f.projectFilesPath()); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.reload("a"); r.Change != "none" {
+	if r := f.reloadAndFind("a"); r.Change != "none" {
 		t.Errorf("with the folder again: %+v", r)
 	}
 }
@@ -330,58 +330,58 @@ func TestServeFilesComeAndGo(t *testing.T) {
 // much again when it is resumed.
 func TestServeFailsAndLimits(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 100))
-	f.put("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
-	f.put("torn", f.file("http://a.example/0", brisk))
-	torn := filepath.Join(f.visit.data(), projectsDir, "torn")
+	f := newDaemonFixture(t, chainSite("a.example", 100))
+	f.putProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
+	f.putProjectFile("torn", f.projectYAML("http://a.example/0", noDelayYAML))
+	torn := filepath.Join(f.crawlFixture.dataDir(), projectsDir, "torn")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(torn, storeFile), bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.put("limited", f.file("http://a.example/0", brisk, "limits: {pages: 5}"))
+	f.putProjectFile("limited", f.projectYAML("http://a.example/0", noDelayYAML, "limits: {pages: 5}"))
 	f.start(true)
-	if p := f.project("bad"); p.State != api.StateStopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
+	if p := f.getProject("bad"); p.State != api.StateStopped || !strings.Contains(p.FileError, `bad.yaml:3:19: limits.workers: "…" is not a whole number`) {
 		t.Errorf("the bad one: %+v", p)
 	}
 	if err := f.ControlProject(t.Context(), "bad", api.ActionStart); err == nil || !strings.Contains(err.Error(), "limits.workers") {
 		t.Errorf("the bad one is started: %v", err)
 	}
-	if p := f.becomes("torn", api.StateFailed); !strings.Contains(p.StateReason, "cannot open the state of the crawl") {
+	if p := f.waitForState("torn", api.StateFailed); !strings.Contains(p.StateReason, "cannot open the state of the crawl") {
 		t.Errorf("the torn one: %+v", p)
 	}
 	if err := f.CheckReady(t.Context()); err == nil || !strings.Contains(err.Error(), "project torn has failed") {
 		t.Errorf("ready: %v", err)
 	}
 	for _, want := range []int64{5, 10} {
-		if p := f.becomes("limited", api.StatePaused); p.Stats.Pages != want || p.StateReason != crawler.ErrPages.Error() {
+		if p := f.waitForState("limited", api.StatePaused); p.Stats.Pages != want || p.StateReason != crawler.ErrPages.Error() {
 			t.Errorf("the limited one has %d pages, %q", p.Stats.Pages, p.StateReason)
 		}
-		f.do("limited", api.ActionResume)
+		f.doActions("limited", api.ActionResume)
 	}
-	f.becomes("limited", api.StatePaused)
+	f.waitForState("limited", api.StatePaused)
 	f.stop()
 	f.start(true)
-	if p := f.becomes("limited", api.StatePaused); p.StateReason != crawler.ErrPages.Error() {
+	if p := f.waitForState("limited", api.StatePaused); p.StateReason != crawler.ErrPages.Error() {
 		t.Errorf("after a restart: %+v", p)
 	}
 	if err := os.Remove(filepath.Join(torn, storeFile)); err != nil {
 		t.Fatal(err)
 	}
-	f.do("torn", api.ActionStart)
-	f.becomes("torn", api.StateRunning)
+	f.doActions("torn", api.ActionStart)
+	f.waitForState("torn", api.StateRunning)
 }
 
 // A project whose file cannot be moved away is not deleted: its state stays where
 // it is, so that it goes on and does not begin anew.
 func TestServeDeletesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, shop())
-	f.put("shop", f.file("http://shop.example/", brisk))
+	f := newDaemonFixture(t, shopSite())
+	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
 	f.start(true)
-	f.becomes("shop", api.StateDone)
-	file := filepath.Join(f.folderName(), "shop"+projectExt)
+	f.waitForState("shop", api.StateDone)
+	file := filepath.Join(f.projectFilesPath(), "shop"+projectExt)
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = os.Remove(file)
@@ -399,9 +399,9 @@ func TestServeDeletesAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(f.web.Log())
-	f.put("shop", string(text))
-	f.reload("shop")
-	if p := f.becomes("shop", api.StateDone); p.FrontierCounts.SeenURLs != 6 {
+	f.putProjectFile("shop", string(text))
+	f.reloadAndFind("shop")
+	if p := f.waitForState("shop", api.StateDone); p.FrontierCounts.SeenURLs != 6 {
 		t.Errorf("what it had seen is lost: %+v", p.FrontierCounts)
 	}
 	if again := f.web.Log()[before:]; len(again) > 0 {

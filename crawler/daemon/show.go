@@ -13,32 +13,32 @@ import (
 // demand has the project be in another state, for good. What is so already stays
 // as it is. A project that is to pause or to stop does, though that could not be
 // kept: the error says that it may not survive the daemon.
-func (r *runner) demand(s api.ProjectState) error {
+func (r *runner) setDesiredState(s api.ProjectState) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.orders
-	if why := o.may(); why != "" && s == api.StateRunning {
-		return api.Conflict("%s cannot start: %s", r.name, why)
+	o := r.command
+	if reason := o.blockedReason(); reason != "" && s == api.StateRunning {
+		return api.Conflict("%s cannot start: %s", r.name, reason)
 	}
-	if s == api.StatePaused && o.wish.State == api.StateStopped {
+	if s == api.StatePaused && o.desired.State == api.StateStopped {
 		return api.Conflict("%s is stopped: only what runs can pause", r.name)
 	}
-	isSaved := r.wishes.of(r.name).State == s
-	if isSaved && o.wish.State == s && (s != api.StateRunning || r.interrupt != nil) {
+	isSaved := r.stateStore.desiredState(r.name).State == s
+	if isSaved && o.desired.State == s && (s != api.StateRunning || r.interruptRun != nil) {
 		return nil
 	}
-	err := r.wishes.want(r.name, wish{State: s})
+	err := r.stateStore.setDesiredState(r.name, desiredState{State: s})
 	switch {
 	case err != nil && s == api.StateRunning:
 		return err
 	case err != nil:
 		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", r.name, s, err)
 	}
-	r.command(func(o *orders) { o.wish = wish{State: s} })
+	r.updateCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
 	if s == api.StateRunning {
-		r.meter.renew()
-		r.renews = true
-		r.enter(s, "")
+		r.meter.beginLimitPeriod()
+		r.mustRenewLimits = true
+		r.setStateLocked(s, "")
 	}
 	return err
 }
@@ -47,35 +47,35 @@ func (r *runner) demand(s api.ProjectState) error {
 func (r *runner) currentState() (api.ProjectState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state, r.why
+	return r.state, r.stateReason
 }
 
-// show returns the project as the API shows it.
-func (r *runner) show(ctx context.Context) api.Project {
+// apiProject returns the project as the API shows it.
+func (r *runner) apiProject(ctx context.Context) api.Project {
 	r.mu.Lock()
-	p := api.Project{Name: r.name, State: r.state, StateReason: r.why, FileError: r.orders.fault, StateSince: r.since}
-	ed := r.orders.edition
+	p := api.Project{Name: r.name, State: r.state, StateReason: r.stateReason, FileError: r.command.fileError, StateSince: r.stateSince}
+	loaded := r.command.lastValidProject
 	r.mu.Unlock()
-	if ed != nil {
-		p.FileLoadedAt, p.Workers, p.HandlerName = ed.loaded.UTC(), ed.project.Limits.Workers, ed.project.Handler
-		p.UserAgent = ed.project.userAgent()
+	if loaded != nil {
+		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
+		p.UserAgent = loaded.project.userAgent()
 	}
-	p.Stats, p.RecentThroughput = r.meter.read(), r.meter.rate()
-	p.MachinePauseReason, p.LoadConcurrencyLimit = r.meter.machine()
+	p.Stats, p.RecentThroughput = r.meter.totalStats(), r.meter.recentRate()
+	p.MachinePauseReason, p.LoadConcurrencyLimit = r.meter.machinePauseAndLoadLimit()
 	if p.MachinePauseReason != "" && p.StateReason == "" {
 		p.StateReason = "visits are paused, and no host is charged: " + p.MachinePauseReason
 	}
-	if lost := r.lost(); lost != nil && p.StateReason == "" {
-		p.StateReason = lost.Error()
+	if unavailable := r.availabilityError(); unavailable != nil && p.StateReason == "" {
+		p.StateReason = unavailable.Error()
 	}
-	if short := r.shortage.why(); short != nil && p.StateReason == "" {
-		p.StateReason = short.Error()
+	if diskFull := r.diskFull.currentError(); diskFull != nil && p.StateReason == "" {
+		p.StateReason = diskFull.Error()
 	}
-	c := r.vault.latest()
-	if !r.isRemote() { // else sample asks, so that nobody waits for servers
+	c := r.storeHandle.lastKnownStats()
+	if !r.hasRemoteStore() { // else sample asks, so that nobody waits for servers
 		var err error
-		if c, err = r.vault.count(ctx); err != nil {
-			r.app.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
+		if c, err = r.storeHandle.currentStats(ctx); err != nil {
+			r.program.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
 			return p
 		}
 	}
@@ -83,28 +83,28 @@ func (r *runner) show(ctx context.Context) api.Project {
 		QueuedHosts: c.counts.Hosts, DueHosts: c.counts.Due, QueuedURLs: c.counts.Queued, LeasedURLs: c.counts.Leased,
 		ParkedURLs: c.counts.Parked, AwaitingRevisit: c.counts.Resting, SuspendedURLs: c.counts.Dormant, SeenURLs: c.counts.Seen,
 	}
-	p.LargestDelayShortfall = api.Milliseconds(c.shortfall)
+	p.LargestDelayShortfall = api.Milliseconds(c.largestDelayShortfall)
 	return p
 }
 
-// sample takes a sample of what the project does, if it does anything.
-func (r *runner) sample(ctx context.Context, now time.Time) {
+// publishSample takes a sample of what the project does, if it does anything.
+func (r *runner) publishSample(ctx context.Context, now time.Time) {
 	if state, _ := r.currentState(); state == api.StateStopped || state == api.StateFailed {
 		return
 	}
-	c, err := r.vault.count(ctx)
+	c, err := r.storeHandle.currentStats(ctx)
 	if err != nil {
 		return // show tells
 	}
-	if r.isRemote() && c.counts.Queued > 0 {
-		r.wakeUp()
+	if r.hasRemoteStore() && c.counts.Queued > 0 {
+		r.resumeIfDone()
 	}
-	s := r.meter.sample(now, c.counts.Queued)
-	r.hub.tell(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
+	s := r.meter.addSample(now, c.counts.Queued)
+	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
 }
 
-// halt breaks off what the project has in hand.
-func (r *runner) halt() {
+// haltCrawl breaks off what the project has in hand.
+func (r *runner) haltCrawl() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine != nil && r.engine.crawler != nil {
@@ -112,28 +112,28 @@ func (r *runner) halt() {
 	}
 }
 
-// visits returns the visits in hand: those whose request was made.
-func (r *runner) visits() []api.ActiveVisit {
+// activeVisits returns the visits in hand: those whose request was made.
+func (r *runner) activeVisits() []api.ActiveVisit {
 	r.mu.Lock()
-	var crawls *crawler.Crawler
-	if r.engine != nil && r.interrupt != nil {
-		crawls = r.engine.crawler
+	var current *crawler.Crawler
+	if r.engine != nil && r.interruptRun != nil {
+		current = r.engine.crawler
 	}
 	r.mu.Unlock()
 	visits := []api.ActiveVisit{}
-	if crawls == nil {
+	if current == nil {
 		return visits
 	}
-	for _, h := range crawls.ActiveVisits() {
+	for _, h := range current.ActiveVisits() {
 		if !h.RequestedAt.IsZero() {
-			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: kindOf(h)})
+			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: visitKind(h)})
 		}
 	}
 	return visits
 }
 
-// kindOf says what a visit is to.
-func kindOf(h crawler.ActiveVisit) string {
+// visitKind says what a visit is to.
+func visitKind(h crawler.ActiveVisit) string {
 	switch {
 	case h.ForRobots:
 		return "robots"

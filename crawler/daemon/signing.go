@@ -13,99 +13,99 @@ import (
 // Signing says with which keys requests are signed, so that sites can tell them from
 // those of somebody who only bears the same name. Without keys, they are not signed.
 type Signing struct {
-	Keys      []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
-	Directory string   `yaml:"directory"` // the origin that the key directory is at
-	Valid     Duration `yaml:"valid"`     // for so long from when the request is sent
+	KeyFiles     []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
+	Directory    string   `yaml:"directory"` // the origin that the key directory is at
+	SignatureTTL Duration `yaml:"valid"`     // for so long from when the request is sent
 	// how Signature-Agent is written: dictionary, or string, for sites whose verifiers know only the early drafts of Web Bot Auth
-	AgentForm string `yaml:"agent_form"`
+	SignatureAgentForm string `yaml:"agent_form"`
 }
 
 // isUsed reports whether requests are signed.
-func (s *Signing) isUsed() bool { return len(s.Keys) > 0 }
+func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
-// origin returns the origin of the key directory, of a project that has been checked.
-func (s *Signing) origin() string {
+// directoryOrigin returns the origin of the key directory, of a project that has been checked.
+func (s *Signing) directoryOrigin() string {
 	origin, _ := botauth.ParseDirectoryOrigin(s.Directory)
 	return origin
 }
 
-// location returns where the key directory is; empty: requests are not signed.
-func (s *Signing) location() string {
+// directoryURL returns where the key directory is; empty: requests are not signed.
+func (s *Signing) directoryURL() string {
 	if !s.isUsed() {
 		return ""
 	}
-	return s.origin() + botauth.DirectoryPath
+	return s.directoryOrigin() + botauth.DirectoryPath
 }
 
-func checkSigning(p *Project) *fault {
+func checkSigning(p *Project) *fieldProblem {
 	s := &p.Agent.Signature
-	for i, name := range s.Keys {
+	for i, name := range s.KeyFiles {
 		if name == "" {
-			return faulty(item("agent.signature.keys", i), "expected the name of a file")
+			return newFieldProblem(itemPath("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
-	if d := time.Duration(s.Valid); d < botauth.MinLifetime || d > botauth.MaxLifetime {
-		return faulty("agent.signature.valid", "%v is out of range: expected %v to %v", s.Valid, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
+	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
+		return newFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
-	if f := botauth.SignatureAgentForm(s.AgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
-		return faulty("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.AgentForm, botauth.DictionaryForm, botauth.StringForm)
+	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
+		return newFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	switch {
 	case s.Directory == "" && !s.isUsed():
 		return nil
 	case s.Directory == "":
-		return faulty("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
+		return newFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
 	case !s.isUsed():
-		return faulty("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
+		return newFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
 	if _, err := botauth.ParseDirectoryOrigin(s.Directory); err != nil {
-		return faulty("agent.signature.directory", "%q: %v", s.Directory, err)
+		return newFieldProblem("agent.signature.directory", "%q: %v", s.Directory, err)
 	}
 	return nil
 }
 
-// keys reads the keys; the first one signs. It opens their files within c.
-func (s *Signing) keys(c *confinement) ([]*botauth.Key, error) {
-	keys := make([]*botauth.Key, len(s.Keys))
-	known := map[string]string{}
-	for i, name := range s.Keys {
-		k, err := readKey(c, name, botauth.ParseKey)
+// readKeys reads the keys; the first one signs. It opens their files within c.
+func (s *Signing) readKeys(c *confinement) ([]*botauth.Key, error) {
+	keys := make([]*botauth.Key, len(s.KeyFiles))
+	nameByID := map[string]string{}
+	for i, name := range s.KeyFiles {
+		k, err := readPrivateKeyFile(c, name, botauth.ParseKey)
 		if err != nil {
-			return nil, usage("%s: %w", item("agent.signature.keys", i), err)
+			return nil, usageErrorf("%s: %w", itemPath("agent.signature.keys", i), err)
 		}
-		if other := known[k.ID()]; other != "" {
-			return nil, usage("%s: %s holds the same key as %s", item("agent.signature.keys", i), name, other)
+		if sameKeyFile := nameByID[k.ID()]; sameKeyFile != "" {
+			return nil, usageErrorf("%s: %s holds the same key as %s", itemPath("agent.signature.keys", i), name, sameKeyFile)
 		}
-		keys[i], known[k.ID()] = k, name
+		keys[i], nameByID[k.ID()] = k, name
 	}
 	return keys, nil
 }
 
-// signer returns what signs the project's requests; nil: nothing does.
-func (s *Signing) signer(c *confinement) (*botauth.Signer, error) {
+// newSigner returns what signs the project's requests; nil: nothing does.
+func (s *Signing) newSigner(c *confinement) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil
 	}
-	keys, err := s.keys(c)
+	keys, err := s.readKeys(c)
 	if err != nil {
 		return nil, err
 	}
-	signer, err := botauth.NewSigner(keys[0], s.Directory, time.Duration(s.Valid))
+	signer, err := botauth.NewSigner(keys[0], s.Directory, time.Duration(s.SignatureTTL))
 	if err != nil {
 		return nil, err
 	}
-	return signer.WithSignatureAgentForm(botauth.SignatureAgentForm(s.AgentForm))
+	return signer.WithSignatureAgentForm(botauth.SignatureAgentForm(s.SignatureAgentForm))
 }
 
 // maxKeyFileBytes bounds the file of a key. One of Ed25519 has some 120 bytes.
 const maxKeyFileBytes = 64 << 10
 
-// readKey reads a private key within c, from a file that no other user may read.
-func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
+// readPrivateKeyFile reads a private key within c, from a file that no other user may read.
+func readPrivateKeyFile[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait
 	}
-	f, err := c.open(name)
+	f, err := c.openInput(name)
 	if err != nil {
 		return k, err
 	}
@@ -129,8 +129,8 @@ func readKey[K any](c *confinement, name string, parse func([]byte) (K, error)) 
 	return k, nil
 }
 
-// makeKey writes a new key to a file that is not there yet.
-func makeKey(name string) (*botauth.Key, error) {
+// createSigningKeyFile writes a new key to a file that is not there yet.
+func createSigningKeyFile(name string) (*botauth.Key, error) {
 	k, err := botauth.GenerateKey()
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func makeKey(name string) (*botauth.Key, error) {
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil, usage("%s is there already, and may be a key that is in use: name another file", name)
+		return nil, usageErrorf("%s is there already, and may be a key that is in use: name another file", name)
 	}
 	if err != nil {
 		return nil, err

@@ -44,83 +44,83 @@ const sitemapExample = `  decorum sitemap https://example.com/sitemap.xml | jq -
   decorum sitemap --base https://example.com/sitemap.xml --strict sitemap.xml.gz
   curl -s https://example.com/feed | decorum sitemap --limit 10 -`
 
-// A sitemapQuery is what somebody asks of a sitemap.
-type sitemapQuery struct {
-	robotsCheck
-	flags          []*pflag.Flag
-	base           string
-	follow, strict bool
-	limit          int
+// A sitemapOptions is what somebody asks of a sitemap.
+type sitemapOptions struct {
+	robotsCheckOptions
+	projectFlags          []*pflag.Flag
+	baseURL               string
+	followIndexes, strict bool
+	limit                 int
 }
 
-func (a *app) sitemapCommand() *cobra.Command {
-	var q sitemapQuery
+func (a *program) sitemapCommand() *cobra.Command {
+	var q sitemapOptions
 	c := &cobra.Command{
 		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
-		Long: sitemapHelp, Example: sitemapExample, Args: args(cobra.ExactArgs(1)),
+		Long: sitemapHelp, Example: sitemapExample, Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.listSitemap(c.Context(), q, c.InOrStdin(), args[0])
 		},
 	}
 	fs := c.Flags()
-	fs.BoolVar(&q.follow, "follow", false, "list what the sitemaps of an index list, too")
+	fs.BoolVar(&q.followIndexes, "follow", false, "list what the sitemaps of an index list, too")
 	fs.BoolVar(&q.strict, "strict", false, "leave out URLs that are not for this sitemap to list")
 	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
-	fs.StringVar(&q.base, "base", "", "`URL` that a file is, or will be, found at")
-	q.flags = addProjectFlags(fs, "agent", "delay", "dialect")
-	q.askFlags(fs)
+	fs.StringVar(&q.baseURL, "base", "", "`URL` that a file is, or will be, found at")
+	q.projectFlags = addProjectFieldFlags(fs, "agent", "delay", "dialect")
+	q.addFetchFlags(fs)
 	return c
 }
 
 // listSitemap prints what the sitemap of that name lists.
-func (a *app) listSitemap(ctx context.Context, q sitemapQuery, stdin io.Reader, name string) error {
+func (a *program) listSitemap(ctx context.Context, q sitemapOptions, stdin io.Reader, name string) error {
 	e, err := q.newPoliteFetcher()
 	if err != nil {
 		return err
 	}
-	base, err := q.place(name)
+	base, err := q.sitemapURL(name)
 	if err != nil {
 		return err
 	}
-	l := newListing(q, e, a.stdout, a.screen)
-	if !isAddress(name) {
+	lister := newSitemapLister(q, e, a.stdout, a.stderr)
+	if !hasURLScheme(name) {
 		signal.Reset(os.Interrupt, syscall.SIGTERM) // standard input would not wake up
-		err = l.file(stdin, name, base)
+		err = lister.printLocalSitemap(stdin, name, base)
 	} else {
-		l.queue(found{url: base})
+		lister.enqueue(pendingSitemap{url: base})
 	}
-	ctx, stop := a.untilSignal(ctx)
+	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	for err == nil && l.goesOn() && ctx.Err() == nil {
-		err = l.next(ctx)
+	for err == nil && lister.hasNext() && ctx.Err() == nil {
+		err = lister.fetchAndPrintNext(ctx)
 	}
-	switch err := cmp.Or(err, l.out.Flush()); {
+	switch err := cmp.Or(err, lister.out.Flush()); {
 	case err != nil:
 		return err
-	case errors.Is(context.Cause(ctx), errSignal):
-		return &exit{ExitStopped, errSignal}
-	case l.wrong:
-		return &exit{code: ExitFailed}
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return &exitError{ExitStopped, errInterrupted}
+	case lister.hasProblems:
+		return &exitError{code: ExitFailed}
 	}
 	return nil
 }
 
-// place returns the URL of the sitemap, zero if it is a file and nobody says.
-func (q sitemapQuery) place(name string) (decorum.URL, error) {
-	what, address := "--base", q.base
+// sitemapURL returns the URL of the sitemap, zero if it is a file and nobody says.
+func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
+	argName, address := "--base", q.baseURL
 	switch {
-	case isAddress(name) && q.base != "":
-		return decorum.URL{}, usage("--base: says where a file is to be found, and %q is no file", name)
-	case isAddress(name):
-		what, address = "SITEMAP", name
-	case q.base == "" && q.strict:
-		return decorum.URL{}, usage("--strict: which URLs a file may list depends on where it is found; set --base")
-	case q.base == "":
+	case hasURLScheme(name) && q.baseURL != "":
+		return decorum.URL{}, usageErrorf("--base: says where a file is to be found, and %q is no file", name)
+	case hasURLScheme(name):
+		argName, address = "SITEMAP", name
+	case q.baseURL == "" && q.strict:
+		return decorum.URL{}, usageErrorf("--strict: which URLs a file may list depends on where it is found; set --base")
+	case q.baseURL == "":
 		return decorum.URL{}, nil
 	}
 	u, err := decorum.ParseURL(address)
 	if err != nil {
-		return decorum.URL{}, usage("%s: %q is not the URL of a sitemap; expected https://host/path", what, address)
+		return decorum.URL{}, usageErrorf("%s: %q is not the URL of a sitemap; expected https://host/path", argName, address)
 	}
 	return u, nil
 }
@@ -130,22 +130,22 @@ func (q sitemapQuery) place(name string) (decorum.URL, error) {
 const maxSitemapBytes = 50 << 20
 
 // newPoliteFetcher returns the errand that fetches sitemaps.
-func (q sitemapQuery) newPoliteFetcher() (*politeFetcher, error) {
+func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	if q.limit < 0 {
-		return nil, usage("--limit: %d is less than 0", q.limit)
+		return nil, usageErrorf("--limit: %d is less than 0", q.limit)
 	}
-	d := q.draft()
+	d := q.projectSource()
 	d.Fetch.ContentTypes = nil
 	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
-	if err := applyFlags(d, q.flags); err != nil {
+	if err := applyProjectFieldFlags(d, q.projectFlags); err != nil {
 		return nil, err
 	}
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	gate, err := d.gateConfig()
+	gateConfig, err := d.gateConfig()
 	if err != nil {
 		return nil, err
 	}
-	return d.newPoliteFetcher(gate)
+	return d.newPoliteFetcher(gateConfig)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // listing of sitemaps in a form: "urlset" or "sitemapindex".
-func sitemapOf(form string, locations ...string) string {
+func sitemapXML(form string, locations ...string) string {
 	entry := map[string]string{"urlset": "url", "sitemapindex": "sitemap"}[form]
 	var b strings.Builder
 	b.WriteString("<" + form + ">\n")
@@ -29,14 +29,14 @@ func sitemapOf(form string, locations ...string) string {
 }
 
 func TestSitemapFile(t *testing.T) {
-	good := write(t, "good.xml", `<urlset><url><loc>https://example.com/?a=1&amp;b=2</loc><lastmod>2024-05-06T07:08:09+02:00</lastmod>`+
+	good := writeTempFile(t, "good.xml", `<urlset><url><loc>https://example.com/?a=1&amp;b=2</loc><lastmod>2024-05-06T07:08:09+02:00</lastmod>`+
 		`<changefreq>daily</changefreq><priority>1</priority></url><url><loc>https://example.com/shop/a</loc></url></urlset>`)
 	const first = `{"url":"https://example.com/?a=1&b=2","index":false,"priority":1,"lastmod":"2024-05-06T05:08:09Z","changefreq":"daily"}` + "\n"
 	const second = `{"url":"https://example.com/shop/a","index":false,"priority":0.5}` + "\n"
-	index := write(t, "index.xml", sitemapOf("sitemapindex", "https://example.com/a.xml"))
-	broken := write(t, "broken.xml", "<urlset><url><loc>https://example.com/1</loc></url>\n<url></urlset>")
-	flawed := write(t, "flawed.xml", sitemapOf("urlset", "/1", "/2", "https://example.com/3"))
-	many := write(t, "many.xml", sitemapOf("urlset", strings.Split(strings.Repeat("x ", 25), " ")[:25]...))
+	index := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "https://example.com/a.xml"))
+	broken := writeTempFile(t, "broken.xml", "<urlset><url><loc>https://example.com/1</loc></url>\n<url></urlset>")
+	flawed := writeTempFile(t, "flawed.xml", sitemapXML("urlset", "/1", "/2", "https://example.com/3"))
+	many := writeTempFile(t, "many.xml", sitemapXML("urlset", strings.Split(strings.Repeat("x ", 25), " ")[:25]...))
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -59,8 +59,8 @@ func TestSitemapFile(t *testing.T) {
 		{"flawed", []string{flawed}, ExitFailed, `{"url":"https://example.com/3","index":false,"priority":0.5}` + "\n",
 			[]string{`flawed.xml: line 2: location "/1": relative`, `flawed.xml: line 3: location "/2": relative`}},
 		{"many flaws", []string{many}, ExitFailed, "", []string{"many.xml: line 21: ", "many.xml: and 5 more of the kind"}},
-		{"no sitemap", []string{write(t, "page.html", "<!DOCTYPE html><html></html>")}, ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
-		{"text that is no sitemap", []string{write(t, "text", "a\nb\n")}, ExitFailed, "", []string{"not a sitemap"}},
+		{"no sitemap", []string{writeTempFile(t, "page.html", "<!DOCTYPE html><html></html>")}, ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
+		{"text that is no sitemap", []string{writeTempFile(t, "text", "a\nb\n")}, ExitFailed, "", []string{"not a sitemap"}},
 		{"no file", []string{"missing.xml"}, ExitFailed, "", []string{"missing.xml: no such file"}},
 		{"no argument", nil, ExitUsage, "", []string{"accepts 1 arg(s)"}},
 		{"strict without a place", []string{"--strict", good}, ExitUsage, "", []string{"--strict: which URLs a file may list", "set --base"}},
@@ -72,7 +72,7 @@ func TestSitemapFile(t *testing.T) {
 		{"agent", []string{"--agent=my bot", good}, ExitUsage, "", []string{`--agent: "my bot" is not a product token`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := call(t, append([]string{"sitemap"}, tt.args...)...)
+			r := runCommand(t, append([]string{"sitemap"}, tt.args...)...)
 			r.want(t, tt.code, tt.says...)
 			if diff := cmp.Diff(tt.out, r.stdout); diff != "" && tt.code != ExitUsage {
 				t.Error(diff)
@@ -86,41 +86,41 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: newPrinter(&stdout), screen: newScreen(&stderr)}
-	root := a.root()
+	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
+	root := a.rootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
-	if code := report(a.screen, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
+	if code := printError(a.stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }
 
 // Whoever writes a sitemap must not write on other people's terminals.
 func TestSitemapIsPlain(t *testing.T) {
-	file := write(t, "map.xml", "<urlset><url><loc>a\x1b[2J</loc></url><url><loc>https://example.com/\x1b[2J</loc></url><\x1b[2J></urlset>")
-	if r := call(t, "sitemap", file); strings.Contains(r.stdout+r.stderr, "\x1b") || strings.Count(r.stderr, "\n") != 2 || r.stdout == "" {
+	file := writeTempFile(t, "map.xml", "<urlset><url><loc>a\x1b[2J</loc></url><url><loc>https://example.com/\x1b[2J</loc></url><\x1b[2J></urlset>")
+	if r := runCommand(t, "sitemap", file); strings.Contains(r.stdout+r.stderr, "\x1b") || strings.Count(r.stderr, "\n") != 2 || r.stdout == "" {
 		t.Errorf("it prints %q and says %q", r.stdout, r.stderr)
 	}
 }
 
-// fullDisk takes nothing.
-type fullDisk struct{}
+// diskFullWriter takes nothing.
+type diskFullWriter struct{}
 
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &app{stdout: newPrinter(fullDisk{}), screen: newScreen(&stderr)}
-	if code := a.main([]string{"sitemap", write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
+	a := &program{stdout: newErrWriter(diskFullWriter{}), stderr: newStatusLineWriter(&stderr)}
+	if code := a.main([]string{"sitemap", writeTempFile(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
 
-// atlas is a site with all kinds of sitemaps behind one index.
-func atlas(t *testing.T) crawltest.Site {
+// sitemapIndexSite is a site with all kinds of sitemaps behind one index.
+func sitemapIndexSite(t *testing.T) crawltest.Site {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte(sitemapOf("urlset", "http://atlas.example/packed"))); err != nil {
+	if _, err := w.Write([]byte(sitemapXML("urlset", "http://atlas.example/packed"))); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
@@ -134,20 +134,20 @@ func atlas(t *testing.T) crawltest.Site {
 			CrawlDelay: 100 * time.Millisecond, IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/private/") },
 		}),
 		Pages: map[string]crawltest.PageFunc{
-			"/index.xml": xml(sitemapOf("sitemapindex", "/packed.xml.gz", "/deeper.xml", "/broken.xml", "/private/map.xml",
+			"/index.xml": xml(sitemapXML("sitemapindex", "/packed.xml.gz", "/deeper.xml", "/broken.xml", "/private/map.xml",
 				"/missing.xml", "/moved.xml", "http://annex.example/map.xml", "/index.xml", "/packed.xml.gz")),
 			"/packed.xml.gz":   crawltest.StaticPage(crawltest.TypedResponse("application/x-gzip", packed.String())),
-			"/deeper.xml":      xml(sitemapOf("sitemapindex", "/deeper2.xml")),
-			"/deeper2.xml":     xml(sitemapOf("sitemapindex", "/deeper3.xml")),
-			"/deeper3.xml":     xml(sitemapOf("sitemapindex", "/deeper4.xml")),
-			"/deeper4.xml":     xml(sitemapOf("urlset", "http://atlas.example/too-deep")),
+			"/deeper.xml":      xml(sitemapXML("sitemapindex", "/deeper2.xml")),
+			"/deeper2.xml":     xml(sitemapXML("sitemapindex", "/deeper3.xml")),
+			"/deeper3.xml":     xml(sitemapXML("sitemapindex", "/deeper4.xml")),
+			"/deeper4.xml":     xml(sitemapXML("urlset", "http://atlas.example/too-deep")),
 			"/broken.xml":      xml("<urlset><url><loc>http://atlas.example/broken</loc></url><url>"),
 			"/moved.xml":       crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/there.txt")),
 			"/there.txt":       crawltest.StaticPage(crawltest.Text("http://atlas.example/there\n")),
 			"/loop.xml":        crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop.xml?1")),
 			"/loop.xml?1":      crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop.xml")),
-			"/private/map.xml": xml(sitemapOf("urlset", "http://atlas.example/no")),
-			"/sub/map.xml":     xml(sitemapOf("urlset", "http://atlas.example/above", "http://annex.example/other")),
+			"/private/map.xml": xml(sitemapXML("urlset", "http://atlas.example/no")),
+			"/sub/map.xml":     xml(sitemapXML("urlset", "http://atlas.example/above", "http://annex.example/other")),
 		},
 		Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			if strings.HasPrefix(r.Path, "/far/") {
@@ -158,20 +158,20 @@ func atlas(t *testing.T) crawltest.Site {
 	}
 }
 
-var annex = crawltest.Site{Host: "annex.example", Pages: map[string]crawltest.PageFunc{
+var annexSite = crawltest.Site{Host: "annex.example", Pages: map[string]crawltest.PageFunc{
 	"/map.xml": crawltest.StaticPage(crawltest.Text("http://annex.example/page\n")),
 }}
 
-// sitemap lists a sitemap of the web.
-func (v *visit) sitemap(t *testing.T, args ...string) result {
+// runSitemap lists a sitemap of the web.
+func (v *crawlFixture) runSitemap(t *testing.T, args ...string) commandResult {
 	t.Helper()
-	return call(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.addr}, args...)...)
+	return runCommand(t, append([]string{"sitemap", "--allow-private", "--delay=0s", "--connect-to=::" + v.addr}, args...)...)
 }
 
 func TestSitemapFollows(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, atlas(t), annex)
-	r := v.sitemap(t, "--follow", "http://atlas.example/index.xml")
+	v := newCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	r := v.runSitemap(t, "--follow", "http://atlas.example/index.xml")
 	r.want(t, ExitFailed,
 		"decorum: http://atlas.example/broken.xml: line 1, byte 62: broken XML: unexpected EOF\n",
 		"decorum: http://atlas.example/private/map.xml: robots http://atlas.example/private/map.xml: disallowed by robots.txt",
@@ -202,36 +202,36 @@ func TestSitemapFollows(t *testing.T) {
 
 func TestSitemapFetches(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, atlas(t), annex)
-	index := v.sitemap(t, "http://atlas.example/index.xml")
+	v := newCrawlFixture(t, sitemapIndexSite(t), annexSite)
+	index := v.runSitemap(t, "http://atlas.example/index.xml")
 	index.want(t, ExitDone, `{"url":"http://annex.example/map.xml","index":true,"priority":0.5,"outside":true,"sitemap":"http://atlas.example/index.xml"}`)
 	if n := strings.Count(index.stdout, "\n"); n != 9 {
 		t.Errorf("%d entries, want 9", n)
 	}
-	v.sitemap(t, "http://atlas.example/loop.xml").want(t, ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
-	v.sitemap(t, "http://atlas.example/far/1").want(t, ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
-	v.sitemap(t, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, ExitFailed, "disallowed by robots.txt")
-	v.sitemap(t, "http://elsewhere.example/map.xml").want(t, ExitFailed, "http://elsewhere.example/map.xml: status 421")
+	v.runSitemap(t, "http://atlas.example/loop.xml").want(t, ExitFailed, "decorum: http://atlas.example/loop.xml: redirects in a circle\n")
+	v.runSitemap(t, "http://atlas.example/far/1").want(t, ExitFailed, "decorum: http://atlas.example/far/1: more than 5 redirects\n")
+	v.runSitemap(t, "--agent=examplebot", "http://atlas.example/private/map.xml").want(t, ExitFailed, "disallowed by robots.txt")
+	v.runSitemap(t, "http://elsewhere.example/map.xml").want(t, ExitFailed, "http://elsewhere.example/map.xml: status 421")
 	// robots.txt names the sitemap: so it may list what is above it.
-	strict := v.sitemap(t, "--strict", "http://atlas.example/sub/map.xml")
+	strict := v.runSitemap(t, "--strict", "http://atlas.example/sub/map.xml")
 	strict.want(t, ExitFailed, `"url":"http://atlas.example/above"`, `location "http://annex.example/other": not for a sitemap at this place`)
 	if strings.Contains(strict.stdout, "other") {
 		t.Errorf("annex.example vouches for nothing:\n%s", strict.stdout)
 	}
-	file := write(t, "index.xml", sitemapOf("sitemapindex", "http://annex.example/map.xml"))
-	v.sitemap(t, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
-	v.sitemap(t, "--follow", "--limit=1", file).want(t, ExitDone)
+	file := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
+	v.runSitemap(t, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
+	v.runSitemap(t, "--follow", "--limit=1", file).want(t, ExitDone)
 }
 
 // A server that asks for too much rest is left alone.
-func TestSitemapHeedsServers(t *testing.T) {
+func TestSitemapRespectsServerDelays(t *testing.T) {
 	busy := crawltest.Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "7200")
-	v := visitTo(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
+	v := newCrawlFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
 		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
-	file := write(t, "index.xml", sitemapOf("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
-	v.sitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
+	file := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
+	v.runSitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",
 		"http://rare.example/3: rare.example is not to be visited before ")
@@ -246,15 +246,15 @@ func TestSitemapRefusesPrivateAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	call(t, "sitemap", "http://"+l.Addr().String()+"/map.xml").want(t, ExitFailed, "--allow-private")
+	runCommand(t, "sitemap", "http://"+l.Addr().String()+"/map.xml").want(t, ExitFailed, "--allow-private")
 }
 
 func TestSitemapIsInterrupted(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
+	v := newCrawlFixture(t, crawltest.Site{Host: "stuck.example", Fallback: crawltest.StaticPage(crawltest.Response{Fault: crawltest.Hang})})
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	r := callWith(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.addr, "http://stuck.example/map.xml")
+	r := runCommandWithSignals(t, signals, "sitemap", "--allow-private", "--connect-to=::"+v.addr, "http://stuck.example/map.xml")
 	if r.want(t, ExitStopped); strings.Contains(r.stderr, "stuck.example") {
 		t.Errorf("that is no fault of the server: %s", r.stderr)
 	}
@@ -263,7 +263,7 @@ func TestSitemapIsInterrupted(t *testing.T) {
 // The samples of the parser, as a user reads them.
 func TestSitemapSamples(t *testing.T) {
 	for name, lines := range map[string]int{"urlset_basic.xml": 5, "xmlSitemap.gz": 5, "sitemap.txt.gz": 5, "feed.rss": 4, "atom.xml": 1, "urlset_utf16.xml": 1} {
-		r := call(t, "sitemap", "--base=http://www.example.com/", filepath.Join("..", "..", "frontier", "sitemap", "testdata", name))
+		r := runCommand(t, "sitemap", "--base=http://www.example.com/", filepath.Join("..", "..", "frontier", "sitemap", "testdata", name))
 		if n := strings.Count(r.stdout, "\n"); n != lines || r.code == ExitUsage {
 			t.Errorf("%s: %d entries, want %d: %s", name, n, lines, r.stderr)
 		}

@@ -9,10 +9,10 @@ import (
 // password or certificates.
 const maxSmallFileBytes = 1 << 20
 
-// readSmall reads a small file within c. A file named by mistake may be much longer,
+// readSmallFile reads a small file within c. A file named by mistake may be much longer,
 // and a device has no end.
-func readSmall(c *confinement, name string) ([]byte, error) {
-	f, err := c.open(name)
+func readSmallFile(c *confinement, name string) ([]byte, error) {
+	f, err := c.openInput(name)
 	if err != nil {
 		return nil, err
 	}

@@ -33,10 +33,10 @@ func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
 	defer release()
 	// On Linux the new file takes its mode from the descriptor, so that no other
 	// user can connect even before the chmod below. Elsewhere this may fail.
-	private := func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = makePrivate(fd) })
+	setPrivateMode := func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = setSocketMode(fd) })
 	}
-	l, err := (&net.ListenConfig{Control: private}).Listen(ctx, "unix", addr)
+	l, err := (&net.ListenConfig{Control: setPrivateMode}).Listen(ctx, "unix", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -92,29 +92,29 @@ func (l ownerListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		who, ok := peerOf(c.(*net.UnixConn))
+		peer, ok := authorizeSocketPeer(c.(*net.UnixConn))
 		if ok {
-			return peerConn{c, who}, nil
+			return socketPeerConn{c, peer}, nil
 		}
 		_ = c.Close() // nothing else can be done if this fails
 	}
 }
 
-// A peerConn returns its peer as its remote address, since the client's end of a Unix
+// A socketPeerConn returns its peer as its remote address, since the client's end of a Unix
 // domain socket has no address.
-type peerConn struct {
+type socketPeerConn struct {
 	net.Conn
-	peer peer
+	peer socketPeer
 }
 
 // RemoteAddr returns the peer.
-func (c peerConn) RemoteAddr() net.Addr { return c.peer }
+func (c socketPeerConn) RemoteAddr() net.Addr { return c.peer }
 
-// A peer describes a process that connected to the socket.
-type peer string
+// A socketPeer describes a process that connected to the socket.
+type socketPeer string
 
 // Network is part of net.Addr.
-func (peer) Network() string { return "unix" }
+func (socketPeer) Network() string { return "unix" }
 
 // String is part of net.Addr.
-func (p peer) String() string { return string(p) }
+func (p socketPeer) String() string { return string(p) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makePrivate sets the mode that the socket file gets at bind.
-func makePrivate(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
+// setSocketMode sets the mode that the socket file gets at bind.
+func setSocketMode(fd uintptr) error { return unix.Fchmod(int(fd), 0o600) }
 
 // shortSocketAddr returns an address of the directory's socket by way of /proc, for
 // directories whose path is too long for the address of a socket.
@@ -21,9 +21,9 @@ func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile), func() { _ = unix.Close(fd) }, nil
 }
 
-// peerOf returns the peer's user and process by the kernel, and whether it may operate
+// authorizeSocketPeer returns the peer's user and process by the kernel, and whether it may operate
 // the daemon: root and the daemon's user may.
-func peerOf(c *net.UnixConn) (p peer, ok bool) {
+func authorizeSocketPeer(c *net.UnixConn) (p socketPeer, ok bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return "", false
@@ -35,6 +35,6 @@ func peerOf(c *net.UnixConn) (p peer, ok bool) {
 	if controlErr != nil || err != nil {
 		return "", false
 	}
-	p = peer(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
+	p = socketPeer(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
 	return p, cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
 }

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// makePrivate does nothing: the file's mode is set once the file is there.
-func makePrivate(uintptr) error { return nil }
+// setSocketMode does nothing: the file's mode is set once the file is there.
+func setSocketMode(uintptr) error { return nil }
 
 // shortSocketAddr returns an error: only Linux has another path to the socket.
 func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
@@ -16,5 +16,5 @@ func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 		"choose a shorter --data", d.path(socketFile), maxSocketPath)
 }
 
-// peerOf accepts every peer: the mode of the socket's file limits who can connect.
-func peerOf(*net.UnixConn) (p peer, ok bool) { return "unix", true }
+// authorizeSocketPeer accepts every peer: the mode of the socket's file limits who can connect.
+func authorizeSocketPeer(*net.UnixConn) (p socketPeer, ok bool) { return "unix", true }

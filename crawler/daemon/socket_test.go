@@ -22,8 +22,8 @@ func TestSocket(t *testing.T) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
 	})
-	g, _ := open(t, doorway{listen: "127.0.0.1:0"})
-	dir = g.daemon.(*supervisor).data
+	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0"})
+	dir = g.daemon.(*supervisor).dataDir
 	info, err := os.Lstat(dir.path(socketFile))
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
@@ -31,9 +31,9 @@ func TestSocket(t *testing.T) {
 	if err := os.Chmod(dir.path(tokenFile), 0); err != nil { // an operator needs none
 		t.Fatal(err)
 	}
-	call(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
-	call(t, "top", "--data", string(dir)).want(t, ExitDone, "a.example", "they wrote")
-	page, err := g.audit.Page(0, 10)
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
+	runCommand(t, "top", "--data", string(dir)).want(t, ExitDone, "a.example", "they wrote")
+	page, err := g.auditLog.Page(0, 10)
 	if err != nil || len(page.Entries) != 1 {
 		t.Fatalf("audit %+v, %v", page, err)
 	}
@@ -46,9 +46,9 @@ func TestSocket(t *testing.T) {
 // daemon at the socket: the daemon may be older than sockets.
 func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
-	s := farmOf(t).speak() // serves no socket
-	dir := s.supervisor.data
-	if err := writeWhole(dir.path(tokenFile), []byte(s.token)); err != nil {
+	s := newDaemonFixture(t).startAPI() // serves no socket
+	dir := s.supervisor.dataDir
+	if err := writeFileAtomic(dir.path(tokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)
 	}
 	for what, make := range map[string]func() error{
@@ -65,10 +65,10 @@ func TestWithoutSocket(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		r := remote{server: s.server.URL, data: string(dir)}
-		fs := (&app{}).brakeCommand().Flags()
+		r := daemonAddress{serverURL: s.server.URL, dataDir: string(dir)}
+		fs := (&program{}).brakeCommand().Flags()
 		r.flags = fs
-		c, err := r.client(t.Context())
+		c, err := r.newClient(t.Context())
 		if err != nil || c.Token != s.token {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
 		}
@@ -79,12 +79,12 @@ func TestWithoutSocket(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.path(tokenFile)} {
-		c := (&app{}).brakeCommand()
-		r := remote{server: s.server.URL, data: string(dir), tokenFile: dir.path(tokenFile), flags: c.Flags()}
+		c := (&program{}).brakeCommand()
+		r := daemonAddress{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.path(tokenFile), flags: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := r.client(t.Context()); err != nil || c.Token != s.token {
+		if c, err := r.newClient(t.Context()); err != nil || c.Token != s.token {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", flag, c, err)
 		}
 	}
@@ -160,11 +160,11 @@ func TestSocketOfALongPath(t *testing.T) {
 	}
 }
 
-// asPeer in the environment makes the test binary a process that connects to a socket,
+// asPeerEnv in the environment makes the test binary a process that connects to a socket,
 // and writes what it reads there.
-const asPeer = "DECORUM_TEST_AS_PEER"
+const asPeerEnv = "DECORUM_TEST_AS_PEER"
 
-func bePeer(name string) {
+func runPeer(name string) {
 	c, err := net.Dial("unix", name)
 	if err != nil {
 		panic(err)
@@ -201,8 +201,8 @@ func TestSocketIsItsOwners(t *testing.T) {
 	}()
 	got := map[uint32]string{}
 	for _, uid := range []uint32{65534, 0} {
-		c, stderr := command(t)
-		c.Env = append(os.Environ(), asPeer+"="+name)
+		c, stderr := newCommandProcess(t)
+		c.Env = append(os.Environ(), asPeerEnv+"="+name)
 		c.Path, c.Args = testBinaryForAll(t), []string{"peer"}
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		out, err := c.Output()

@@ -32,38 +32,38 @@ type stateDir string
 func (d stateDir) path(file string) string { return filepath.Join(string(d), file) }
 
 // lock makes the directory, and keeps others from crawling from it.
-func (d stateDir) lock() (*hold, error) {
-	if err := os.MkdirAll(string(d), privateDir); err != nil {
-		return nil, usage("cannot make the data directory: %w", err)
+func (d stateDir) lock() (*directoryLock, error) {
+	if err := os.MkdirAll(string(d), privateDirMode); err != nil {
+		return nil, usageErrorf("cannot make the data directory: %w", err)
 	}
 	dir, err := os.OpenRoot(string(d))
 	if err != nil {
-		return nil, usage("cannot use the data directory: %w", err)
+		return nil, usageErrorf("cannot use the data directory: %w", err)
 	}
-	h, err := holdDirectory(dir, lockFile, "the data directory", "--data", "")
+	h, err := lockDirectory(dir, lockFile, "the data directory", "--data", "")
 	return h, errors.Join(err, dir.Close())
 }
 
-// owns reports whether name is one of the crawl's own files of state, what writeWhole
+// isOwnStateFile reports whether name is one of the crawl's own files of state, what writeFileAtomic
 // makes while it replaces one, or in the ledger's directory.
-func (d stateDir) owns(name string) bool {
-	theirs, err := filepath.Abs(name)
+func (d stateDir) isOwnStateFile(name string) bool {
+	path, err := filepath.Abs(name)
 	ledger, err2 := filepath.Abs(d.path(ledgerDir))
 	if errors.Join(err, err2) != nil {
 		return false
 	}
-	theirs = strings.TrimSuffix(theirs, newSuffix)
-	home := filepath.Dir(ledger)
-	for _, file := range []string{storeFile, robotsFile, redisFile, lengthsFile, projectFile, lockFile} {
-		if theirs == filepath.Join(home, file) {
+	path = strings.TrimSuffix(path, replacementSuffix)
+	absDir := filepath.Dir(ledger)
+	for _, file := range []string{storeFile, robotsFile, redisFile, outputLengthsFile, projectFile, lockFile} {
+		if path == filepath.Join(absDir, file) {
 			return true
 		}
 	}
-	return within(theirs, ledger)
+	return isWithin(path, ledger)
 }
 
-// holdsCrawl reports whether a crawl was begun here.
-func (d stateDir) holdsCrawl() (bool, error) {
+// hasCrawl reports whether a crawl was begun here.
+func (d stateDir) hasCrawl() (bool, error) {
 	for _, file := range []string{storeFile, redisFile} {
 		info, err := os.Stat(d.path(file))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -76,73 +76,73 @@ func (d stateDir) holdsCrawl() (bool, error) {
 	return false, nil
 }
 
-// mustHoldCrawl returns an error unless a crawl was begun here, for commands
+// requireCrawl returns an error unless a crawl was begun here, for commands
 // that look into one.
-func (d stateDir) mustHoldCrawl() error {
-	if holds, err := d.holdsCrawl(); err != nil || !holds {
-		return errors.Join(usage("%s holds no crawl: name the directory of one with --data", d), err)
+func (d stateDir) requireCrawl() error {
+	if hasCrawl, err := d.hasCrawl(); err != nil || !hasCrawl {
+		return errors.Join(usageErrorf("%s holds no crawl: name the directory of one with --data", d), err)
 	}
 	return nil
 }
 
-// admits returns an error unless the directory is fit for a crawl that goes on,
+// checkStart returns an error unless the directory is fit for a crawl that goes on,
 // or that starts anew, or, if neither is said, for one that must find nothing
 // here.
-func (d stateDir) admits(resume, fresh bool) error {
-	holds, err := d.holdsCrawl()
+func (d stateDir) checkStart(resume, startFresh bool) error {
+	hasCrawl, err := d.hasCrawl()
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot look into the data directory: %w", err)
-	case resume && !holds:
-		return d.nothingHere()
-	case holds && !resume && !fresh:
-		return usage("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
+	case resume && !hasCrawl:
+		return d.newNoCrawlError()
+	case hasCrawl && !resume && !startFresh:
+		return usageErrorf("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
 	}
 	return nil
 }
 
-func (d stateDir) nothingHere() error {
-	return usage("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
+func (d stateDir) newNoCrawlError() error {
+	return usageErrorf("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
 }
 
-// moveAside moves the crawl's files into a directory of their own beside the
+// moveOldCrawl moves the crawl's files into a directory of their own beside the
 // new ones. Nothing is deleted.
-func (d stateDir) moveAside(now time.Time) error {
-	full, err := rotatedFiles(d.path(outputFile))
+func (d stateDir) moveOldCrawl(now time.Time) error {
+	rotated, err := rotatedFiles(d.path(outputFile))
 	if err != nil {
 		return err
 	}
-	files := []string{storeFile, robotsFile, redisFile, lengthsFile, projectFile, outputFile, bodiesDir, ledgerDir}
-	for _, f := range full {
+	files := []string{storeFile, robotsFile, redisFile, outputLengthsFile, projectFile, outputFile, bodiesDir, ledgerDir}
+	for _, f := range rotated {
 		files = append(files, filepath.Base(f.name))
 	}
-	aside := ""
+	movedDir := ""
 	for _, file := range files {
 		if _, err := os.Lstat(d.path(file)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if aside == "" {
+		if movedDir == "" {
 			var err error
-			if aside, err = os.MkdirTemp(string(d), "before-"+now.UTC().Format("20060102T150405Z")+"-"); err != nil {
+			if movedDir, err = os.MkdirTemp(string(d), "before-"+now.UTC().Format("20060102T150405Z")+"-"); err != nil {
 				return err
 			}
 		}
-		if err := os.Rename(d.path(file), filepath.Join(aside, file)); err != nil {
+		if err := os.Rename(d.path(file), filepath.Join(movedDir, file)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// save writes p for a later --resume. If c is set, p came by the API of a daemon, and
+// saveProject writes p for a later --resume. If c is set, p came by the API of a daemon, and
 // the text records it.
-func (d stateDir) save(p Project, c *confinement) error {
+func (d stateDir) saveProject(p Project, c *confinement) error {
 	text, err := encodeProject(p)
 	if c != nil {
-		text = append([]byte(apiMark), text...)
+		text = append([]byte(apiProjectHeader), text...)
 	}
 	if err == nil {
-		err = writeWhole(d.path(projectFile), text)
+		err = writeFileAtomic(d.path(projectFile), text)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep the project: %w", err)
@@ -154,27 +154,27 @@ func (d stateDir) save(p Project, c *confinement) error {
 // of which --resume would read no more than a part is refused.
 func encodeProject(p Project) ([]byte, error) {
 	var err error
-	p.eachPath(func(_ pathField, _ string, path *string) *fault {
+	p.forEachPath(func(_ pathField, _ string, path *string) *fieldProblem {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
 		return nil
 	})
 	text, e := yaml.Marshal(p)
-	if len(text) > maxProjectFile {
-		e = usage("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
-	} else if _, over := tokenize(string(text), ""); over != nil {
-		e = usage("--resume could not read the project: %s", over.problem)
+	if len(text) > maxProjectFileSize {
+		e = usageErrorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
+	} else if _, exceeded := tokenizeYAMLWithinLimits(string(text), ""); exceeded != nil {
+		e = usageErrorf("--resume could not read the project: %s", exceeded.problem)
 	}
 	return text, errors.Join(err, e)
 }
 
-// newSuffix ends the name of a file that will replace another.
-const newSuffix = ".new"
+// replacementSuffix ends the name of a file that will replace another.
+const replacementSuffix = ".new"
 
-// writeWhole writes a file so that a crash, or a power cut, leaves the old one or
+// writeFileAtomic writes a file so that a crash, or a power cut, leaves the old one or
 // the new one; when it returns, the new one.
-func writeWhole(name string, text []byte) error {
-	temporary := name + newSuffix
+func writeFileAtomic(name string, text []byte) error {
+	temporary := name + replacementSuffix
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

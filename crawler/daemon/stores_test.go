@@ -38,7 +38,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 	if recorded == 0 {
 		t.Error("nobody was asked to write the output first")
 	}
-	left, err := openStore(copied, bolt.Options{})
+	left, err := openBoltStore(copied, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,21 +22,21 @@ import (
 )
 
 // How many strangers TestStrangers has: 10,000 in .ci/proofs.
-var strangers = flag.Int("strangers", 300, "how many idle connections TestStrangers opens")
+var idleConns = flag.Int("strangers", 300, "how many idle connections TestStrangers opens")
 
-// fullStrangers is how many strangers the time of a brake is promised for: brakeTime.
+// fullIdleConns is how many strangers the time of a brake is promised for: maxBrakeTime.
 const (
-	fullStrangers = 10_000
-	brakeTime     = time.Second
+	fullIdleConns = 10_000
+	maxBrakeTime  = time.Second
 )
 
-// asStrangers in the environment makes the test binary a process of strangers: it holds
+// asIdleClientsEnv in the environment makes the test binary a process of strangers: it holds
 // the address that they connect to. Their number is the only argument.
-const asStrangers = "DECORUM_TEST_AS_STRANGERS"
+const asIdleClientsEnv = "DECORUM_TEST_AS_STRANGERS"
 
-// beStrangers opens idle connections, and opens each again when it is closed, until
+// runIdleClients opens idle connections, and opens each again when it is closed, until
 // the process is killed. It writes a line once each of them has been open.
-func beStrangers(addr string) {
+func runIdleClients(addr string) {
 	n, err := strconv.Atoi(os.Args[1])
 	if err != nil {
 		panic(err)
@@ -61,15 +61,15 @@ func beStrangers(addr string) {
 	select {}
 }
 
-// startStrangers runs the strangers as a process of their own, until the test is over.
-func startStrangers(t *testing.T, addr string, n int) {
+// startIdleClients runs the strangers as a process of their own, until the test is over.
+func startIdleClients(t *testing.T, addr string, n int) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, strconv.Itoa(n))
-	c.Env = append(os.Environ(), asStrangers+"="+addr)
+	c.Env = append(os.Environ(), asIdleClientsEnv+"="+addr)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -83,30 +83,30 @@ func startStrangers(t *testing.T, addr string, n int) {
 	}
 }
 
-// listenAddr is where a daemon says in its log that it listens.
-var listenAddr = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)`)
+// listenAddrPattern is where a daemon says in its log that it listens.
+var listenAddrPattern = regexp.MustCompile(`msg="the daemon runs".* listen=(\S+)`)
 
-// startDaemon runs decorum serve as a process of its own, until the test is over, and
+// startDaemonProcess runs decorum serve as a process of its own, until the test is over, and
 // returns where it listens.
-func (f *farm) startDaemon(t *testing.T, args ...string) (addr string) {
+func (f *daemonFixture) startDaemonProcess(t *testing.T, args ...string) (addr string) {
 	t.Helper()
-	var said watched
-	c, _ := command(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.visit.data(), "--projects", f.folderName(),
+	var stderr syncBuffer
+	c, _ := newCommandProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data", f.crawlFixture.dataDir(), "--projects", f.projectFilesPath(),
 		"--start-new"}, args...)...)
-	c.Stdout, c.Stderr = io.Discard, &said
+	c.Stdout, c.Stderr = io.Discard, &stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	var m []string
-	until(t, "the daemon", &said, func() bool { m = listenAddr.FindStringSubmatch(said.String()); return m != nil })
+	waitWithOutput(t, "the daemon", &stderr, func() bool { m = listenAddrPattern.FindStringSubmatch(stderr.String()); return m != nil })
 	return m[1]
 }
 
 // clientFrom returns a client that calls the daemon by TCP from an address of loopback.
-func (f *farm) clientFrom(t *testing.T, server, from string) *api.Client {
+func (f *daemonFixture) clientFrom(t *testing.T, server, from string) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(f.visit.data(), tokenFile))
+	token, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,37 +121,37 @@ func (f *farm) clientFrom(t *testing.T, server, from string) *api.Client {
 // showed its token stays open.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	f := farmOf(t, chain("a.example", 100_000), chain("b.example", 100_000))
+	f := newDaemonFixture(t, chainSite("a.example", 100_000), chainSite("b.example", 100_000))
 	for _, name := range []string{"a", "b"} {
-		f.put(name, f.file("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
+		f.putProjectFile(name, f.projectYAML("http://"+name+".example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 1000000}"))
 	}
 	limits := []string{"--stranger-connections=100"} // below the number of strangers of the default test
-	if *strangers >= fullStrangers {
+	if *idleConns >= fullIdleConns {
 		limits = nil
 	}
-	addr := f.startDaemon(t, limits...)
+	addr := f.startDaemonProcess(t, limits...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	other := f.clientFrom(t, addr, "127.0.0.2")
-	await(t, "both are visited", func() bool { return f.visitsTo("a") > 2 && f.visitsTo("b") > 2 })
-	startStrangers(t, addr, *strangers)
+	waitUntil(t, "both are visited", func() bool { return f.visitCount("a") > 2 && f.visitCount("b") > 2 })
+	startIdleClients(t, addr, *idleConns)
 
 	begin := time.Now()
-	call(t, "brake", "a.example", "--reason", "they wrote", "--data", f.visit.data()).want(t, ExitDone, "a.example: stopped")
-	bySocket := f.settled("a", begin)
+	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", f.crawlFixture.dataDir()).want(t, ExitDone, "a.example: stopped")
+	bySocket := f.checkNoLaterVisits("a", begin)
 	begin = time.Now()
 	if _, err := other.SetBrake(ctx, "b.example", api.BrakeRequest{Stop: true, Reason: "they wrote"}); err != nil {
 		t.Fatal(err)
 	}
-	byTCP := f.settled("b", begin)
-	t.Logf("%d strangers: a brake takes effect in %v by the socket, in %v by TCP from 127.0.0.2", *strangers, bySocket, byTCP)
-	if *strangers >= fullStrangers && max(bySocket, byTCP) > brakeTime {
-		t.Errorf("that is more than %v", brakeTime)
+	byTCP := f.checkNoLaterVisits("b", begin)
+	t.Logf("%d strangers: a brake takes effect in %v by the socket, in %v by TCP from 127.0.0.2", *idleConns, bySocket, byTCP)
+	if *idleConns >= fullIdleConns && max(bySocket, byTCP) > maxBrakeTime {
+		t.Errorf("that is more than %v", maxBrakeTime)
 	}
 }
 
-// visitsTo counts the requests that a host of the web has seen.
-func (f *farm) visitsTo(name string) (n int) {
+// visitCount counts the requests that a host of the web has seen.
+func (f *daemonFixture) visitCount(name string) (n int) {
 	for _, x := range f.web.Log() {
 		if strings.HasPrefix(x.URL, "http://"+name+".example/") {
 			n++
@@ -160,9 +160,9 @@ func (f *farm) visitsTo(name string) (n int) {
 	return n
 }
 
-// settled is called when a brake has been answered. It returns how long after begin
+// checkNoLaterVisits is called when a brake has been answered. It returns how long after begin
 // that was, and checks that no visit of the host began later.
-func (f *farm) settled(name string, begin time.Time) (took time.Duration) {
+func (f *daemonFixture) checkNoLaterVisits(name string, begin time.Time) (took time.Duration) {
 	f.t.Helper()
 	at := time.Now()
 	time.Sleep(200 * time.Millisecond) // ten times the host's delay: a visit that still came would be seen

@@ -5,26 +5,26 @@ import (
 	"io"
 )
 
-// A subset holds values by keys that are hashes. When it is full, it lets go of
+// A hashSampledMap holds values by keys that are hashes. When it is full, it lets go of
 // half of all keys, always the same: what is asked of the rest is answered as if
 // there were no others.
-type subset[V any] struct {
+type hashSampledMap[V any] struct {
 	values map[uint64]V
 	mask   uint64 // keys in the subset have none of its bits
 }
 
-func newSubset[V any]() *subset[V] { return &subset[V]{values: map[uint64]V{}} }
+func newKeySample[V any]() *hashSampledMap[V] { return &hashSampledMap[V]{values: map[uint64]V{}} }
 
-func (s *subset[V]) get(key uint64) (v V, ok bool) {
+func (s *hashSampledMap[V]) get(key uint64) (v V, ok bool) {
 	v, ok = s.values[key]
 	return v, ok
 }
 
-// takes reports whether a key is not one of those that the subset lets go of.
-func (s *subset[V]) takes(key uint64) bool { return key&s.mask == 0 }
+// accepts reports whether a key is not one of those that the subset lets go of.
+func (s *hashSampledMap[V]) accepts(key uint64) bool { return key&s.mask == 0 }
 
-func (s *subset[V]) put(key uint64, v V) {
-	if !s.takes(key) {
+func (s *hashSampledMap[V]) put(key uint64, v V) {
+	if !s.accepts(key) {
 		return
 	}
 	s.values[key] = v
@@ -38,10 +38,10 @@ func (s *subset[V]) put(key uint64, v V) {
 	}
 }
 
-// each returns how many keys one in the subset stands for.
-func (s *subset[V]) each() int { return int(s.mask + 1) }
+// keysPerSampledKey returns how many keys one in the subset stands for.
+func (s *hashSampledMap[V]) keysPerSampledKey() int { return int(s.mask + 1) }
 
-func fingerprint(s string) uint64 {
+func hashForSample(s string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, s)
 	x := h.Sum64() // whose low bits are too much alike to choose by

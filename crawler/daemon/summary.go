@@ -14,20 +14,20 @@ import (
 )
 
 // summary says what the run has done, how it ended, and what is left and why.
-func (j *job) summary(ctx context.Context, end error) string {
+func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
-		st.Pages, approximate(st.Bytes), j.hosts.count(), time.Since(j.start).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
+		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.outside.count.Load())
-	if failed := failures(st); failed != "" {
-		fmt.Fprintf(&b, "failed visits: %s\n", failed)
+		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.refusalReporter.refusedURLs.Load())
+	if failures := failureCountsText(st); failures != "" {
+		fmt.Fprintf(&b, "failed visits: %s\n", failures)
 	}
 	if st.LocalFaults > 0 {
 		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.LocalFaults)
 	}
-	if refused := sightings(j.frontier.Refusals()); refused != "" {
+	if refused := refusalCountsText(j.frontier.Refusals()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
 	if st.PagesWithheld > 0 {
@@ -62,7 +62,7 @@ func (j *job) summary(ctx context.Context, end error) string {
 		fmt.Fprintf(&b, "left: %d queued\n", c.Queued)
 	}
 	if c.Resting > 0 {
-		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.Resting, firstDue(end))
+		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.Resting, firstRevisitText(runErr))
 	}
 	if c.Parked > 0 {
 		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.Parked)
@@ -70,8 +70,8 @@ func (j *job) summary(ctx context.Context, end error) string {
 	return b.String()
 }
 
-// failures says how many visits failed, class by class; nothing if none did.
-func failures(st crawler.Stats) string {
+// failureCountsText says how many visits failed, class by class; nothing if none did.
+func failureCountsText(st crawler.Stats) string {
 	var classes []string
 	for class, n := range st.Failures {
 		if n > 0 {
@@ -81,9 +81,9 @@ func failures(st crawler.Stats) string {
 	return strings.Join(classes, ", ")
 }
 
-// sightings says how often URLs were refused, reason by reason; nothing if none
+// refusalCountsText says how often URLs were refused, reason by reason; nothing if none
 // was.
-func sightings(refused map[frontier.Reason]int64) string {
+func refusalCountsText(refused map[frontier.Reason]int64) string {
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(refused)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, refused[r]))
@@ -91,50 +91,50 @@ func sightings(refused map[frontier.Reason]int64) string {
 	return strings.Join(reasons, ", ")
 }
 
-// firstDue says when the first revisit is due, if the crawl has ended for that.
-func firstDue(end error) string {
-	var resting *frontier.RestingError
-	if !errors.As(end, &resting) {
+// firstRevisitText says when the first revisit is due, if the crawl has ended for that.
+func firstRevisitText(runErr error) string {
+	var awaiting *frontier.RestingError
+	if !errors.As(runErr, &awaiting) {
 		return ""
 	}
-	return ", the first is due at " + resting.First.Local().Format(time.RFC3339)
+	return ", the first is due at " + awaiting.First.Local().Format(time.RFC3339)
 }
 
-// ending turns the end of a run into an exit.
-func (j *job) ending(end error) error {
-	for _, stop := range []error{errTime, errSignal, crawler.ErrPages, crawler.ErrBytes} {
-		if errors.Is(end, stop) {
-			return &exit{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", end, j.goOn())}
+// exitErrorFor turns the end of a run into an exit.
+func (j *crawlRun) exitErrorFor(runErr error) error {
+	for _, stop := range []error{errTimeLimit, errInterrupted, crawler.ErrPages, crawler.ErrBytes} {
+		if errors.Is(runErr, stop) {
+			return &exitError{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
 		}
 	}
 	switch {
-	case end == nil, errors.Is(end, frontier.ErrResting):
+	case runErr == nil, errors.Is(runErr, frontier.ErrResting):
 		return nil
-	case errors.Is(end, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.hadPages()):
+	case errors.Is(runErr, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
-	case errors.Is(end, frontier.ErrDormant):
-		return end
+	case errors.Is(runErr, frontier.ErrDormant):
+		return runErr
 	}
-	return &exit{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", end, j.goOn())}
+	return &exitError{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}
 }
 
-// hadPages reports whether a run without visits may have used up its pages, or its
+// mayHaveReachedHostLimits reports whether a run without visits may have used up its pages, or its
 // bytes, in an earlier run.
-func (j *job) hadPages() bool {
-	return j.goesOn && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
+func (j *crawlRun) mayHaveReachedHostLimits() bool {
+	return j.isResumed && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
 }
 
-// goOn returns the command that goes on with the crawl.
-func (j *job) goOn() string {
+// resumeCommand returns the command that goes on with the crawl.
+func (j *crawlRun) resumeCommand() string {
 	command := "decorum"
 	if j.project.Handler != "" {
 		command = "(this program)" // another has not its callbacks
 	}
-	return command + " crawl --resume --data " + quote(j.project.Store.Path)
+	return command + " crawl --resume --data " + shellQuote(j.project.Store.Path)
 }
 
-// quote returns name as a shell takes it for one word.
-func quote(name string) string {
+// shellQuote returns name as a shell takes it for one word.
+func shellQuote(name string) string {
 	if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:+@%=-") == "" {
 		return name
 	}

@@ -20,139 +20,139 @@ import (
 
 // The files of a daemon's directory.
 const (
-	wishesFile  = "daemon.json" // what it was told: wanted states, brakes
-	auditFile   = "audit.jsonl" // who changed what
-	projectsDir = "projects"    // the state of each project, in a directory of its name
-	deletedDir  = "deleted"     // of those that were deleted
+	daemonStateFile = "daemon.json" // what it was told: wanted states, brakes
+	auditFile       = "audit.jsonl" // who changed what
+	projectsDir     = "projects"    // the state of each project, in a directory of its name
+	deletedDir      = "deleted"     // of those that were deleted
 )
 
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
-	app      *app
-	data     stateDir
-	folder   string // of project files
-	startNew bool   // projects run as soon as their file is there
-	api      apiRules
-	lock     *hold
+	program                *program
+	dataDir                stateDir
+	projectFilesDir        string // of project files
+	startNewProjects       bool   // projects run as soon as their file is there
+	apiProjectRestrictions apiProjectRestrictions
+	lock                   *directoryLock
 	// hasSocket says that listenSocket has made the socket, which Close removes.
-	hasSocket bool
-	robots    store // what is known of robots.txt files, by all projects
-	shared
-	memoryWatch *memoryWatch
-	metrics     *metrics.Metrics
-	rosters     *rosters
-	shortage    diskFullState // of robots
-	wishes      *wishes
-	hub         hub
+	hasSocket   bool
+	robotsStore inspectableStore // what is known of robots.txt files, by all projects
+	sharedResources
+	memoryMonitor  *memoryMonitor
+	metrics        *metrics.Metrics
+	hostLists      *hostListCache
+	robotsDiskFull diskFullState // of robots
+	stateStore     *daemonStateStore
+	events         eventBroker
 
-	braking        sync.Mutex // held by who changes brakes, and keeps them
-	scanning       sync.Mutex // held by who reads project files, or changes them
-	mu             sync.Mutex // guards what follows
-	runners        map[string]*runner
-	commons        map[string]*commons
-	retired        []keyring         // of projects that were deleted
-	trouble        string            // why the folder cannot be read; empty: it can
-	strange        map[string]string // files that are no project's, and why; guarded by scanning
-	isShuttingDown bool              // likewise
+	brakesMu             sync.Mutex // held by who changes brakes, and keeps them
+	filesMu              sync.Mutex // held by who reads project files, or changes them
+	mu                   sync.Mutex // guards what follows
+	runners              map[string]*runner
+	sharedBrakesByID     map[string]*sharedBrakes
+	retiredKeyrings      []signingKeyring  // of projects that were deleted
+	projectFilesDirError string            // why the folder cannot be read; empty: it can
+	foreignFiles         map[string]string // files that are no project's, and why; guarded by scanning
+	isShuttingDown       bool              // likewise
 }
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(a *app, sv service) (*supervisor, error) {
-	folder, err := filepath.Abs(sv.projects)
+func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
+	projectFilesDir, err := filepath.Abs(opts.projectFilesDir)
 	if err != nil {
 		return nil, err
 	}
-	data, err := filepath.Abs(sv.data)
+	dataDir, err := filepath.Abs(opts.dataDir)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return nil, usage("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", folder)
+	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
+		return nil, usageErrorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
 	}
-	rules, err := sv.api.resolve(data, folder)
+	rules, err := opts.apiProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
 	if err != nil {
 		return nil, err
 	}
 	s := &supervisor{
-		app: a, data: stateDir(data), folder: folder, startNew: sv.startNew, api: rules, rosters: newRosters(),
-		shared: shared{
-			hosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memory: &bolt.MemoryBudget{},
-			low: a.pressure(), bodies: a.bodies,
+		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiProjectRestrictions: rules, hostLists: newHostListCache(),
+		sharedResources: sharedResources{
+			sharedHosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
+			memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory,
 		},
-		runners: map[string]*runner{}, commons: map[string]*commons{}, strange: map[string]string{},
+		runners: map[string]*runner{}, sharedBrakesByID: map[string]*sharedBrakes{}, foreignFiles: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)
-	if a.bodies != nil {
-		s.metrics.BodyMemory(a.bodies.Size(), func() (inUse, ended int64) {
-			use := a.bodies.Usage()
-			return use.Bytes, use.DeniedVisits
+	if a.bodyMemory != nil {
+		s.metrics.BodyMemory(a.bodyMemory.Size(), func() (inUse, ended int64) {
+			usage := a.bodyMemory.Usage()
+			return usage.Bytes, usage.DeniedVisits
 		})
 	}
-	if s.lock, err = s.data.lock(); err != nil {
+	if s.lock, err = s.dataDir.lock(); err != nil {
 		return nil, err
 	}
-	if err := s.openState(); err != nil {
+	if err := s.openDaemonStores(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.scan()
+	s.reloadProjects()
 	return s, nil
 }
 
-// openState opens what the projects share.
-func (s *supervisor) openState() (err error) {
-	if s.wishes, err = openWishes(s.data.path(wishesFile)); err != nil {
+// openDaemonStores opens what the projects share.
+func (s *supervisor) openDaemonStores() (err error) {
+	if s.stateStore, err = openDaemonStateStore(s.dataDir.path(daemonStateFile)); err != nil {
 		return err
 	}
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	stalled := func(err error) { s.app.stalled(err); s.shortage.ofState(err) }
-	opts := bolt.Options{OnStalled: stalled, OnDamaged: s.app.damaged, OnCommitted: s.metrics.Committed}
-	if s.robots, err = openStore(s.data.path(robotsFile), opts); err != nil {
+	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreError(err) }
+	opts := bolt.Options{OnStalled: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.Committed}
+	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}
-	before, err := s.wishes.begin(time.Now())
+	previousEnd, err := s.stateStore.recordStart(time.Now())
 	if err != nil {
 		return err
 	}
-	s.rests = &crawler.HostDueStore{Store: s.robots, RestartedAt: before}
-	return s.watchMemory()
+	s.hostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
+	return s.startMemoryMonitor()
 }
 
-// home is where the state of a project is.
-func (s *supervisor) home(name string) stateDir {
-	return stateDir(s.data.path(filepath.Join(projectsDir, name)))
+// projectDir is where the state of a project is.
+func (s *supervisor) projectDir(name string) stateDir {
+	return stateDir(s.dataDir.path(filepath.Join(projectsDir, name)))
 }
 
-// projectFile is where the file of a project is.
-func (s *supervisor) projectFile(name string) string {
-	return filepath.Join(s.folder, name+projectExt)
+// projectFilePath is where the file of a project is.
+func (s *supervisor) projectFilePath(name string) string {
+	return filepath.Join(s.projectFilesDir, name+projectExt)
 }
 
 // knownProjects returns the names of all projects that the daemon has kept something of,
 // though their files may be gone.
 func (s *supervisor) knownProjects() []string {
-	names := s.wishes.projects()
-	entries, _ := os.ReadDir(s.data.path(projectsDir)) // none before the first project
+	names := s.stateStore.projectNames()
+	entries, _ := os.ReadDir(s.dataDir.path(projectsDir)) // none before the first project
 	for _, e := range entries {
-		if e.IsDir() && projectName.MatchString(e.Name()) {
+		if e.IsDir() && projectNamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
 	return names
 }
 
-// enlist takes in a runner that has its first orders.
-func (s *supervisor) enlist(r *runner) {
+// addAndStartRunner takes in a runner that has its first orders.
+func (s *supervisor) addAndStartRunner(r *runner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[r.name] = r
-	go r.live()
+	go r.runCommands()
 }
 
-// find returns the runner of a project.
-func (s *supervisor) find(name string) (*runner, error) {
+// findRunner returns the runner of a project.
+func (s *supervisor) findRunner(name string) (*runner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.runners[name]; ok {
@@ -161,8 +161,8 @@ func (s *supervisor) find(name string) (*runner, error) {
 	return nil, api.NotFound("there is no project %q", name)
 }
 
-// all returns the runners, by name.
-func (s *supervisor) all() []*runner {
+// allRunners returns the runners, by name.
+func (s *supervisor) allRunners() []*runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var runners []*runner
@@ -174,78 +174,78 @@ func (s *supervisor) all() []*runner {
 
 // run samples what the projects do, and follows their files, until ctx is done.
 func (s *supervisor) run(ctx context.Context) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	beside.Go(func() { s.watch(ctx) })
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { s.watchProjectFiles(ctx) })
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			s.dropExpired(now)
-			s.tendCommons()
-			s.sample(ctx, now)
-			s.noteMemory(now)
+			s.dropExpiredBrakes(now)
+			s.matchSharedBrakesToProjects()
+			s.publishSamples(ctx, now)
+			s.recordMemory(now)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// sample takes a sample of what the projects do, side by side: that of one may be
+// publishSamples takes a sample of what the projects do, side by side: that of one may be
 // out of reach.
-func (s *supervisor) sample(ctx context.Context, now time.Time) {
+func (s *supervisor) publishSamples(ctx context.Context, now time.Time) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, r := range s.all() {
-		all.Go(func() { r.sample(ctx, now) })
+	for _, r := range s.allRunners() {
+		all.Go(func() { r.publishSample(ctx, now) })
 	}
 }
 
-// errEnding refuses to change which projects there are.
-var errEnding = api.Conflict("the daemon is ending")
+// errShuttingDown refuses to change which projects there are.
+var errShuttingDown = api.Conflict("the daemon is ending")
 
-// halt breaks off what all projects have in hand.
-func (s *supervisor) halt() {
-	for _, r := range s.all() {
-		r.halt()
+// haltCrawls breaks off what all projects have in hand.
+func (s *supervisor) haltCrawls() {
+	for _, r := range s.allRunners() {
+		r.haltCrawl()
 	}
 }
 
 // Close ends all projects in order, with what they have in hand, and closes
 // their state. What ran goes on the next time.
 func (s *supervisor) Close() (err error) {
-	s.scanning.Lock()
+	s.filesMu.Lock()
 	s.isShuttingDown = true
-	s.scanning.Unlock()
-	runners := s.all()
+	s.filesMu.Unlock()
+	runners := s.allRunners()
 	for _, r := range runners {
-		r.change(func(o *orders) { o.quit = true })
+		r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	}
-	ends := make([]error, len(runners))
-	var shutting sync.WaitGroup // side by side: each may wait for servers
+	closeErrs := make([]error, len(runners))
+	var background sync.WaitGroup // side by side: each may wait for servers
 	for i, r := range runners {
-		shutting.Go(func() {
+		background.Go(func() {
 			<-r.ended
-			if e := r.vault.shut(); e != nil {
-				ends[i] = fmt.Errorf("%s: %w", r.name, e)
+			if e := r.storeHandle.closeForGood(); e != nil {
+				closeErrs[i] = fmt.Errorf("%s: %w", r.name, e)
 			}
 		})
 	}
-	shutting.Wait()
-	err = errors.Join(ends...)
-	for _, c := range s.allCommons() {
-		s.closeCommons(c)
+	background.Wait()
+	err = errors.Join(closeErrs...)
+	for _, c := range s.allSharedBrakes() {
+		s.closeSharedBrakes(c)
 	}
-	if s.robots != nil {
-		err = errors.Join(err, s.robots.Close())
+	if s.robotsStore != nil {
+		err = errors.Join(err, s.robotsStore.Close())
 	}
-	if s.rests != nil {
-		err = errors.Join(err, s.wishes.change(func(t *daemonState) { t.Ended = time.Now() }))
-		s.memoryWatch.end()
+	if s.hostDueStore != nil {
+		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
+		s.memoryMonitor.recordCleanEnd()
 	}
 	if s.hasSocket { // once the lock is free, the socket may be another daemon's
-		err = errors.Join(err, s.data.removeSocket())
+		err = errors.Join(err, s.dataDir.removeSocket())
 	}
 	return errors.Join(err, s.lock.Close())
 }

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// tellSystemd tells the service manager that started this process how it stands,
+// notifySystemd tells the service manager that started this process how it stands,
 // if it wants to know: sd_notify(3).
-func tellSystemd(state string) error {
+func notifySystemd(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return nil

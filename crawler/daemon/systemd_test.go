@@ -18,8 +18,8 @@ func listenAsSystemd(t *testing.T) *net.UnixConn {
 	return conn
 }
 
-// heardBySystemd returns the next thing that the service manager is told.
-func heardBySystemd(t *testing.T, conn *net.UnixConn) string {
+// readNotification returns the next thing that the service manager is told.
+func readNotification(t *testing.T, conn *net.UnixConn) string {
 	t.Helper()
 	text := make([]byte, 100)
 	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -33,13 +33,13 @@ func heardBySystemd(t *testing.T, conn *net.UnixConn) string {
 }
 
 // Who is not started by a service manager tells nobody.
-func TestTellNobody(t *testing.T) {
+func TestNotifyNobody(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := tellSystemd("READY=1"); err != nil {
+	if err := notifySystemd("READY=1"); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
-	if err := tellSystemd("READY=1"); err == nil {
+	if err := notifySystemd("READY=1"); err == nil {
 		t.Error("a socket that nobody listens at takes a word")
 	}
 }

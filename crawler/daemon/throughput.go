@@ -8,17 +8,17 @@ import (
 
 // What is kept of a project's throughput.
 const (
-	fineSamples   = 600  // one a second
-	coarseSamples = 1440 // one a minute
-	rateSamples   = 10   // of the fine ones, that a project's rate is of
+	maxSecondSamples  = 600  // one a second
+	maxMinuteSamples  = 1440 // one a minute
+	rateWindowSamples = 10   // of the fine ones, that a project's rate is of
 )
 
 // Throughput is what a project did lately. It needs its owner's lock.
-type throughput struct {
-	fine, coarse ring
-	seconds      int // of the minute that goes on
-	last         statsSnapshot
-	minute       statsSnapshot // when it began
+type throughputHistory struct {
+	perSecond, perMinute sampleRing
+	currentMinuteSeconds int // of the minute that goes on
+	lastSnapshot         statsSnapshot
+	minuteStartSnapshot  statsSnapshot // when it began
 }
 
 // A statsSnapshot is what a project's meters show at a moment.
@@ -27,37 +27,37 @@ type statsSnapshot struct {
 	stats api.ProjectStats
 }
 
-// read takes a sample of the second before now.
-func (t *throughput) read(now statsSnapshot, queued int) api.ThroughputSample {
-	if t.last.at.IsZero() {
-		t.last, t.minute = now, now
+// addSnapshot takes a sample of the second before now.
+func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.ThroughputSample {
+	if t.lastSnapshot.at.IsZero() {
+		t.lastSnapshot, t.minuteStartSnapshot = snapshot, snapshot
 	}
-	s := between(t.last, now, queued)
-	t.last = now
-	t.fine.add(s, fineSamples)
-	if t.seconds++; t.seconds >= 60 {
-		t.coarse.add(between(t.minute, now, queued), coarseSamples)
-		t.minute, t.seconds = now, 0
+	s := rateBetween(t.lastSnapshot, snapshot, queued)
+	t.lastSnapshot = snapshot
+	t.perSecond.add(s, maxSecondSamples)
+	if t.currentMinuteSeconds++; t.currentMinuteSeconds >= 60 {
+		t.perMinute.add(rateBetween(t.minuteStartSnapshot, snapshot, queued), maxMinuteSamples)
+		t.minuteStartSnapshot, t.currentMinuteSeconds = snapshot, 0
 	}
 	return s
 }
 
-// rate returns the average of the last seconds.
-func (t *throughput) rate() api.ThroughputSample {
+// recentRate returns the average of the last seconds.
+func (t *throughputHistory) recentRate() api.ThroughputSample {
 	var mean api.ThroughputSample
-	last := t.fine.samples()
-	last = last[max(0, len(last)-rateSamples):]
-	for _, s := range last {
+	recent := t.perSecond.samples()
+	recent = recent[max(0, len(recent)-rateWindowSamples):]
+	for _, s := range recent {
 		mean.At, mean.QueuedURLs = s.At, s.QueuedURLs
-		mean.PagesPerSecond += s.PagesPerSecond / float64(len(last))
-		mean.BytesPerSecond += s.BytesPerSecond / float64(len(last))
-		mean.ErrorsPerSecond += s.ErrorsPerSecond / float64(len(last))
+		mean.PagesPerSecond += s.PagesPerSecond / float64(len(recent))
+		mean.BytesPerSecond += s.BytesPerSecond / float64(len(recent))
+		mean.ErrorsPerSecond += s.ErrorsPerSecond / float64(len(recent))
 	}
 	return mean
 }
 
-// between returns what happened a second from one reading to another.
-func between(from, to statsSnapshot, queued int) api.ThroughputSample {
+// rateBetween returns what happened a second from one reading to another.
+func rateBetween(from, to statsSnapshot, queued int) api.ThroughputSample {
 	s := api.ThroughputSample{At: to.at.UTC(), QueuedURLs: queued}
 	if seconds := to.at.Sub(from.at).Seconds(); seconds > 0 {
 		s.PagesPerSecond = float64(to.stats.Pages-from.stats.Pages) / seconds
@@ -67,13 +67,13 @@ func between(from, to statsSnapshot, queued int) api.ThroughputSample {
 	return s
 }
 
-// A ring keeps the newest samples.
-type ring struct {
+// A sampleRing keeps the newest samples.
+type sampleRing struct {
 	buf  []api.ThroughputSample
 	next int // the oldest, once it is full
 }
 
-func (r *ring) add(s api.ThroughputSample, capacity int) {
+func (r *sampleRing) add(s api.ThroughputSample, capacity int) {
 	if len(r.buf) < capacity {
 		r.buf = append(r.buf, s)
 		return
@@ -83,6 +83,6 @@ func (r *ring) add(s api.ThroughputSample, capacity int) {
 }
 
 // samples returns a copy, the oldest first.
-func (r *ring) samples() []api.ThroughputSample {
+func (r *sampleRing) samples() []api.ThroughputSample {
 	return append(append(make([]api.ThroughputSample, 0, len(r.buf)), r.buf[r.next:]...), r.buf[:r.next]...)
 }

@@ -17,18 +17,18 @@ const (
 	readTokenFile = "token-read" // who has it may look
 )
 
-// shortestToken is how many characters a token must have that somebody chose.
-const shortestToken = 20
+// minTokenLength is how many characters a token must have that somebody chose.
+const minTokenLength = 20
 
-// openKeys returns the keys of the daemon's own tokens, which are made at its
+// loadOrCreateDaemonTokens returns the keys of the daemon's own tokens, which are made at its
 // first start.
-func openKeys(dir stateDir) ([]api.APIKey, error) {
+func loadOrCreateDaemonTokens(dir stateDir) ([]api.APIKey, error) {
 	var keys []api.APIKey
 	for _, t := range []struct {
 		file string
 		role api.Role
 	}{{tokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
-		token, err := openToken(dir.path(t.file))
+		token, err := readOrCreateToken(dir.path(t.file))
 		if err != nil {
 			return nil, err
 		}
@@ -37,26 +37,26 @@ func openKeys(dir stateDir) ([]api.APIKey, error) {
 	return keys, nil
 }
 
-// openToken reads a token that nobody else may read, or makes one.
-func openToken(file string) (string, error) {
+// readOrCreateToken reads a token that nobody else may read, or makes one.
+func readOrCreateToken(file string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
-		return token, writeWhole(file, []byte(token+"\n"))
+		return token, writeFileAtomic(file, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", err
 	}
 	if readableByOthers(info) {
-		return "", usage("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
+		return "", usageErrorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
-	text, err := readSmall(nil, file)
+	text, err := readSmallFile(nil, file)
 	if err != nil {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if len(token) < shortestToken {
-		return "", usage("%s holds no token of %d characters or more: remove it, and a new one is made", file, shortestToken)
+	if len(token) < minTokenLength {
+		return "", usageErrorf("%s holds no token of %d characters or more: remove it, and a new one is made", file, minTokenLength)
 	}
 	return token, nil
 }

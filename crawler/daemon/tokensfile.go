@@ -12,53 +12,53 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A tokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
+// An apiTokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
 // the SHA-256 of the token. The token itself is with its holder only.
-type tokenEntry struct {
+type apiTokenEntry struct {
 	Name   string `yaml:"name"`
 	Role   string `yaml:"role"`
 	SHA256 string `yaml:"sha256"`
 }
 
-var tokenName = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
+var tokenNamePattern = regexp.MustCompile(`^[a-zA-Z0-9._@-]{1,64}$`)
 
-// readTokens returns the keys of a file of tokens, which join those that there are.
-func readTokens(file string, keys []api.APIKey) ([]api.APIKey, error) {
+// readTokensFile returns the keys of a file of tokens, which join those that there are.
+func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return nil, usage("--tokens: %w", err)
+		return nil, usageErrorf("--tokens: %w", err)
 	case writableByOthers(info):
-		return nil, usage("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
+		return nil, usageErrorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
-	text, err := readSmall(nil, file)
+	text, err := readSmallFile(nil, file)
 	if err != nil {
-		return nil, usage("--tokens: %w", err)
+		return nil, usageErrorf("--tokens: %w", err)
 	}
-	var entries []tokenEntry
-	const aliases = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
-	if _, over := tokenize(string(text), aliases); over != nil {
-		return nil, usage("--tokens: %s:%d:%d: %s", file, over.at.line, over.at.column, over.problem)
+	var entries []apiTokenEntry
+	const aliasProblem = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
+	if _, exceeded := tokenizeYAMLWithinLimits(string(text), aliasProblem); exceeded != nil {
+		return nil, usageErrorf("--tokens: %s:%d:%d: %s", file, exceeded.position.line, exceeded.position.column, exceeded.problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usage("--tokens: %s: %s", file, shortenQuoted(yaml.FormatError(err, false, false)))
+		return nil, usageErrorf("--tokens: %s: %s", file, shortenQuoted(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
-		key, err := e.key(keys)
+		key, err := e.apiKey(keys)
 		if err != nil {
-			return nil, usage("--tokens: %s: entry %d: %w", file, i+1, err)
+			return nil, usageErrorf("--tokens: %s: entry %d: %w", file, i+1, err)
 		}
 		keys = append(keys, key)
 	}
 	return keys, nil
 }
 
-// key returns the key of an entry, unless it makes no sense, or others have its name
+// apiKey returns the key of an entry, unless it makes no sense, or others have its name
 // or its token.
-func (e tokenEntry) key(others []api.APIKey) (k api.APIKey, err error) {
+func (e apiTokenEntry) apiKey(others []api.APIKey) (k api.APIKey, err error) {
 	hash, err := hex.DecodeString(e.SHA256)
 	switch {
-	case !tokenName.MatchString(e.Name):
+	case !tokenNamePattern.MatchString(e.Name):
 		return k, fmt.Errorf("name is %q, and must have 1 to 64 of the letters, digits, and . _ @ -", e.Name)
 	case e.Name == api.SocketCallerName:
 		return k, fmt.Errorf("name is %q, by which the audit names callers of the daemon's socket", e.Name)

@@ -17,7 +17,7 @@ func TestTokensFile(t *testing.T) {
 		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
 	}
 	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
-	keys, err := readTokens(write(t, "tokens.yaml", good), ours)
+	keys, err := readTokensFile(writeTempFile(t, "tokens.yaml", good), ours)
 	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") || keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
 		t.Fatalf("keys %v, %v", keys, err)
 	}
@@ -41,22 +41,22 @@ func TestTokensFile(t *testing.T) {
 		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
 		{strings.Repeat("#\n", maxSmallFileBytes), "is longer than"},
 	} {
-		keys, err := readTokens(write(t, "tokens.yaml", tt.text), ours)
-		if err != nil && len(detailOf(err)) > 1000 {
-			t.Errorf("%.80q: the error has %d bytes", tt.text, len(detailOf(err)))
+		keys, err := readTokensFile(writeTempFile(t, "tokens.yaml", tt.text), ours)
+		if err != nil && len(terminalErrorText(err)) > 1000 {
+			t.Errorf("%.80q: the error has %d bytes", tt.text, len(terminalErrorText(err)))
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)
 		}
 	}
-	open := write(t, "tokens.yaml", good)
+	open := writeTempFile(t, "tokens.yaml", good)
 	if err := os.Chmod(open, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readTokens(open, ours); err == nil || !strings.Contains(err.Error(), "others may write") {
+	if _, err := readTokensFile(open, ours); err == nil || !strings.Contains(err.Error(), "others may write") {
 		t.Errorf("a file that anybody may write: %v", err)
 	}
-	if _, err := readTokens(open+".none", ours); err == nil {
+	if _, err := readTokensFile(open+".none", ours); err == nil {
 		t.Error("a file that is not there is no error")
 	}
 }

@@ -22,63 +22,63 @@ written once.
 
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
-func (a *app) topCommand() *cobra.Command {
-	var r remote
-	var every Duration = Duration(2 * time.Second)
-	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: args(cobra.NoArgs)}
+func (a *program) topCommand() *cobra.Command {
+	var r daemonAddress
+	var interval Duration = Duration(2 * time.Second)
+	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: withUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
-	c.Flags().Var(timeFlag{&every}, "every", "ask again after `TIME`")
+	c.Flags().Var(durationFlag{&interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		ctx, stop := a.untilSignal(c.Context())
+		ctx, stop := a.withSignalCancel(c.Context())
 		defer stop()
-		client, err := r.client(ctx)
+		client, err := r.newClient(ctx)
 		if err != nil {
 			return err
 		}
-		return r.explained(ctx, a.top(ctx, &watcher{client: client}, max(time.Duration(every), 100*time.Millisecond)))
+		return r.explainError(ctx, a.runTop(ctx, &daemonWatcher{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }
 
-// top shows what there is to see, once or until somebody has seen enough.
-func (a *app) top(ctx context.Context, w *watcher, every time.Duration) error {
+// runTop shows what there is to see, once or until somebody has seen enough.
+func (a *program) runTop(ctx context.Context, w *daemonWatcher, interval time.Duration) error {
 	out, ok := a.stdout.w.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
-		v, err := w.look(ctx)
+		v, err := w.fetchSnapshot(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = v.sheet(time.Now()).WriteTo(a.stdout)
+		_, err = v.render(time.Now()).WriteTo(a.stdout)
 		return err
 	}
-	before, err := term.MakeRaw(int(os.Stdin.Fd()))
+	oldState, err := term.MakeRaw(int(os.Stdin.Fd()))
 	if err != nil {
 		return err
 	}
 	// The other screen, so that what was there before is there again after.
 	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
-	err = errors.Join(err, a.watchDaemon(ctx, w, out, every))
+	err = errors.Join(err, a.redrawUntilQuit(ctx, w, out, interval))
 	_, end := io.WriteString(out, "\x1b[?25h\x1b[?1049l")
-	return errors.Join(err, end, term.Restore(int(os.Stdin.Fd()), before))
+	return errors.Join(err, end, term.Restore(int(os.Stdin.Fd()), oldState))
 }
 
-// watchDaemon draws until a key or a signal ends it.
-func (a *app) watchDaemon(ctx context.Context, w *watcher, out *os.File, every time.Duration) error {
+// redrawUntilQuit draws until a key or a signal ends it.
+func (a *program) redrawUntilQuit(ctx context.Context, w *daemonWatcher, out *os.File, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	keys := make(chan byte, 16)
-	go readKeys(os.Stdin, keys, stop, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
-	tick := time.NewTicker(every)
+	go readKeypresses(os.Stdin, keys, stop, ctx.Done()) // it ends with the process: nothing else ends a read of a terminal
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		v, err := w.look(ctx)
+		v, err := w.fetchSnapshot(ctx)
 		if ctx.Err() != nil {
 			return nil // a key that ends ends what is waited for too
 		}
 		if err != nil {
 			return err
 		}
-		if err := draw(out, v.sheet(time.Now()).String()); err != nil {
+		if err := drawScreen(out, v.render(time.Now()).String()); err != nil {
 			return err
 		}
 		select {
@@ -86,16 +86,16 @@ func (a *app) watchDaemon(ctx context.Context, w *watcher, out *os.File, every t
 		case <-ctx.Done():
 			return nil
 		case k := <-keys:
-			if err := w.press(ctx, k, v); err != nil && ctx.Err() == nil {
+			if err := w.handleKey(ctx, k, v); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
 	}
 }
 
-// readKeys sends what is typed: of an arrow, its last letter. It stops at a key that
+// readKeypresses sends what is typed: of an arrow, its last letter. It stops at a key that
 // ends, and where there is no more to read; others are dropped while too many wait.
-func readKeys(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{}) {
+func readKeypresses(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{}) {
 	defer stop()
 	b := make([]byte, 1)
 	for {
@@ -114,8 +114,8 @@ func readKeys(in io.Reader, keys chan<- byte, stop func(), done <-chan struct{})
 // ctrlC is a key where the terminal is raw.
 const ctrlC = 3
 
-// draw fills the terminal with lines, cut to its size.
-func draw(out *os.File, text string) error {
+// drawScreen fills the terminal with lines, cut to its size.
+func drawScreen(out *os.File, text string) error {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {
 		return err
@@ -131,64 +131,64 @@ func draw(out *os.File, text string) error {
 	return err
 }
 
-// A watcher knows which project is looked at.
-type watcher struct {
-	client *api.Client
-	chosen string
+// A daemonWatcher knows which project is looked at.
+type daemonWatcher struct {
+	client   *api.Client
+	selected string
 }
 
-// A view is what a daemon shows at a moment.
-type view struct {
-	chosen   string
-	projects []api.Project
-	samples  []api.ThroughputSample // of the chosen project, as what follows
-	hosts    *api.HostPage
-	visits   []api.ActiveVisit
-	trouble  string // why the daemon does not say what the chosen project does
-	brakes   []api.Brake
+// A daemonSnapshot is what a daemon shows at a moment.
+type daemonSnapshot struct {
+	selected     string
+	projects     []api.Project
+	samples      []api.ThroughputSample // of the chosen project, as what follows
+	hosts        *api.HostPage
+	visits       []api.ActiveVisit
+	projectError string // why the daemon does not say what the chosen project does
+	brakes       []api.Brake
 }
 
 // Most that is shown of each.
 const (
-	topHosts   = 10
-	topVisits  = 8
-	topSamples = 60
+	maxTopHosts   = 10
+	maxTopVisits  = 8
+	maxTopSamples = 60
 )
 
-// look asks the daemon.
-func (w *watcher) look(ctx context.Context) (v view, err error) {
+// fetchSnapshot asks the daemon.
+func (w *daemonWatcher) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
 	if v.projects, err = w.client.Projects(ctx); err != nil {
 		return v, err
 	}
 	if v.brakes, err = w.client.Brakes(ctx); err != nil || len(v.projects) == 0 {
 		return v, err
 	}
-	if v.index(w.chosen) < 0 {
-		w.chosen = v.projects[0].Name
+	if v.projectIndex(w.selected) < 0 {
+		w.selected = v.projects[0].Name
 	}
-	v.chosen = w.chosen
-	err = w.lookInto(ctx, &v)
+	v.selected = w.selected
+	err = w.fetchProject(ctx, &v)
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		v.trouble = p.Error() // of one project: it may have no file that makes sense, or be out of reach
+		v.projectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
 		return v, nil
 	}
 	return v, err
 }
 
-// lookInto asks the daemon what the chosen project does.
-func (w *watcher) lookInto(ctx context.Context, v *view) (err error) {
-	if v.samples, err = w.client.Throughput(ctx, v.chosen, false); err != nil {
+// fetchProject asks the daemon what the chosen project does.
+func (w *daemonWatcher) fetchProject(ctx context.Context, v *daemonSnapshot) (err error) {
+	if v.samples, err = w.client.Throughput(ctx, v.selected, false); err != nil {
 		return err
 	}
-	if v.visits, err = w.client.ActiveVisits(ctx, v.chosen); err != nil {
+	if v.visits, err = w.client.ActiveVisits(ctx, v.selected); err != nil {
 		return err
 	}
-	v.hosts, err = w.client.Hosts(ctx, v.chosen, api.HostQuery{Limit: topHosts})
+	v.hosts, err = w.client.Hosts(ctx, v.selected, api.HostQuery{Limit: maxTopHosts})
 	return err
 }
 
-// index returns where a project stands in the list; -1 if it does not.
-func (v *view) index(name string) int {
+// projectIndex returns where a project stands in the list; -1 if it does not.
+func (v *daemonSnapshot) projectIndex(name string) int {
 	for i, p := range v.projects {
 		if p.Name == name {
 			return i
@@ -197,61 +197,61 @@ func (v *view) index(name string) int {
 	return -1
 }
 
-// press does what a key is for.
-func (w *watcher) press(ctx context.Context, key byte, v view) error {
-	i := v.index(v.chosen)
+// handleKey does what a key is for.
+func (w *daemonWatcher) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
+	i := v.projectIndex(v.selected)
 	switch {
 	case i < 0:
 	case key == 'j' || key == 'B':
-		w.chosen = v.projects[min(i+1, len(v.projects)-1)].Name
+		w.selected = v.projects[min(i+1, len(v.projects)-1)].Name
 	case key == 'k' || key == 'A':
-		w.chosen = v.projects[max(i-1, 0)].Name
+		w.selected = v.projects[max(i-1, 0)].Name
 	case key == 'p' && v.projects[i].State == api.StateRunning:
-		return w.client.ControlProject(ctx, v.chosen, api.ActionPause)
+		return w.client.ControlProject(ctx, v.selected, api.ActionPause)
 	case key == 'p' && v.projects[i].State == api.StatePaused:
-		return w.client.ControlProject(ctx, v.chosen, api.ActionResume)
+		return w.client.ControlProject(ctx, v.selected, api.ActionResume)
 	}
 	return nil
 }
 
-// sheet writes a view.
-func (v view) sheet(now time.Time) *sheet {
-	s := new(sheet)
-	var short api.Milliseconds
+// render writes a view.
+func (v daemonSnapshot) render(now time.Time) *textBuilder {
+	s := new(textBuilder)
+	var shortfall api.Milliseconds
 	for _, p := range v.projects {
-		short = max(short, p.LargestDelayShortfall)
+		shortfall = max(shortfall, p.LargestDelayShortfall)
 	}
-	s.writeLine("decorum, %s   projects: %d   %s", clock(now), len(v.projects), shortText(short))
+	s.writeLine("decorum, %s   projects: %d   %s", formatTime(now), len(v.projects), shortfallText(shortfall))
 	s.writeLine("")
-	s.table(func(row func(...any)) {
+	s.writeTable(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
 		for _, p := range v.projects {
 			mark := ""
-			if p.Name == v.chosen {
+			if p.Name == v.selected {
 				mark = ">"
 			}
 			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages, p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
-				printable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
+				replaceNonPrintable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
 		}
 	})
-	if v.chosen != "" {
-		v.writeChosen(s, now)
+	if v.selected != "" {
+		v.writeSelectedProject(s, now)
 	}
 	s.writeLine("")
-	s.brakes(v.brakes)
+	s.writeBrakes(v.brakes)
 	return s
 }
 
-// writeChosen writes what the chosen project does.
-func (v view) writeChosen(s *sheet, now time.Time) {
+// writeSelectedProject writes what the chosen project does.
+func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
-	if v.trouble != "" {
-		s.writeLine("%s cannot be looked into: %s", v.chosen, printable(v.trouble))
+	if v.projectError != "" {
+		s.writeLine("%s cannot be looked into: %s", v.selected, replaceNonPrintable(v.projectError))
 		return
 	}
-	s.writeLine("%s, pages a second: %s", v.chosen, sparkline(v.samples))
+	s.writeLine("%s, pages a second: %s", v.selected, sparkline(v.samples))
 	s.writeLine("")
-	s.table(func(row func(...any)) {
+	s.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
 		for _, h := range v.hosts.Hosts {
 			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
@@ -259,15 +259,15 @@ func (v view) writeChosen(s *sheet, now time.Time) {
 	})
 	s.writeLine("")
 	s.writeLine("in hand: %d", len(v.visits))
-	for _, l := range v.visits[:min(len(v.visits), topVisits)] {
-		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), printable(l.URL))
+	for _, l := range v.visits[:min(len(v.visits), maxTopVisits)] {
+		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), replaceNonPrintable(l.URL))
 	}
 }
 
 // sparkline draws pages a second, the latest at the end.
 func sparkline(samples []api.ThroughputSample) string {
 	const bars = "▁▂▃▄▅▆▇█"
-	samples = samples[max(0, len(samples)-topSamples):]
+	samples = samples[max(0, len(samples)-maxTopSamples):]
 	peak := 0.0
 	for _, s := range samples {
 		peak = max(peak, s.PagesPerSecond)
@@ -283,8 +283,8 @@ func sparkline(samples []api.ThroughputSample) string {
 	return fmt.Sprintf("%s  (most: %.1f)", line.String(), peak)
 }
 
-// printable leaves out of a text what would play with a terminal.
-func printable(text string) string {
+// replaceNonPrintable leaves out of a text what would play with a terminal.
+func replaceNonPrintable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return unicode.ReplacementChar

@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-// mall is a shop with noise in its links, a calendar without end, ids of sessions
+// trapSite is a shop with noise in its links, a calendar without end, ids of sessions
 // and a maze of redirects, and a sitemap on another host that lists one page more.
-func mall() []crawltest.Site {
+func trapSite() []crawltest.Site {
 	number := func(path string) (n int) {
 		fmt.Sscan(regexp.MustCompile(`\d+`).FindString(path), &n)
 		return n
@@ -34,7 +34,7 @@ func mall() []crawltest.Site {
 			},
 		}),
 		Pages: map[string]crawltest.PageFunc{
-			"/index.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapOf("sitemapindex", "http://maps.example/map.xml"))),
+			"/index.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
 			"/shop": func(r crawltest.PageRequest) crawltest.Response {
 				var links []string
 				for i := range 5 {
@@ -56,17 +56,17 @@ func mall() []crawltest.Site {
 			return page("/cart;jsessionid=2B")
 		},
 	}, {Host: "maps.example", Pages: map[string]crawltest.PageFunc{
-		"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapOf("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+		"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
 }
 
 // TestTrapsOverSockets crawls the mall as a user would: every product once, every
 // trap to its limit, and the report says which.
 func TestTrapsOverSockets(t *testing.T) {
 	t.Parallel()
-	v := visitTo(t, mall()...)
-	file := write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
+	v := newCrawlFixture(t, trapSite()...)
+	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
-	call(t, v.args("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
+	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
 		"redirects: 5, of them to new URLs: 4",
 		`reason=pattern_urls why="more than 10 URLs as /day/#" url=http://mall.example/day/11 field=scope.max_urls_per_pattern`,
 		"reason=redirects", "reason=calendar")
@@ -82,25 +82,25 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
 	slices.Sort(want)
-	if got := urls(records(t, filepath.Join(v.data(), outputFile))); !slices.Equal(got, want) {
+	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	call(t, "report", "--data", v.data()).want(t, ExitDone, "Refused where they were found",
+	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "Refused where they were found",
 		"1  calendar      mall.example   a calendar of the year 2100", "more than 10 URLs as /day/#", "more than 4 redirects in a row",
 		"such as http://mall.example/maze/6", "another host than the seeds'",
 		"Session ids taken off where URLs were found", "session_id  mall.example  the id of a session in the path is taken off  such as http://mall.example/cart;jsessionid=1A")
-	call(t, "report", "--data", v.data(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
-	call(t, "explain", "--data", v.data(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
+	runCommand(t, "report", "--data", v.dataDir(), "--host=mall.example").want(t, ExitDone, "pattern_urls")
+	runCommand(t, "explain", "--data", v.dataDir(), "http://mall.example/far/2100/1/1").want(t, ExitDone, "a calendar of the year 2100 (calendar)")
 }
 
 // A redirect is no link: the target of a seed's is as deep as the seed. One that
 // leads out of scope is said, for the crawl may be over before it has begun.
 func TestSeedThatRedirects(t *testing.T) {
-	v := visitTo(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
+	v := newCrawlFixture(t, crawltest.Site{Host: "shop.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.Redirect(302, "/en/")),
 		"/en/":  crawltest.StaticPage(crawltest.HTML("<a href=/deeper>deeper</a>")),
 		"/away": crawltest.StaticPage(crawltest.Redirect(302, "http://other.example/")),
 	}})
-	call(t, v.args("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
+	runCommand(t, v.crawlArgs("http://shop.example/", "http://shop.example/away", "--max-depth=0")...).want(t, ExitDone,
 		"pages: 3 (", "a seed redirects to a URL out of scope", "http://other.example/")
 }

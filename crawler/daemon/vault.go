@@ -10,224 +10,224 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// linger is for how long the state of a project that does not run stays open
+// idleCloseDelay is for how long the state of a project that does not run stays open
 // after somebody has looked into it: who looks often looks again.
-const linger = 10 * time.Second
+const idleCloseDelay = 10 * time.Second
 
-// countPatience is how long a vault may take to count what is in it.
-const countPatience = time.Second
+// countTimeout is how long a vault may take to count what is in it.
+const countTimeout = time.Second
 
-// A vault keeps the state of a project, and is open while somebody is in it.
-type vault struct {
-	dir   stateDir
-	place func() string // where the state is, as the project's file says now
-	open  func() (stores, error)
-	shuts func() // is called when it is about to be closed, and nobody is inside
+// A storeHandle keeps the state of a project, and is open while somebody is in it.
+type storeHandle struct {
+	dir            stateDir
+	wantedLocation func() string // where the state is, as the project's file says now
+	openStores     func() (crawlStores, error)
+	beforeClose    func() // is called when it is about to be closed, and nobody is inside
 
-	mu            sync.Mutex
-	inside        int
-	files         *stores // nil: it is closed
-	at            string  // the place of files
-	busy          bool    // it is being opened, or closed, which takes time where the state is elsewhere
-	lock          *hold
-	closedForGood bool      // for good
-	turn          sync.Cond // nobody is inside any more, or it is no more busy
-	leaver        *time.Timer
-	last          census
+	mu                 sync.Mutex
+	userCount          int
+	stores             *crawlStores // nil: it is closed
+	openLocation       string       // the place of files
+	isOpeningOrClosing bool         // it is being opened, or closed, which takes time where the state is elsewhere
+	lock               *directoryLock
+	closedForGood      bool      // for good
+	stateChanged       sync.Cond // nobody is inside any more, or it is no more busy
+	closeTimer         *time.Timer
+	lastStats          storeStats
 }
 
-// errLeft refuses to look into a project that is being deleted, or whose daemon
+// errStoreClosed refuses to look into a project that is being deleted, or whose daemon
 // ends.
-var errLeft = errors.New("the project is closed for good")
+var errStoreClosed = errors.New("the project is closed for good")
 
-func newVault(dir stateDir, place func() string, open func() (stores, error)) *vault {
-	v := &vault{dir: dir, place: place, open: open, shuts: func() {}}
-	v.turn.L = &v.mu
+func newStoreHandle(dir stateDir, wantedLocation func() string, openStores func() (crawlStores, error)) *storeHandle {
+	v := &storeHandle{dir: dir, wantedLocation: wantedLocation, openStores: openStores, beforeClose: func() {}}
+	v.stateChanged.L = &v.mu
 	return v
 }
 
-// A census is what was found in a vault.
-type census struct {
-	known     bool
-	counts    storage.Counts
-	shortfall time.Duration // the most, of any host
+// A storeStats is what was found in a vault.
+type storeStats struct {
+	isKnown               bool
+	counts                storage.Counts
+	largestDelayShortfall time.Duration // the most, of any host
 }
 
-// enter opens the vault, if nobody has. Who entered leaves in the end. Where the
+// acquire opens the vault, if nobody has. Who entered leaves in the end. Where the
 // state is to be in another place now, it waits until those have left who are in
 // the old one.
-func (v *vault) enter() (stores, error) {
+func (v *storeHandle) acquire() (crawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		elsewhere := v.mustReopen()
+		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
-			return stores{}, errLeft
-		case v.busy || elsewhere && v.inside > 0:
-			v.turn.Wait()
+			return crawlStores{}, errStoreClosed
+		case v.isOpeningOrClosing || mustReopen && v.userCount > 0:
+			v.stateChanged.Wait()
 			continue
-		case elsewhere:
-			if err := v.shutFiles(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
-				return stores{}, err
+		case mustReopen:
+			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
+				return crawlStores{}, err
 			}
 			continue
 		}
-		if v.files == nil {
-			if err := v.unlock(); err != nil {
-				return stores{}, err
+		if v.stores == nil {
+			if err := v.openLocked(); err != nil {
+				return crawlStores{}, err
 			}
 			continue
 		}
-		v.inside++
-		return *v.files, nil
+		v.userCount++
+		return *v.stores, nil
 	}
 }
 
-// unlock opens the state. It needs v.mu, and lets go of it meanwhile.
-func (v *vault) unlock() error {
-	v.busy = true
-	at := v.place()
+// openLocked opens the state. It needs v.mu, and lets go of it meanwhile.
+func (v *storeHandle) openLocked() error {
+	v.isOpeningOrClosing = true
+	at := v.wantedLocation()
 	v.mu.Unlock()
 	lock, err := v.dir.lock()
-	var files stores
+	var opened crawlStores
 	if err == nil {
-		if files, err = v.open(); err != nil {
+		if opened, err = v.openStores(); err != nil {
 			err = errors.Join(err, lock.Close())
 		}
 	}
 	v.mu.Lock()
-	v.busy = false
-	v.turn.Broadcast()
+	v.isOpeningOrClosing = false
+	v.stateChanged.Broadcast()
 	if err == nil {
-		v.files, v.at, v.lock = &files, at, lock
+		v.stores, v.openLocation, v.lock = &opened, at, lock
 	}
 	return err
 }
 
-// isElsewhere reports whether the state is to be in another place than that which
+// needsReopen reports whether the state is to be in another place than that which
 // is open, or must be opened again because it has failed.
-func (v *vault) isElsewhere() bool {
+func (v *storeHandle) needsReopen() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.mustReopen()
+	return v.needsReopenLocked()
 }
 
-// mustReopen is isElsewhere for callers that hold v.mu.
-func (v *vault) mustReopen() bool {
-	return v.files != nil && (v.at != v.place() || v.files.hasFailed())
+// needsReopenLocked is needsReopen for callers that hold v.mu.
+func (v *storeHandle) needsReopenLocked() bool {
+	return v.stores != nil && (v.openLocation != v.wantedLocation() || v.stores.frontierHasFailed())
 }
 
-// leave is the end of a stay: the vault is closed some time after the last.
-func (v *vault) leave() {
+// release is the end of a stay: the vault is closed some time after the last.
+func (v *storeHandle) release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.inside--
-	if v.inside > 0 {
+	v.userCount--
+	if v.userCount > 0 {
 		return
 	}
-	v.turn.Broadcast()
-	if v.leaver == nil {
-		v.leaver = time.AfterFunc(linger, func() { _ = v.close() })
+	v.stateChanged.Broadcast()
+	if v.closeTimer == nil {
+		v.closeTimer = time.AfterFunc(idleCloseDelay, func() { _ = v.closeIfUnused() })
 		return
 	}
-	v.leaver.Reset(linger)
+	v.closeTimer.Reset(idleCloseDelay)
 }
 
-// close closes the vault, unless somebody is inside.
-func (v *vault) close() error {
+// closeIfUnused closes the vault, unless somebody is inside.
+func (v *storeHandle) closeIfUnused() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.inside > 0 || v.files == nil {
+	if v.userCount > 0 || v.stores == nil {
 		return nil
 	}
-	return v.shutFiles()
+	return v.closeLocked()
 }
 
-// shutFiles closes what is open. It needs v.mu, and lets go of it meanwhile.
-func (v *vault) shutFiles() error {
-	v.shuts()
-	files, lock := v.files, v.lock
-	v.files, v.lock, v.busy = nil, nil, true
+// closeLocked closes what is open. It needs v.mu, and lets go of it meanwhile.
+func (v *storeHandle) closeLocked() error {
+	v.beforeClose()
+	closing, lock := v.stores, v.lock
+	v.stores, v.lock, v.isOpeningOrClosing = nil, nil, true
 	v.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
-	counts, uncounted := files.frontier.Counts(ctx)
-	err := errors.Join(files.closeOwn(), lock.Close())
+	counts, countErr := closing.frontier.Counts(ctx)
+	err := errors.Join(closing.closeProjectStores(), lock.Close())
 	v.mu.Lock()
-	v.busy = false
-	v.turn.Broadcast()
-	if uncounted == nil {
-		v.last.counts = counts
+	v.isOpeningOrClosing = false
+	v.stateChanged.Broadcast()
+	if countErr == nil {
+		v.lastStats.counts = counts
 	}
 	return err
 }
 
-// shut closes the vault for good, when everybody has left.
-func (v *vault) shut() error {
+// closeForGood closes the vault for good, when everybody has left.
+func (v *storeHandle) closeForGood() error {
 	v.mu.Lock()
 	v.closedForGood = true
-	for v.inside > 0 || v.busy {
-		v.turn.Wait()
+	for v.userCount > 0 || v.isOpeningOrClosing {
+		v.stateChanged.Wait()
 	}
 	v.mu.Unlock()
-	return v.close()
+	return v.closeIfUnused()
 }
 
-// count returns what is in the vault: as it is now, or as it was closed, or as it
+// currentStats returns what is in the vault: as it is now, or as it was closed, or as it
 // was when it could be told last. It is opened for that once, if it was never.
-func (v *vault) count(ctx context.Context) (census, error) {
+func (v *storeHandle) currentStats(ctx context.Context) (storeStats, error) {
 	v.mu.Lock()
-	open, last := v.files != nil, v.last
+	open, last := v.stores != nil, v.lastStats
 	v.mu.Unlock()
-	if last.known && !open {
+	if last.isKnown && !open {
 		return last, nil
 	}
-	if holds, err := v.dir.holdsCrawl(); err != nil || !holds {
-		return census{}, err
+	if hasCrawl, err := v.dir.hasCrawl(); err != nil || !hasCrawl {
+		return storeStats{}, err
 	}
-	files, err := v.enter()
+	opened, err := v.acquire()
 	if err != nil {
-		return census{}, err
+		return storeStats{}, err
 	}
-	defer v.leave()
-	if !last.known && !files.remote { // else it is of the visits that this process makes
-		if last.shortfall, err = worstShortfall(ctx, files.frontier); err != nil {
-			return census{}, err
+	defer v.release()
+	if !last.isKnown && !opened.isRemote { // else it is of the visits that this process makes
+		if last.largestDelayShortfall, err = largestDelayShortfall(ctx, opened.frontier); err != nil {
+			return storeStats{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, countPatience)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	if last.counts, err = files.frontier.Counts(ctx); err != nil {
-		return census{}, err
+	if last.counts, err = opened.frontier.Counts(ctx); err != nil {
+		return storeStats{}, err
 	}
-	last.known = true
+	last.isKnown = true
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	last.shortfall = max(last.shortfall, v.last.shortfall)
-	v.last = last
+	last.largestDelayShortfall = max(last.largestDelayShortfall, v.lastStats.largestDelayShortfall)
+	v.lastStats = last
 	return last, nil
 }
 
-// latest returns what was in the vault when it was counted last.
-func (v *vault) latest() census {
+// lastKnownStats returns what was in the vault when it was counted last.
+func (v *storeHandle) lastKnownStats() storeStats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.last
+	return v.lastStats
 }
 
-// short is told of a shortfall that a host has had.
-func (v *vault) short(d time.Duration) {
+// recordDelayShortfall is told of a shortfall that a host has had.
+func (v *storeHandle) recordDelayShortfall(d time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last.shortfall = max(v.last.shortfall, d)
+	v.lastStats.largestDelayShortfall = max(v.lastStats.largestDelayShortfall, d)
 }
 
-// worstShortfall returns the most by which a rest of any host fell short.
-func worstShortfall(ctx context.Context, s store) (worst time.Duration, err error) {
+// largestDelayShortfall returns the most by which a rest of any host fell short.
+func largestDelayShortfall(ctx context.Context, s inspectableStore) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
-		worst = max(worst, crawler.DecodeHostStats(o.Host.Memo).LargestDelayShortfall)
+		shortfall = max(shortfall, crawler.DecodeHostStats(o.Host.Memo).LargestDelayShortfall)
 		return true
 	})
-	return worst, err
+	return shortfall, err
 }

@@ -20,33 +20,33 @@ func (s slowStore) Close() error {
 
 // While a vault is being closed, which waits for servers that may be silent, it tells what
 // was in it; who enters waits, and finds it open.
-func TestVaultAnswersWhileItCloses(t *testing.T) {
+func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 	dir := stateDir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		closing := make(chan struct{})
 		opened := 0
-		v := newVault(dir, func() string { return "" }, func() (stores, error) {
+		v := newStoreHandle(dir, func() string { return "" }, func() (crawlStores, error) {
 			opened++
-			return stores{frontier: slowStore{storage.NewMemory(storage.Config{}), closing}}, nil
+			return crawlStores{frontier: slowStore{storage.NewMemory(storage.Config{}), closing}}, nil
 		})
-		enter := func() {
-			if _, err := v.enter(); err != nil {
+		acquireStore := func() {
+			if _, err := v.acquire(); err != nil {
 				t.Error(err)
 			}
 		}
-		enter()
-		v.leave()
+		acquireStore()
+		v.release()
 		go func() {
-			if err := v.close(); err != nil {
+			if err := v.closeIfUnused(); err != nil {
 				t.Error(err)
 			}
 		}()
 		synctest.Wait()
-		v.latest()
-		if v.isElsewhere() {
+		v.lastKnownStats()
+		if v.needsReopen() {
 			t.Error("its place has not changed")
 		}
-		go enter()
+		go acquireStore()
 		synctest.Wait()
 		if opened != 1 {
 			t.Errorf("it was opened %d times before it was closed", opened)
@@ -56,8 +56,8 @@ func TestVaultAnswersWhileItCloses(t *testing.T) {
 		if opened != 2 {
 			t.Errorf("it was opened %d times, want once more when it was closed", opened)
 		}
-		v.leave()
-		if err := v.shut(); err != nil {
+		v.release()
+		if err := v.closeForGood(); err != nil {
 			t.Error(err)
 		}
 	})

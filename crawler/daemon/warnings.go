@@ -8,30 +8,30 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A crier is a log handler that tells warnings to those who listen to the daemon,
+// An eventLogHandler is a log handler that tells warnings to those who listen to the daemon,
 // too.
-type crier struct {
+type eventLogHandler struct {
 	slog.Handler
-	hub     *hub
+	events  *eventBroker
 	project string
 	attrs   []slog.Attr
 }
 
-// projectLog returns the log of one project.
-func projectLog(log *slog.Logger, h *hub, project string) *slog.Logger {
+// newProjectLogger returns the log of one project.
+func newProjectLogger(log *slog.Logger, h *eventBroker, project string) *slog.Logger {
 	handler := log.With("project", project).Handler()
-	return slog.New(&crier{Handler: handler, hub: h, project: project})
+	return slog.New(&eventLogHandler{Handler: handler, events: h, project: project})
 }
 
 // Handle writes r to the log, and cries it out if it is a warning.
-func (c *crier) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn && c.hub.heard() {
-		c.hub.tell(c.event(r))
+func (c *eventLogHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn && c.events.hasSubscribers() {
+		c.events.publish(c.toEvent(r))
 	}
 	return c.Handler.Handle(ctx, r)
 }
 
-func (c *crier) event(r slog.Record) api.Event {
+func (c *eventLogHandler) toEvent(r slog.Record) api.Event {
 	e := api.Event{Type: "warning", Project: c.project}
 	var text strings.Builder
 	text.WriteString(r.Message)
@@ -54,14 +54,14 @@ func (c *crier) event(r slog.Record) api.Event {
 }
 
 // WithAttrs is of slog.Handler.
-func (c *crier) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (c *eventLogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *c
 	with.Handler, with.attrs = c.Handler.WithAttrs(attrs), append(c.attrs[:len(c.attrs):len(c.attrs)], attrs...)
 	return &with
 }
 
 // WithGroup is of slog.Handler.
-func (c *crier) WithGroup(name string) slog.Handler {
+func (c *eventLogHandler) WithGroup(name string) slog.Handler {
 	with := *c
 	with.Handler = c.Handler.WithGroup(name)
 	return &with

@@ -9,23 +9,23 @@ import (
 
 // How project files are watched.
 const (
-	quiet     = 200 * time.Millisecond // an editor writes a file in several steps
-	unquiet   = 2 * time.Second        // for so long at most they are waited for
-	lookEvery = 30 * time.Second       // at a folder that may not tell of changes: on a network, say
+	settleDelay    = 200 * time.Millisecond // an editor writes a file in several steps
+	maxSettleDelay = 2 * time.Second        // for so long at most they are waited for
+	rescanInterval = 30 * time.Second       // at a folder that may not tell of changes: on a network, say
 )
 
-// watch follows the project files as they change, until ctx is done.
-func (s *supervisor) watch(ctx context.Context) {
+// watchProjectFiles follows the project files as they change, until ctx is done.
+func (s *supervisor) watchProjectFiles(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		s.app.log.Warn("the folder of project files is looked at now and then only", "every", lookEvery, "error", err)
+		s.program.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // tells nothing
 	} else {
 		defer w.Close()
 	}
-	look := time.NewTimer(0) // what changed before the watch began is seen, too
-	defer look.Stop()
-	var first time.Time // of the changes that were not looked at
+	rescan := time.NewTimer(0) // what changed before the watch began is seen, too
+	defer rescan.Stop()
+	var firstChange time.Time // of the changes that were not looked at
 	for {
 		select {
 		case e := <-w.Events:
@@ -33,20 +33,20 @@ func (s *supervisor) watch(ctx context.Context) {
 				continue
 			}
 		case <-w.Errors: // changes were missed
-		case <-look.C:
+		case <-rescan.C:
 			if err == nil {
-				_ = w.Add(s.folder) // again and again: it may be another folder of that name
+				_ = w.Add(s.projectFilesDir) // again and again: it may be another folder of that name
 			}
-			s.scan()
-			first = time.Time{}
-			look.Reset(lookEvery)
+			s.reloadProjects()
+			firstChange = time.Time{}
+			rescan.Reset(rescanInterval)
 			continue
 		case <-ctx.Done():
 			return
 		}
-		if first.IsZero() {
-			first = time.Now()
+		if firstChange.IsZero() {
+			firstChange = time.Now()
 		}
-		look.Reset(min(quiet, time.Until(first.Add(unquiet))))
+		rescan.Reset(min(settleDelay, time.Until(firstChange.Add(maxSettleDelay))))
 	}
 }

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// A watched buffer can be read while a process writes to it.
-type watched struct {
+// A syncBuffer buffer can be read while a process writes to it.
+type syncBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
 }
 
-func (w *watched) Write(p []byte) (int, error) {
+func (w *syncBuffer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.Write(p)
 }
 
-func (w *watched) String() string {
+func (w *syncBuffer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.String()
 }
 
-// until waits for something that must come.
-func until(t *testing.T, what string, said fmt.Stringer, ok func() bool) {
+// waitWithOutput waits for something that must come.
+func waitWithOutput(t *testing.T, what string, output fmt.Stringer, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s\n%s", what, said)
+			t.Fatalf("waited in vain for %s\n%s", what, output)
 		}
 	}
 }

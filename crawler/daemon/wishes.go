@@ -14,172 +14,172 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A wish is what somebody wants of a project.
-type wish struct {
-	State api.ProjectState `json:"wanted"`        // running, paused or stopped
-	Why   string           `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
+// A desiredState is what somebody wants of a project.
+type desiredState struct {
+	State  api.ProjectState `json:"wanted"`        // running, paused or stopped
+	Reason string           `json:"why,omitempty"` // if nobody asked for it: the limit that was reached
 }
 
 // Wishes are what a daemon was told and must not forget, whenever it is killed.
-type wishes struct {
+type daemonStateStore struct {
 	file string
 
-	mu   sync.Mutex // guards the fields below
-	told daemonState
-	due  bool // the disk lacks a part of told: see begin and wantNow
+	mu         sync.Mutex // guards the fields below
+	state      daemonState
+	needsWrite bool // the disk lacks a part of told: see begin and setDesiredStateEvenIfFull
 }
 
 // daemonState is the content of the file.
 type daemonState struct {
-	Projects map[string]wish `json:"projects"`
-	Brakes   []api.Brake     `json:"brakes"`
-	// Shared are the brakes that were on each board when it was seen last: one that is
+	DesiredStates map[string]desiredState `json:"projects"`
+	Brakes        []api.Brake             `json:"brakes"`
+	// LastSharedBrakes are the brakes that were on each board when it was seen last: one that is
 	// not there any more was lifted elsewhere.
-	Shared map[string]map[string]string `json:"shared,omitempty"`
-	// API holds, for each project from the API, the record of its files.
-	API   map[string]apiProjectRecord `json:"api,omitempty"`
-	Ended time.Time                   `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	LastSharedBrakes map[string]map[string]string `json:"shared,omitempty"`
+	// APIProjects holds, for each project from the API, the record of its files.
+	APIProjects map[string]apiProjectRecord `json:"api,omitempty"`
+	EndedAt     time.Time                   `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
-// openWishes reads what a daemon was told before.
-func openWishes(file string) (*wishes, error) {
-	w := &wishes{file: file, told: daemonState{Projects: map[string]wish{}}}
+// openDaemonStateStore reads what a daemon was told before.
+func openDaemonStateStore(file string) (*daemonStateStore, error) {
+	w := &daemonStateStore{file: file, state: daemonState{DesiredStates: map[string]desiredState{}}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &w.told)
+		err = json.Unmarshal(text, &w.state)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read what the daemon was told: %w\nRepair %s, or move it away: then "+
 			"no project runs, no brake is on, and project files that came by the API count as your own", err, file)
 	}
-	if w.told.Projects == nil { // edited by hand
-		w.told.Projects = map[string]wish{}
+	if w.state.DesiredStates == nil { // edited by hand
+		w.state.DesiredStates = map[string]desiredState{}
 	}
 	return w, nil
 }
 
-// begin records that the daemon runs, and returns when the previous one ended: now if
+// recordStart records that the daemon runs, and returns when the previous one ended: now if
 // it was killed at an unknown time, zero if there was none. On a full disk it leaves
 // the write to begun, so that the daemon can start and say why its projects wait.
-func (w *wishes) begin(now time.Time) (before time.Time, err error) {
+func (w *daemonStateStore) recordStart(now time.Time) (previousEnd time.Time, err error) {
 	switch _, err := os.Stat(w.file); {
 	case errors.Is(err, fs.ErrNotExist):
-	case w.told.Ended.IsZero() || w.told.Ended.After(now):
-		before = now
+	case w.state.EndedAt.IsZero() || w.state.EndedAt.After(now):
+		previousEnd = now
 	default:
-		before = w.told.Ended
+		previousEnd = w.state.EndedAt
 	}
-	err = w.change(func(t *daemonState) { t.Ended = time.Time{} })
-	if !before.IsZero() && passing(err) {
+	err = w.update(func(t *daemonState) { t.EndedAt = time.Time{} })
+	if !previousEnd.IsZero() && isDiskFull(err) {
 		w.mu.Lock()
-		w.due = true
+		w.needsWrite = true
 		w.mu.Unlock()
 		err = nil
 	}
-	return before, err
+	return previousEnd, err
 }
 
-// begun writes the records for which begin and wantNow found no room. No visit may
+// retryWrite writes the records for which begin and setDesiredStateEvenIfFull found no room. No visit may
 // begin until it returns nil.
-func (w *wishes) begun() error {
+func (w *daemonStateStore) retryWrite() error {
 	w.mu.Lock()
-	due := w.due
+	needsWrite := w.needsWrite
 	w.mu.Unlock()
-	if !due {
+	if !needsWrite {
 		return nil
 	}
-	if err := w.change(func(t *daemonState) { t.Ended = time.Time{} }); err != nil {
+	if err := w.update(func(t *daemonState) { t.EndedAt = time.Time{} }); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.due = false
+	w.needsWrite = false
 	return nil
 }
 
-// change makes a change that is on the disk when it returns; or, if it returns an
+// update makes a change that is on the disk when it returns; or, if it returns an
 // error, was not made.
-func (w *wishes) change(change func(*daemonState)) error {
+func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next := w.told
-	next.Projects, next.Brakes, next.Shared = maps.Clone(next.Projects), slices.Clone(next.Brakes), maps.Clone(next.Shared)
-	next.API = maps.Clone(next.API)
-	change(&next)
+	next := w.state
+	next.DesiredStates, next.Brakes, next.LastSharedBrakes = maps.Clone(next.DesiredStates), slices.Clone(next.Brakes), maps.Clone(next.LastSharedBrakes)
+	next.APIProjects = maps.Clone(next.APIProjects)
+	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = writeWhole(w.file, append(text, '\n'))
+		err = writeFileAtomic(w.file, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep what the daemon was told: %w", err)
 	}
-	w.told = next
+	w.state = next
 	return nil
 }
 
-// of returns what is wanted of a project: it is stopped if nobody said.
-func (w *wishes) of(project string) wish {
+// desiredState returns what is wanted of a project: it is stopped if nobody said.
+func (w *daemonStateStore) desiredState(project string) desiredState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if it, ok := w.told.Projects[project]; ok {
-		return it
+	if desired, ok := w.state.DesiredStates[project]; ok {
+		return desired
 	}
-	return wish{State: api.StateStopped}
+	return desiredState{State: api.StateStopped}
 }
 
-// knows reports whether somebody said what is wanted of a project.
-func (w *wishes) knows(project string) bool {
+// hasDesiredState reports whether somebody said what is wanted of a project.
+func (w *daemonStateStore) hasDesiredState(project string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, ok := w.told.Projects[project]
+	_, ok := w.state.DesiredStates[project]
 	return ok
 }
 
-// want keeps what is wanted of a project.
-func (w *wishes) want(project string, it wish) error {
-	return w.change(func(t *daemonState) { t.Projects[project] = it })
+// setDesiredState keeps what is wanted of a project.
+func (w *daemonStateStore) setDesiredState(project string, desired desiredState) error {
+	return w.update(func(t *daemonState) { t.DesiredStates[project] = desired })
 }
 
-// wantNow is want, but does not fail on a full disk: the wish takes effect, and the
+// setDesiredStateEvenIfFull is want, but does not fail on a full disk: the wish takes effect, and the
 // next change writes it.
-func (w *wishes) wantNow(project string, it wish) error {
-	err := w.want(project, it)
-	if !passing(err) {
+func (w *daemonStateStore) setDesiredStateEvenIfFull(project string, desired desiredState) error {
+	err := w.setDesiredState(project, desired)
+	if !isDiskFull(err) {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told.Projects = maps.Clone(w.told.Projects)
-	w.told.Projects[project] = it
-	w.due = true
+	w.state.DesiredStates = maps.Clone(w.state.DesiredStates)
+	w.state.DesiredStates[project] = desired
+	w.needsWrite = true
 	return nil
 }
 
-// forget forgets a project.
-func (w *wishes) forget(project string) error {
-	return w.change(func(t *daemonState) { delete(t.Projects, project); delete(t.API, project) })
+// deleteProject forgets a project.
+func (w *daemonStateStore) deleteProject(project string) error {
+	return w.update(func(t *daemonState) { delete(t.DesiredStates, project); delete(t.APIProjects, project) })
 }
 
-// projects returns the names of all projects of which something is wanted.
-func (w *wishes) projects() []string {
+// projectNames returns the names of all projects of which something is wanted.
+func (w *daemonStateStore) projectNames() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Sorted(maps.Keys(w.told.Projects))
+	return slices.Sorted(maps.Keys(w.state.DesiredStates))
 }
 
-// shared returns the brakes that were on a board when it was seen last.
-func (w *wishes) shared(board string) map[string]string {
+// lastSharedBrakes returns the brakes that were on a board when it was seen last.
+func (w *daemonStateStore) lastSharedBrakes(redisKey string) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.told.Shared[board]
+	return w.state.LastSharedBrakes[redisKey]
 }
 
 // brakes returns the brakes that are on.
-func (w *wishes) brakes() []api.Brake {
+func (w *daemonStateStore) brakes() []api.Brake {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.told.Brakes)
+	return slices.Clone(w.state.Brakes)
 }

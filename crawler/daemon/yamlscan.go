@@ -11,8 +11,8 @@ import (
 // are constants because they protect the process that reads the file, and a crawl needs
 // no file that comes near them.
 const (
-	// maxYAMLMarks bounds the tokens. A list of 50,000 seeds has 100,000.
-	maxYAMLMarks = 250_000
+	// maxYAMLTokens bounds the tokens. A list of 50,000 seeds has 100,000.
+	maxYAMLTokens = 250_000
 	// maxYAMLTabs bounds the tabs of a line: in quotes, each makes the lexer look ahead
 	// to the end of the line.
 	maxYAMLTabs = 256
@@ -23,104 +23,104 @@ const (
 	maxYAMLBlankLines = 256
 )
 
-// An excess is the place where a YAML text exceeds a limit, and the text of the error.
-type excess struct {
-	at      place
-	problem string
+// An exceededYAMLLimit is the place where a YAML text exceeds a limit, and the text of the error.
+type exceededYAMLLimit struct {
+	position filePosition
+	problem  string
 }
 
-// A yamlScan counts, byte by byte, what the lexer would make of a text.
-type yamlScan struct {
+// A yamlByteScanner counts, byte by byte, what the lexer would make of a text.
+type yamlByteScanner struct {
 	text string
 
-	marks      int  // at least as many as the lexer makes tokens
-	line       int  // number of the line, from 1
-	start      int  // where the line starts
-	blank      bool // the line has held nothing but blanks so far
-	blankLines int  // in a row, up to the line
-	tabs       int  // of the line
-	angles     int  // "<" in a row
-	directive  bool // the line may be a directive, whose words are tokens
-	comment    bool // the line is a comment, or text within quotes or a block
-	braces     bool // a "{" was seen: a colon may end a key without a blank behind it
+	tokenUpperBound    int  // at least as many as the lexer makes tokens
+	line               int  // number of the line, from 1
+	lineStart          int  // where the line starts
+	lineIsBlank        bool // the line has held nothing but blanks so far
+	blankLinesInRow    int  // in a row, up to the line
+	tabsInLine         int  // of the line
+	angleBracketsInRow int  // "<" in a row
+	lineIsDirective    bool // the line may be a directive, whose words are tokens
+	lineIsComment      bool // the line is a comment, or text within quotes or a block
+	sawBrace           bool // a "{" was seen: a colon may end a key without a blank behind it
 }
 
 // checkYAMLText returns the first excess of a text; nil if the lexer needs time and
 // memory in proportion to its length. It ignores quotes and comments, and so counts too
 // many tokens rather than too few.
-func checkYAMLText(text string) *excess {
-	s := &yamlScan{text: text, line: 1, blank: true}
+func checkYAMLText(text string) *exceededYAMLLimit {
+	s := &yamlByteScanner{text: text, line: 1, lineIsBlank: true}
 	for i := range len(text) {
-		s.read(i)
+		s.countByte(i)
 		problem := ""
 		switch {
-		case s.marks > maxYAMLMarks:
+		case s.tokenUpperBound > maxYAMLTokens:
 			problem = fmt.Sprintf("the file has more than %d values and marks; put long lists of seeds into seed_files",
-				maxYAMLMarks)
-		case s.tabs > maxYAMLTabs:
+				maxYAMLTokens)
+		case s.tabsInLine > maxYAMLTabs:
 			problem = fmt.Sprintf("the line has more than %d tabs; write blanks, or several lines", maxYAMLTabs)
-		case s.angles > maxYAMLAngles:
+		case s.angleBracketsInRow > maxYAMLAngles:
 			problem = fmt.Sprintf("there are more than %d < in a row; leave them out", maxYAMLAngles)
-		case s.blankLines > maxYAMLBlankLines:
+		case s.blankLinesInRow > maxYAMLBlankLines:
 			problem = fmt.Sprintf("there are more than %d blank lines in a row; leave them out", maxYAMLBlankLines)
 		}
 		if problem != "" {
-			return &excess{place{s.line, utf8.RuneCountInString(text[min(s.start, i):i]) + 1}, problem}
+			return &exceededYAMLLimit{filePosition{s.line, utf8.RuneCountInString(text[min(s.lineStart, i):i]) + 1}, problem}
 		}
 	}
 	return nil
 }
 
-// read counts the byte at i.
-func (s *yamlScan) read(i int) {
+// countByte counts the byte at i.
+func (s *yamlByteScanner) countByte(i int) {
 	c := s.text[i]
 	if c == '<' {
-		s.angles++
+		s.angleBracketsInRow++
 	} else {
-		s.angles = 0
+		s.angleBracketsInRow = 0
 	}
 	switch c {
 	case '\n', '\r':
-		s.newline(i)
+		s.beginLine(i)
 		return
 	case '\t':
-		s.tabs++
-		if s.blank { // an error of its own, each
-			s.marks++
+		s.tabsInLine++
+		if s.lineIsBlank { // an error of its own, each
+			s.tokenUpperBound++
 		}
 		return
 	case ' ':
-		if s.directive {
-			s.marks++
+		if s.lineIsDirective {
+			s.tokenUpperBound++
 		}
 		return
 	}
-	if s.blank { // text that continues on the line is a token
-		s.blank, s.blankLines = false, 0
-		s.marks++
-		s.comment = c == '#' && !s.hasQuotes(i)
+	if s.lineIsBlank { // text that continues on the line is a token
+		s.lineIsBlank, s.blankLinesInRow = false, 0
+		s.tokenUpperBound++
+		s.lineIsComment = c == '#' && !s.restOfLineHasQuotes(i)
 	}
-	if !s.comment && s.isMark(i) { // it is a token, and what follows may be one
-		s.marks += 2
-		s.directive = s.directive || c == '%'
-		s.braces = s.braces || c == '{'
+	if !s.lineIsComment && s.mayBeToken(i) { // it is a token, and what follows may be one
+		s.tokenUpperBound += 2
+		s.lineIsDirective = s.lineIsDirective || c == '%'
+		s.sawBrace = s.sawBrace || c == '{'
 	}
 }
 
-// newline starts a new line after the byte at i. CR, LF and CRLF end a line.
-func (s *yamlScan) newline(i int) {
+// beginLine starts a new line after the byte at i. CR, LF and CRLF end a line.
+func (s *yamlByteScanner) beginLine(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
-		s.start = i + 1
+		s.lineStart = i + 1
 		return
 	}
-	if s.blank {
-		s.blankLines++
+	if s.lineIsBlank {
+		s.blankLinesInRow++
 	}
-	s.line, s.start, s.blank, s.tabs, s.directive, s.comment = s.line+1, i+1, true, 0, false, false
+	s.line, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.line+1, i+1, true, 0, false, false
 }
 
-// hasQuotes reports whether a quote may begin or end between i and the end of the line.
-func (s *yamlScan) hasQuotes(i int) bool {
+// restOfLineHasQuotes reports whether a quote may begin or end between i and the end of the line.
+func (s *yamlByteScanner) restOfLineHasQuotes(i int) bool {
 	rest := s.text[i:]
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 		rest = rest[:end]
@@ -128,8 +128,8 @@ func (s *yamlScan) hasQuotes(i int) bool {
 	return strings.ContainsAny(rest, `"'`)
 }
 
-// isMark reports whether the lexer may make a separate token of the byte at i.
-func (s *yamlScan) isMark(i int) bool {
+// mayBeToken reports whether the lexer may make a separate token of the byte at i.
+func (s *yamlByteScanner) mayBeToken(i int) bool {
 	var before, after byte = '\n', '\n'
 	if i > 0 {
 		before = s.text[i-1]
@@ -141,11 +141,11 @@ func (s *yamlScan) isMark(i int) bool {
 	case '[', ']', '{', '}', ',', '"', '\'':
 		return true
 	case '-':
-		return isYAMLBlank(after) || i == s.start && after == '-'
+		return isYAMLBlank(after) || i == s.lineStart && after == '-'
 	case '?':
 		return isYAMLBlank(after)
 	case ':':
-		return isYAMLBlank(after) || s.braces && after != '/'
+		return isYAMLBlank(after) || s.sawBrace && after != '/'
 	case '&', '*', '!', '%', '|', '>', '@', '`', '#', '<', '.':
 		// Within a word they are part of it.
 		return isYAMLBlank(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0

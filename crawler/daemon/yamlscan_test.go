@@ -13,8 +13,8 @@ import (
 // costlyTexts are YAML texts of about n bytes that cost the lexer or the parser more than
 // their length; each is refused for what it says.
 var costlyTexts = []struct {
-	name, says string
-	text       func(n int) string
+	name, wantErr string
+	text          func(n int) string
 }{
 	{"brackets over lines", "nested more than 32 deep", func(n int) string { return "a:\n  " + strings.Repeat("- [\n", n/4) }},
 	{"brackets in a line", "nested more than 32 deep", func(n int) string { return "seeds: " + strings.Repeat("[", n) }},
@@ -30,11 +30,11 @@ var costlyTexts = []struct {
 		}
 		return b.String()
 	}},
-	{"keys", "more than 5000 entries", func(n int) string { return fillLines(n, "k%d: 1\n") }},
-	{"keys in braces", "more than 5000 entries", func(n int) string { return "fetch: {headers: {" + fillLines(n/2, "k%d: 1,") + "}}" }},
-	{"keys of many mappings", "more than 20000 keys", func(n int) string { return "a:\n" + fillLines(2*n, "- {a: 1, b: 2, c: 3, d: 4, e: %d}\n") }},
-	{"keys without a value", "have no value", func(n int) string { return fillLines(n, "k%d:\n") }},
-	{"names in braces", "have no value", func(n int) string { return "fetch: {headers: {" + fillLines(n/2, "k%d,") + "}}" }},
+	{"keys", "more than 5000 entries", func(n int) string { return manyLines(n, "k%d: 1\n") }},
+	{"keys in braces", "more than 5000 entries", func(n int) string { return "fetch: {headers: {" + manyLines(n/2, "k%d: 1,") + "}}" }},
+	{"keys of many mappings", "more than 20000 keys", func(n int) string { return "a:\n" + manyLines(2*n, "- {a: 1, b: 2, c: 3, d: 4, e: %d}\n") }},
+	{"keys without a value", "have no value", func(n int) string { return manyLines(n, "k%d:\n") }},
+	{"names in braces", "have no value", func(n int) string { return "fetch: {headers: {" + manyLines(n/2, "k%d,") + "}}" }},
 	{"items without a value", "have no value", func(n int) string { return "seeds:\n" + strings.Repeat("-\n", n/4) }},
 	{"long names around a list", "longer than 1024 bytes together", func(n int) string {
 		return strings.Repeat("a", 1000) + ": {" + strings.Repeat("b", 1000) + ": [" + strings.Repeat("c,", n/8) + "]}"
@@ -59,8 +59,8 @@ var costlyTexts = []struct {
 	}},
 }
 
-// fillLines returns about n bytes of lines that have their number in them.
-func fillLines(n int, format string) string {
+// manyLines returns about n bytes of lines that have their number in them.
+func manyLines(n int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
 		fmt.Fprintf(&b, format, i)
@@ -78,10 +78,10 @@ func TestCostlyProjects(t *testing.T) {
 		for _, n := range []int{100_000, 400_000} {
 			text := tt.text(n)
 			var err error
-			cost := allocated(func() { _, err = parseDraft("p.yaml", []byte(text)) })
+			cost := allocatedBytes(func() { _, err = parseProjectSource("p.yaml", []byte(text)) })
 			switch {
-			case err == nil, n == 100_000 && !strings.Contains(err.Error(), tt.says):
-				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.says)
+			case err == nil, n == 100_000 && !strings.Contains(err.Error(), tt.wantErr):
+				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.wantErr)
 			}
 			if maxBytes := uint64(maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
 				t.Errorf("%s, %d bytes: reading it allocated %d MB; want at most %d", tt.name, len(text), cost>>20, maxBytes>>20)
@@ -93,8 +93,8 @@ func TestCostlyProjects(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes do allocates.
-func allocated(do func()) uint64 {
+// allocatedBytes returns how many bytes do allocates.
+func allocatedBytes(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	do()
@@ -104,20 +104,20 @@ func allocated(do func()) uint64 {
 
 // Large files that make sense stay within the limits.
 func TestLargeProjects(t *testing.T) {
-	hosts := "politeness:\n  hosts:\n" + fillLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
+	hosts := "politeness:\n  hosts:\n" + manyLines(200_000, "    host%d.example:\n      delay: 2s\n      reason: asked by mail\n")
 	for name, text := range map[string]string{
-		"seeds in lines":      "seeds:\n" + fillLines(900_000, "  - https://example.com/a,b/%d.html?x=1&y=2#z\n"),
-		"short seeds":         "seeds:\n" + fillLines(900_000, "- http://a.io/%d\n"),
-		"seeds as JSON":       `{"seeds": [` + strings.TrimSuffix(fillLines(900_000, `"https://example.com/%d",`), ",") + "]}",
-		"seeds in brackets":   "seeds: [" + fillLines(400_000, "https://example.com/%d, ") + "https://example.com/]",
+		"seeds in lines":      "seeds:\n" + manyLines(900_000, "  - https://example.com/a,b/%d.html?x=1&y=2#z\n"),
+		"short seeds":         "seeds:\n" + manyLines(900_000, "- http://a.io/%d\n"),
+		"seeds as JSON":       `{"seeds": [` + strings.TrimSuffix(manyLines(900_000, `"https://example.com/%d",`), ",") + "]}",
+		"seeds in brackets":   "seeds: [" + manyLines(400_000, "https://example.com/%d, ") + "https://example.com/]",
 		"hosts":               hosts,
-		"patterns":            "scope:\n  exclude:\n" + fillLines(200_000, "    - '^https://[a-z]+\\.example/%d/(a|b){1,2}$'\n"),
-		"comments":            fillLines(400_000, "# note %d: with [brackets], {braces} & * marks\n") + "seeds: [http://a.example/]\n",
-		"Windows's lines":     strings.ReplaceAll("# a\n\n\nseeds:\n"+fillLines(400_000, "  - http://a.example/%d\n"), "\n", "\r\n"),
+		"patterns":            "scope:\n  exclude:\n" + manyLines(200_000, "    - '^https://[a-z]+\\.example/%d/(a|b){1,2}$'\n"),
+		"comments":            manyLines(400_000, "# note %d: with [brackets], {braces} & * marks\n") + "seeds: [http://a.example/]\n",
+		"Windows's lines":     strings.ReplaceAll("# a\n\n\nseeds:\n"+manyLines(400_000, "  - http://a.example/%d\n"), "\n", "\r\n"),
 		"paragraphs of blank": strings.Repeat("# a\n"+strings.Repeat("\n", 100), 50) + "seeds: [http://a.example/]\n",
 	} {
 		var err error
-		cost := allocated(func() { _, err = parseDraft("p.yaml", []byte(text)) })
+		cost := allocatedBytes(func() { _, err = parseProjectSource("p.yaml", []byte(text)) })
 		if err != nil {
 			t.Errorf("%s, %d bytes: %.300v", name, len(text), err)
 		}
@@ -127,13 +127,13 @@ func TestLargeProjects(t *testing.T) {
 	}
 }
 
-// TestExcessPlace: an excess names its line and column.
-func TestExcessPlace(t *testing.T) {
-	_, err := parseDraft("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
+// TestExceededLimitPosition: an excess names its line and column.
+func TestExceededLimitPosition(t *testing.T) {
+	_, err := parseProjectSource("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:42: lists and mappings are nested more than 32 deep") {
 		t.Error(err)
 	}
-	_, err = parseDraft("p.yaml", []byte("a: 1\r\nü: \""+strings.Repeat("\t", 300)))
+	_, err = parseProjectSource("p.yaml", []byte("a: 1\r\nü: \""+strings.Repeat("\t", 300)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:261: the line has more than 256 tabs") {
 		t.Error(err)
 	}
@@ -158,17 +158,17 @@ func FuzzYAMLLimits(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		s := &yamlScan{text: text, line: 1, blank: true}
+		s := &yamlByteScanner{text: text, line: 1, lineIsBlank: true}
 		for i := range len(text) {
-			s.read(i)
+			s.countByte(i)
 		}
 		if checkYAMLText(text) != nil {
 			return
 		}
-		if tokens := lexer.Tokenize(text); len(tokens) > s.marks+1 {
-			t.Errorf("%d tokens, and %d marks were counted: %q", len(tokens), s.marks, text)
+		if tokens := lexer.Tokenize(text); len(tokens) > s.tokenUpperBound+1 {
+			t.Errorf("%d tokens, and %d marks were counted: %q", len(tokens), s.tokenUpperBound, text)
 		}
-		cost := allocated(func() { _, _ = parseDraft("p.yaml", []byte(text)) })
+		cost := allocatedBytes(func() { _, _ = parseProjectSource("p.yaml", []byte(text)) })
 		if maxBytes := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
 			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, maxBytes>>20, text)
 		}

@@ -12,11 +12,11 @@ import (
 // A store has a board: a few values by name that all processes read which have the
 // store open. It is in the first partition, as a whole.
 
-// Post puts a value on the board, for good; empty takes it off. If was is not empty,
+// SetSharedValue puts a value on the board, for good; empty takes it off. If was is not empty,
 // it does so only while the board holds that, and reports whether it did. When it
 // returns, the value is as safe as what Add adds. A post whose answer was lost counts
 // as made.
-func (s *Store) Post(ctx context.Context, name, value, was string) (posted bool, err error) {
+func (s *Store) SetSharedValue(ctx context.Context, name, value, was string) (posted bool, err error) {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return false, err
@@ -30,10 +30,10 @@ func (s *Store) Post(ctx context.Context, name, value, was string) (posted bool,
 	return said == "1" || again, nil
 }
 
-// Board returns what is on the board, by name, and its version; nil if that is the one
+// SharedValues returns what is on the board, by name, and its version; nil if that is the one
 // which is given. Before anything was put on it, that is empty. It asks once: a server
 // that does not answer is an error.
-func (s *Store) Board(ctx context.Context, version string) (board map[string]string, newest string, err error) {
+func (s *Store) SharedValues(ctx context.Context, version string) (board map[string]string, newest string, err error) {
 	ctx, end, err := s.begin(ctx)
 	if err != nil {
 		return nil, "", err

@@ -16,7 +16,7 @@ func TestBoard(t *testing.T) {
 	version := "none yet"
 	read := func(want map[string]string) {
 		t.Helper()
-		board, newest, err := other.Board(t.Context(), version)
+		board, newest, err := other.SharedValues(t.Context(), version)
 		must(t, err)
 		if (board == nil) != (want == nil) || !maps.Equal(board, want) {
 			t.Errorf("the board is %v, want %v", board, want)
@@ -25,7 +25,7 @@ func TestBoard(t *testing.T) {
 	}
 	post := func(name, value, was string, want bool) {
 		t.Helper()
-		posted, err := one.Post(t.Context(), name, value, was)
+		posted, err := one.SetSharedValue(t.Context(), name, value, was)
 		must(t, err)
 		if posted != want {
 			t.Errorf("post %s=%s: %v, want %v", name, value, posted, want)
