@@ -17,25 +17,25 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-func main() { daemon.Main(daemon.Handlers{"books": books, "news": news}) }
+func main() { daemon.Main(daemon.Handlers{"books": registerBooks, "news": registerNews}) }
 
-// books prints the price of each book, and goes from shelf to shelf.
-func books(c *collyfetch.Collector) {
+// registerBooks prints the price of each book, and goes from shelf to shelf.
+func registerBooks(c *collyfetch.Collector) {
 	c.OnHTML("article.book", func(e *colly.HTMLElement) {
 		fmt.Printf("book: %s: %s\n", e.ChildText("h2"), strings.TrimSpace(e.ChildText(".price")))
 	})
-	c.OnHTML("a.shelf", visit)
+	c.OnHTML("a.shelf", queueLink)
 }
 
-// news prints headlines, and goes from one story to the next.
-func news(c *collyfetch.Collector) {
+// registerNews prints headlines, and goes from one story to the next.
+func registerNews(c *collyfetch.Collector) {
 	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Printf("news: %s\n", e.Text) })
-	c.OnHTML("a.next", visit)
+	c.OnHTML("a.next", queueLink)
 }
 
-// visit queues a link. A page is not visited here: that is for the crawl to do when
+// queueLink queues a link. A page is not visited here: that is for the crawl to do when
 // its host is due, and robots.txt allows it.
-func visit(e *colly.HTMLElement) {
+func queueLink(e *colly.HTMLElement) {
 	if err := e.Request.Visit(e.Attr("href")); err != nil {
 		fmt.Println("cannot visit:", err)
 	}

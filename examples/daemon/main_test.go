@@ -18,18 +18,18 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-const asCommand = "DAEMON_TEST_AS_COMMAND"
+const commandEnv = "DAEMON_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(commandEnv) != "" {
 		main()
 	}
 	os.Exit(m.Run())
 }
 
-// site is a host with a shop of two shelves, and news of which robots.txt closes
+// testSite is a host with a shop of two shelves, and news of which robots.txt closes
 // the last.
-func site() crawltest.Site {
+func testSite() crawltest.Site {
 	pages := map[string]crawltest.PageFunc{}
 	for i := 1; i <= 2; i++ {
 		pages[fmt.Sprintf("/shelves/%d", i)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
@@ -45,7 +45,7 @@ func site() crawltest.Site {
 // web on loopback; starts both projects by the API; and ends it when they have
 // printed all.
 func TestDaemon(t *testing.T) {
-	web := crawltest.New(site())
+	web := crawltest.New(testSite())
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestDaemon(t *testing.T) {
 	}
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
-	c := exec.Command(self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--data", data, "--projects", projectsFor(t, dir, server.Addr))
-	c.Env = append(os.Environ(), asCommand+"=1")
+	c := exec.Command(self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--data", data, "--projects", copyProjects(t, dir, server.Addr))
+	c.Env = append(os.Environ(), commandEnv+"=1")
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -72,10 +72,10 @@ func TestDaemon(t *testing.T) {
 	}
 	watchdog := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
 	defer watchdog.Stop()
-	addr := listening(t, log)
+	addr := listenAddr(t, log)
 	go io.Copy(io.Discard, log)
 	for _, project := range []string{"books", "news"} {
-		start(t, addr, data, project)
+		startProject(t, addr, data, project)
 	}
 	want := []string{"book: Volume 1: 1 €", "book: Volume 2: 2 €", "news: Story 1", "news: Story 2"}
 	var got []string
@@ -94,8 +94,8 @@ func TestDaemon(t *testing.T) {
 	}
 }
 
-// listening returns the address that the daemon's log says it listens on.
-func listening(t *testing.T, log io.Reader) string {
+// listenAddr returns the address that the daemon's log says it listens on.
+func listenAddr(t *testing.T, log io.Reader) string {
 	t.Helper()
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct{ Listen string }
@@ -110,8 +110,8 @@ func listening(t *testing.T, log io.Reader) string {
 	return ""
 }
 
-// start starts a project as its operator does.
-func start(t *testing.T, addr, data, project string) {
+// startProject starts a project as its operator does.
+func startProject(t *testing.T, addr, data, project string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(data, "token"))
 	if err != nil {
@@ -132,8 +132,8 @@ func start(t *testing.T, addr, data, project string) {
 	}
 }
 
-// projectsFor copies the project files for a web on loopback.
-func projectsFor(t *testing.T, dir, addr string) string {
+// copyProjects copies the project files for a web on loopback.
+func copyProjects(t *testing.T, dir, addr string) string {
 	t.Helper()
 	folder := filepath.Join(dir, "projects")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -144,9 +144,9 @@ func projectsFor(t *testing.T, dir, addr string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short := strings.NewReplacer("delay: 1s", "delay: 10ms", "delay: 2s", "delay: 20ms").Replace(string(text))
-		short += fmt.Sprintf("fetch: {allow_private: true, connect_to: ['::%s']}\n", addr)
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(short), 0o644); err != nil {
+		testText := strings.NewReplacer("delay: 1s", "delay: 10ms", "delay: 2s", "delay: 20ms").Replace(string(text))
+		testText += fmt.Sprintf("fetch: {allow_private: true, connect_to: ['::%s']}\n", addr)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(testText), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -44,11 +44,11 @@ func main() {
 
 // mirror archives the host of a URL in a directory, which one process at a time may use.
 func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, policy politeness.Policy) (err error) {
-	home, err := decorum.ParseURL(url)
+	seed, err := decorum.ParseURL(url)
 	if err != nil {
 		return err
 	}
-	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: home.Origin().Host()})
+	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: seed.Origin().Host()})
 	if err != nil {
 		return err
 	}
@@ -62,22 +62,22 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 
 	fetch.UserAgent = "mirrorbot/1.0 (+https://example.org/bot)" // yours
 	fetch.CaptureExchanges = true
-	c, err := assemble(home, state, fetch, policy)
+	c, err := newCrawler(seed, state, fetch, policy)
 	if err != nil {
 		return err
 	}
-	c.Archive = shelf{archive}
+	c.Archive = archiveRecorder{archive}
 	if err := c.Frontier.Reopen(ctx, c.StillSuspended); err != nil { // what an earlier run put away
 		return err
 	}
-	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
+	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.Seed}); err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
-// assemble puts a crawl of one host together.
-func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
+// newCrawler puts a crawl of one host together.
+func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, policy politeness.Policy) (*crawler.Crawler, error) {
 	agent, err := robots.NewAgent("mirrorbot") // whom robots.txt speaks to
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, po
 	}
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
 	limits := politeness.NewLimits(politeness.LimitsConfig{Restarted: time.Now()})
-	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host, Year: time.Now().Year()}, []decorum.URL{home})
+	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host, Year: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, Clean: gate.Clean, Budget: limits}),
 		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
@@ -96,12 +96,12 @@ func assemble(home decorum.URL, state storage.Store, fetch collyfetch.Config, po
 	}, nil
 }
 
-// A shelf is a crawler.Recorder that archives visits.
-type shelf struct{ *warc.Archive }
+// An archiveRecorder is a crawler.Recorder that archives visits.
+type archiveRecorder struct{ *warc.Archive }
 
 // Record archives a visit. The crawl ends if it cannot: no page must be missing
 // that the state says was visited.
-func (s shelf) Record(_ context.Context, v *crawler.Visit) error {
+func (s archiveRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	if v.Exchange == nil {
 		return nil // the server could not be reached
 	}

@@ -18,28 +18,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// bodies are what the site sends: a page that links to another and to one that
+// siteBodies are what the site sends: a page that links to another and to one that
 // robots.txt closes, and an image.
-var bodies = map[string]string{
+var siteBodies = map[string]string{
 	"/robots.txt": "User-agent: *\nDisallow: /private\n",
 	"/":           "<title>Home</title><img src=/bee.png><a href=/about>about</a><a href=/private>p</a><a href=http://elsewhere.example/>e</a>",
 	"/about":      "<title>About</title>Bees.",
 	"/bee.png":    "\x89PNG\r\n\x1a\n\x00bee",
 }
 
-func bees() *crawltest.Web {
-	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.TypedResponse("image/png", bodies["/bee.png"]))}
+func newSite() *crawltest.Web {
+	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.TypedResponse("image/png", siteBodies["/bee.png"]))}
 	for _, path := range []string{"/", "/about"} {
-		pages[path] = crawltest.StaticPage(crawltest.HTML(bodies[path]))
+		pages[path] = crawltest.StaticPage(crawltest.HTML(siteBodies[path]))
 	}
 	return crawltest.New(crawltest.Site{Host: "bees.example", Pages: pages, Robots: crawltest.StaticRobots(crawltest.Robots{
-		Response: crawltest.Text(bodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
+		Response: crawltest.Text(siteBodies["/robots.txt"]), IsDisallowed: func(p string) bool { return p == "/private" }})})
 }
 
 // TestMirror mirrors a site, replays the archive, and finds what the server sent;
 // and there is nothing more to do when it is run again.
 func TestMirror(t *testing.T) {
-	web := bees()
+	web := newSite()
 	server, err := web.Start("")
 	if err != nil {
 		t.Fatal(err)
@@ -57,10 +57,10 @@ func TestMirror(t *testing.T) {
 		}
 	}
 	want := map[string]string{}
-	for path, body := range bodies {
+	for path, body := range siteBodies {
 		want["http://bees.example"+path] = body
 	}
-	if diff := cmp.Diff(want, replay(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, readArchive(t, dir)); diff != "" {
 		t.Errorf("bodies that were sent (-), and that are in the archive (+)\n%s", diff)
 	}
 	if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "mirrorbot", MinDelay: 10 * time.Millisecond}); !r.OK() {
@@ -68,9 +68,9 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// replay returns the bodies of the answers in an archive, by their URLs. None may
+// readArchive returns the bodies of the answers in an archive, by their URLs. None may
 // be there twice.
-func replay(t *testing.T, dir string) map[string]string {
+func readArchive(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "bees.example-*.warc.gz"))
 	if err != nil {
@@ -98,14 +98,14 @@ func replay(t *testing.T, dir string) map[string]string {
 			if _, twice := sent[url]; twice {
 				t.Errorf("%s is archived twice", url)
 			}
-			sent[url] = body(t, record.Block)
+			sent[url] = readResponseBody(t, record.Block)
 		}
 	}
 	return sent
 }
 
-// body reads an answer as net/http reads it from a server.
-func body(t *testing.T, block io.Reader) string {
+// readResponseBody reads an answer as net/http reads it from a server.
+func readResponseBody(t *testing.T, block io.Reader) string {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(block), nil)
 	if err != nil {

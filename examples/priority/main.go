@@ -26,15 +26,15 @@ func main() {
 		os.Exit(2)
 	}
 	o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot"} // yours
-	if err := crawl(context.Background(), os.Args[1], o, os.Stdout); err != nil {
+	if err := crawlAndPrint(context.Background(), os.Args[1], o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// newsFirst gives an entry its place among the URLs of its origin: by class, then
+// orderNewsFirst gives an entry its place among the URLs of its origin: by class, then
 // by rank, then as they were found.
-func newsFirst(e *storage.Entry) {
+func orderNewsFirst(e *storage.Entry) {
 	frontier.DefaultOrder(e)
 	switch path := e.URL.Path(); {
 	case strings.HasPrefix(path, "/news/"):
@@ -44,9 +44,9 @@ func newsFirst(e *storage.Entry) {
 	}
 }
 
-// crawl prints the URLs of a site in the order of their visits.
-func crawl(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
-	o.Frontier.Order = newsFirst
+// crawlAndPrint prints the URLs of a site in the order of their visits.
+func crawlAndPrint(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
+	o.Frontier.Order = orderNewsFirst
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx)), o)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestPriority(t *testing.T) {
 		}})
 		var out strings.Builder
 		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", Fetch: collyfetch.Config{Transport: web}}
-		if err := crawl(t.Context(), "http://example.com/", o, &out); err != nil {
+		if err := crawlAndPrint(t.Context(), "http://example.com/", o, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"/", "/news/1", "/news/2", "/about", "/imprint", "/archive/1"}

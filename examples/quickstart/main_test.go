@@ -11,10 +11,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-const asCommand = "QUICKSTART_TEST_AS_COMMAND"
+const commandEnv = "QUICKSTART_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(commandEnv) != "" {
 		main()
 	}
 	os.Exit(m.Run())
@@ -41,7 +41,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	c := exec.Command(self, "crawl", "-c", "project.yaml", "--delay=10ms",
 		"--data", filepath.Join(t.TempDir(), "data"), "--allow-private", "--connect-to=::"+server.Addr, "--progress=none")
-	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Env = append(os.Environ(), commandEnv+"=1")
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	out, err := c.Output()

@@ -29,7 +29,7 @@ func main() {
 		}
 		text[i] = string(b)
 	}
-	closed, err := compare(os.Stdout, text[0], text[1], strings.Fields(text[2]), os.Args[4:])
+	closed, err := compareRobots(os.Stdout, text[0], text[1], strings.Fields(text[2]), os.Args[4:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -39,19 +39,19 @@ func main() {
 	}
 }
 
-// compare writes what changes for each agent and URL, and returns how many URLs
+// compareRobots writes what changes for each agent and URL, and returns how many URLs
 // are closed that were open.
-func compare(w io.Writer, before, after string, urls, agents []string) (closed int, err error) {
-	was, is := robots.Parse([]byte(before), robots.Google), robots.Parse([]byte(after), robots.Google)
+func compareRobots(w io.Writer, before, after string, urls, agents []string) (closed int, err error) {
+	oldFile, newFile := robots.Parse([]byte(before), robots.Google), robots.Parse([]byte(after), robots.Google)
 	for _, name := range agents {
 		agent := robots.Named(name)
-		old, now := was.For(agent), is.For(agent)
+		oldRules, newRules := oldFile.For(agent), newFile.For(agent)
 		for _, s := range urls {
 			u, err := decorum.ParseURL(s)
 			if err != nil {
 				return closed, err
 			}
-			a, b := old.Check(u), now.Check(u)
+			a, b := oldRules.Check(u), newRules.Check(u)
 			switch {
 			case a.Allowed && !b.Allowed:
 				closed++

@@ -11,7 +11,7 @@ func TestCompare(t *testing.T) {
 	const after = "User-agent: *\nDisallow: /t\n\nUser-agent: Googlebot\nAllow: /\n"
 	urls := []string{"https://example.com/", "https://example.com/tickets", "https://example.com/drafts/1"}
 	var out strings.Builder
-	closed, err := compare(&out, before, after, urls, []string{"Googlebot", "Bingbot"})
+	closed, err := compareRobots(&out, before, after, urls, []string{"Googlebot", "Bingbot"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestCompare(t *testing.T) {
 	if out.String() != want || closed != 1 {
 		t.Errorf("%d closed, wrote\n%swant\n%s", closed, &out, want)
 	}
-	if _, err := compare(&out, before, after, []string{"http://%zz/"}, []string{"Bingbot"}); err == nil {
+	if _, err := compareRobots(&out, before, after, []string{"http://%zz/"}, []string{"Bingbot"}); err == nil {
 		t.Error("a URL that is none was not refused")
 	}
 }

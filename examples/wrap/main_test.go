@@ -10,11 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 )
 
-const asCommand = "WRAP_TEST_SERVER"
+const serverAddrEnv = "WRAP_TEST_SERVER"
 
 // TestMain runs the program itself, on the server that its parent has started.
 func TestMain(m *testing.M) {
-	if addr := os.Getenv(asCommand); addr != "" {
+	if addr := os.Getenv(serverAddrEnv); addr != "" {
 		to, err := collyfetch.ParseConnectTo("::" + addr)
 		if err != nil {
 			panic(err)
@@ -46,7 +46,7 @@ func TestWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, "http://example.com/")
-	c.Env = append(os.Environ(), asCommand+"="+server.Addr)
+	c.Env = append(os.Environ(), serverAddrEnv+"="+server.Addr)
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {
