@@ -22,7 +22,7 @@ type FollowedLinkKinds struct {
 }
 
 // includesKind reports whether links of a kind are followed.
-func (f FollowedLinkKinds) includesKind(k extract.Kind) bool {
+func (f FollowedLinkKinds) includesKind(k extract.LinkKind) bool {
 	return k < extract.Canonical && !f.NoLinks || k == extract.Image && f.Images
 }
 
@@ -53,11 +53,11 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
 	for _, l := range found {
 		kind := l.Kind
 		if meta {
-			kind = l.Free
+			kind = l.FollowableKind
 		}
 		switch {
 		case meta && l.NoFollow():
-		case l.Feed && !follow.NoFeeds:
+		case l.IsFeed && !follow.NoFeeds:
 			links = append(links, Link{URL: l.URL, Context: []byte(announcedFeedContext), isFeedLink: true})
 		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, Link{URL: l.URL})
@@ -79,7 +79,7 @@ func isAnnouncedFeed(l storage.Lease) bool {
 // mayBeFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
 func (c *Crawler) mayBeFeed(l storage.Lease, contentType string) bool {
-	return !c.Settings.Follow.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeed(contentType))
+	return !c.Settings.Follow.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
 }
 
 // feedLinks returns what a feed lists, as far as it can be read; of what is none,

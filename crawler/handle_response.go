@@ -111,7 +111,7 @@ func (c *Crawler) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *e
 		s := c.getScanner()
 		doc := scan(s)
 		c.scannerPool.Put(s) // not after a panic: who knows what it has left
-		if doc != nil && doc.More {
+		if doc != nil && doc.LinksTruncated {
 			c.Log.Warn("page has more links than are read", "url", res.URL, "limit", len(doc.Links))
 		}
 		return doc
@@ -124,7 +124,7 @@ func (c *Crawler) getScanner() *extract.Scanner {
 	if !ok {
 		s = new(extract.Scanner)
 	}
-	s.MaxLinks, s.Images = c.Settings.MaxLinks, c.Settings.Follow.Images
+	s.MaxLinks, s.IncludeImages = c.Settings.MaxLinks, c.Settings.Follow.Images
 	return s
 }
 

@@ -55,7 +55,7 @@ func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
 	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.Document(); page != nil {
 		stated = append(stated, directiveSignals(robots.InPage, page.Directives(c.Settings.ProductToken, nil))...)
-		if s, ok := robots.Reservation(robots.InPage, page.Reservation, page.Policy); ok {
+		if s, ok := robots.Reservation(robots.InPage, page.TDMReservation, page.TDMPolicy); ok {
 			stated = append(stated, s)
 		}
 	}
@@ -109,8 +109,8 @@ func (c *Crawler) redactedVisit(v *Visit) *Visit {
 	redacted.Response, redacted.Exchange, redacted.bodySum = &res, v.Exchange.Head(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().PurposeConflict}
 	if page := v.Document(); page != nil {
-		doc := &extract.Document{Canonical: page.Canonical, Base: page.Base, Robots: page.Robots,
-			Reservation: page.Reservation, Policy: page.Policy}
+		doc := &extract.Document{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,
+			TDMReservation: page.TDMReservation, TDMPolicy: page.TDMPolicy}
 		redacted.document = func() *extract.Document { return doc }
 	}
 	return &redacted

@@ -163,8 +163,8 @@ func lazyBodySum(res *decorum.Response) func() [sha256.Size]byte {
 // page or else in the header; zero if it names none.
 func (v *Visit) CanonicalURL() decorum.URL {
 	for _, doc := range []*extract.Document{v.Document(), v.HeaderDocument()} {
-		if doc != nil && !doc.Canonical.IsZero() {
-			return doc.Canonical
+		if doc != nil && !doc.CanonicalURL.IsZero() {
+			return doc.CanonicalURL
 		}
 	}
 	return decorum.URL{}

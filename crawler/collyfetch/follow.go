@@ -64,7 +64,7 @@ func (r *callbackRun) baseURL() decorum.URL {
 	r.mu.Unlock()
 	if v != nil {
 		if doc := v.Document(); doc != nil {
-			return doc.Base
+			return doc.BaseURL
 		}
 	}
 	return r.ticket.URL()

@@ -14,25 +14,25 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkTags is the scanner without the URLs: what finding the links costs.
-func BenchmarkTags(b *testing.B) {
+// BenchmarkNextTag is the scanner without the URLs: what finding the links costs.
+func BenchmarkNextTag(b *testing.B) {
 	page := samplePage()
 	b.ReportAllocs()
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
-		t := tokens{b: page}
+		t := tokenizer{input: page}
 		var found attributes
 		for {
-			name, end, ok := t.next()
+			name, end, ok := t.nextTag()
 			if !ok {
 				break
 			}
-			if e := elementOf(name); e == unknown || end {
-				t.attributes(nil)
+			if e := elementByName(name); e == unknownElement || end {
+				t.readAttributes(nil)
 				continue
 			}
 			found = attributes{}
-			t.attributes(&found)
+			t.readAttributes(&found)
 		}
 	}
 }

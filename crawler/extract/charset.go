@@ -9,18 +9,18 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A media says which syntax a body is written in.
-type media uint8
+// A syntax says which syntax a body is written in.
+type syntax uint8
 
 const (
-	notHTML media = iota
-	plainHTML
-	asXML
+	notHTML syntax = iota
+	htmlSyntax
+	xhtmlSyntax
 )
 
-// mediaOf returns the syntax of the body and the name of the encoding that
+// detectSyntaxAndCharset returns the syntax of the body and the name of the encoding that
 // the content type gives, if it gives one.
-func mediaOf(contentType string, body []byte) (m media, charset string) {
+func detectSyntaxAndCharset(contentType string, body []byte) (m syntax, charset string) {
 	sniffed := strings.TrimSpace(contentType) == ""
 	if sniffed {
 		contentType = http.DetectContentType(body)
@@ -28,19 +28,19 @@ func mediaOf(contentType string, body []byte) (m media, charset string) {
 	kind, parameters, _ := strings.Cut(contentType, ";")
 	switch kind = strings.TrimSpace(kind); {
 	case strings.EqualFold(kind, "text/html"):
-		m = plainHTML
+		m = htmlSyntax
 	case strings.EqualFold(kind, "application/xhtml+xml"):
-		m = asXML
+		m = xhtmlSyntax
 	}
 	if !sniffed { // the sniffer always says utf-8: it has not looked
-		charset = charsetIn([]byte(parameters))
+		charset = charsetFromContentType([]byte(parameters))
 	}
 	return m, charset
 }
 
-// charsetIn returns the charset that the value of a content type names, as
+// charsetFromContentType returns the charset that the value of a content type names, as
 // the standard finds it in meta elements; "" if there is none.
-func charsetIn(s []byte) string {
+func charsetFromContentType(s []byte) string {
 	for {
 		i := indexFold(s, "charset")
 		if i < 0 {
@@ -48,29 +48,29 @@ func charsetIn(s []byte) string {
 		}
 		s = trimLeft(s[i+len("charset"):])
 		if len(s) > 0 && s[0] == '=' {
-			return unquote(trimLeft(s[1:]))
+			return readCharsetValue(trimLeft(s[1:]))
 		}
 	}
 }
 
-// unquote returns the value at the start of s, in quotes or up to a blank or
+// readCharsetValue returns the value at the start of s, in quotes or up to a blank or
 // a semicolon.
-func unquote(s []byte) string {
+func readCharsetValue(s []byte) string {
 	if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
 		if end := bytes.IndexByte(s[1:], s[0]); end >= 0 {
 			return string(s[1 : 1+end])
 		}
 		return ""
 	}
-	if end := bytes.IndexAny(s, blanks+";"); end >= 0 {
+	if end := bytes.IndexAny(s, whitespace+";"); end >= 0 {
 		s = s[:end]
 	}
 	return string(s)
 }
 
-// mark returns the length of the body's byte order mark and the encoding it
+// byteOrderMark returns the length of the body's byte order mark and the encoding it
 // stands for.
-func mark(body []byte) (length int, charset string) {
+func byteOrderMark(body []byte) (length int, charset string) {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
 		return 3, "utf-8"
@@ -82,9 +82,9 @@ func mark(body []byte) (length int, charset string) {
 	return 0, ""
 }
 
-// encodingOf returns the encoding of that name, which is nil for UTF-8, and
+// encodingByName returns the encoding of that name, which is nil for UTF-8, and
 // whether there is one.
-func encodingOf(charset string) (enc encoding.Encoding, known bool) {
+func encodingByName(charset string) (enc encoding.Encoding, known bool) {
 	if strings.EqualFold(charset, "utf-8") {
 		return nil, true
 	}
@@ -98,15 +98,15 @@ func encodingOf(charset string) (enc encoding.Encoding, known bool) {
 	return enc, true
 }
 
-// isWide reports whether enc is a UTF-16: not what a page is written in whose
+// isUTF16 reports whether enc is a UTF-16: not what a page is written in whose
 // meta element could be read.
-func isWide(enc encoding.Encoding) bool {
+func isUTF16(enc encoding.Encoding) bool {
 	name, _ := htmlindex.Name(enc)
 	return strings.HasPrefix(name, "utf-16")
 }
 
-// decode returns the body in UTF-8.
-func decode(body []byte, enc encoding.Encoding) []byte {
+// decodeToUTF8 returns the body in UTF-8.
+func decodeToUTF8(body []byte, enc encoding.Encoding) []byte {
 	if enc == nil {
 		return body
 	}

@@ -18,7 +18,7 @@
 // images are links, and how many links are taken. Both give a Document: links in
 // the order of the page, each with what points to it. Header fields that link, Link and Refresh, are
 // read by ScanHeader, and X-Robots-Tag with the page's own meta elements by
-// Document.Directives. IsFeed tells a feed by its content type.
+// Document.Directives. IsFeedContentType tells a feed by its content type.
 //
 // It decides nothing: which links to follow is the frontier's part, and
 // whether a page may be indexed is for whoever asks Document.Directives.

@@ -4,28 +4,28 @@ import "github.com/decorum-crawler/decorum"
 
 // A Document is what a crawler needs of one HTML page.
 type Document struct {
-	Title     string      // of the first title element: blanks folded, at most 512 bytes
-	Canonical decorum.URL // of the first link rel=canonical; zero if there is none
-	Base      decorum.URL // what links are relative to: the page's URL, unless a base element says otherwise
-	Links     []Link      // in the order of the page, each URL once
-	More      bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
-	Robots    []Rule      // what meta elements say to robots
-	// Reservation and Policy are what the meta elements tdm-reservation and
+	Title          string      // of the first title element: blanks folded, at most 512 bytes
+	CanonicalURL   decorum.URL // of the first link rel=canonical; zero if there is none
+	BaseURL        decorum.URL // what links are relative to: the page's URL, unless a base element says otherwise
+	Links          []Link      // in the order of the page, each URL once
+	LinksTruncated bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
+	RobotsMeta     []MetaRule  // what meta elements say to robots
+	// Reservation and TDMPolicy are what the meta elements tdm-reservation and
 	// tdm-policy say (TDM Reservation Protocol, TDM Metadata in HTML Content), as they are written:
 	// of several the first, but "1" goes before all else.
-	Reservation, Policy string
+	TDMReservation, TDMPolicy string
 }
 
 // A Link is a URL that the page points to.
 type Link struct {
 	URL  decorum.URL
-	Kind Kind
-	// Free is the lowest kind of the mentions that bear no Rel; if each bears one, of
+	Kind LinkKind
+	// FollowableKind is the lowest kind of the mentions that bear no Rel; if each bears one, of
 	// the first. What is named by a nofollow anchor and, without one, as an alternate
 	// may be followed as an alternate only.
-	Free Kind
-	Rel  Rel  // if every mention of the URL bears one: all of them; else none
-	Feed bool // one of the mentions announces it as a feed, whatever its Kind
+	FollowableKind LinkKind
+	Rel            Rel  // if every mention of the URL bears one: all of them; else none
+	IsFeed         bool // one of the mentions announces it as a feed, whatever its LinkKind
 }
 
 // NoFollow reports whether the page asks not to follow the link: whatever it
@@ -42,41 +42,41 @@ const (
 	Sponsored                 // paid for
 )
 
-// mention adds another mention of the link.
-func (l *Link) mention(kind Kind, rel Rel) {
+// addMention adds another mention of the link.
+func (l *Link) addMention(kind LinkKind, rel Rel) {
 	l.Kind = min(l.Kind, kind)
-	l.Feed = l.Feed || kind == Feed
+	l.IsFeed = l.IsFeed || kind == Feed
 	switch {
 	case rel == 0 && l.Rel == 0:
-		l.Free = min(l.Free, kind)
+		l.FollowableKind = min(l.FollowableKind, kind)
 	case rel == 0:
-		l.Free, l.Rel = kind, 0
+		l.FollowableKind, l.Rel = kind, 0
 	case l.Rel != 0:
 		l.Rel |= rel
 	}
 }
 
-// A Kind says what points to a link. If several things do, the lowest counts.
-type Kind uint8
+// A LinkKind says what points to a link. If several things do, the lowest counts.
+type LinkKind uint8
 
 // Kinds of links.
 const (
-	Anchor    Kind = iota // a, that of an svg too
-	Area                  // area of an image map
-	Frame                 // frame
-	IFrame                // iframe
-	Refresh               // meta http-equiv=refresh
-	Next                  // link rel=next
-	Prev                  // link rel=prev
-	Canonical             // link rel=canonical
-	Alternate             // link rel=alternate: another language or form of the page
-	Feed                  // link rel=alternate of an RSS or Atom feed
-	AMP                   // link rel=amphtml: the page in AMP
-	Image                 // img, and source of a picture: src and srcset; see Scanner.Images
+	Anchor    LinkKind = iota // a, that of an svg too
+	Area                      // area of an image map
+	Frame                     // frame
+	IFrame                    // iframe
+	Refresh                   // meta http-equiv=refresh
+	Next                      // link rel=next
+	Prev                      // link rel=prev
+	Canonical                 // link rel=canonical
+	Alternate                 // link rel=alternate: another language or form of the page
+	Feed                      // link rel=alternate of an RSS or Atom feed
+	AMP                       // link rel=amphtml: the page in AMP
+	Image                     // img, and source of a picture: src and srcset; see Scanner.IncludeImages
 )
 
 // String returns the name of the kind.
-func (k Kind) String() string {
+func (k LinkKind) String() string {
 	names := [...]string{"a", "area", "frame", "iframe", "refresh", "next", "prev", "canonical", "alternate", "feed", "amphtml", "img"}
 	if int(k) < len(names) {
 		return names[k]
@@ -89,16 +89,16 @@ const DefaultMaxLinks = 50_000
 
 // Limits of what is kept of a page.
 const (
-	maxTitle = 512  // bytes of the title
-	maxRef   = 8192 // bytes of a link as written, or of a base; a longer one is none
-	maxRules = 64   // agents that meta elements address
-	maxAgent = 128  // bytes of an agent's name
+	maxTitleBytes = 512  // bytes of the title
+	maxRefBytes   = 8192 // bytes of a link as written, or of a base; a longer one is none
+	maxMetaRules  = 64   // agents that meta elements address
+	maxAgentBytes = 128  // bytes of an agent's name
 )
 
 // Bounds of the URLs of a page, added up: a long base would make a link of many
 // bytes of each that is written with two.
 const (
-	usualURL         = 512     // bytes of each link that is taken
+	avgURLBytes      = 512     // bytes of each link that is taken
 	minTotalURLBytes = 1 << 20 // bytes that there are in any case
 )
 
@@ -110,12 +110,12 @@ func Scan(body []byte, contentType string, base decorum.URL) *Document {
 // A Scanner reads pages one after the other and reuses its buffers. The zero
 // Scanner is ready to use. It is not safe for use by several goroutines.
 type Scanner struct {
-	MaxLinks int  // links taken from one page, of 512 bytes on average; 0 means DefaultMaxLinks
-	Images   bool // images are links, too
+	MaxLinks      int  // links taken from one page, of 512 bytes on average; 0 means DefaultMaxLinks
+	IncludeImages bool // images are links, too
 
-	ref   []byte // the link being read, decoded
-	links []Link
-	index map[decorum.URL]int // where in links a URL stands
+	linkBuf   []byte // the link being read, decoded
+	links     []Link
+	linkIndex map[decorum.URL]int // where in links a URL stands
 }
 
 // Scan returns what the page says, or nil if the content type is not that of
@@ -127,22 +127,22 @@ type Scanner struct {
 // valid, and else as windows-1252. Titles and links are UTF-8, query strings
 // too: the standard would write those in the page's own encoding.
 func (s *Scanner) Scan(body []byte, contentType string, base decorum.URL) *Document {
-	media, charset := mediaOf(contentType, body)
-	if media == notHTML {
+	syntax, charset := detectSyntaxAndCharset(contentType, body)
+	if syntax == notHTML {
 		return nil
 	}
-	p := s.page(base)
-	p.xhtml = media == asXML
-	p.encode(body, charset)
-	return p.read()
+	p := s.newPageReader(base)
+	p.isXHTML = syntax == xhtmlSyntax
+	p.chooseEncoding(body, charset)
+	return p.readDocument()
 }
 
-// page returns a page at home that nothing was read of yet.
-func (s *Scanner) page(home decorum.URL) *page {
-	p := &page{scanner: s, home: home, base: home, limit: s.MaxLinks}
-	if p.limit <= 0 {
-		p.limit = DefaultMaxLinks
+// newPageReader returns a page at home that nothing was read of yet.
+func (s *Scanner) newPageReader(home decorum.URL) *pageReader {
+	p := &pageReader{scanner: s, pageURL: home, baseURL: home, maxLinks: s.MaxLinks}
+	if p.maxLinks <= 0 {
+		p.maxLinks = DefaultMaxLinks
 	}
-	p.maxURLBytes = max(p.limit*usualURL, minTotalURLBytes)
+	p.maxURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
 	return p
 }

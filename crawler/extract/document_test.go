@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// refs returns the links as strings, relative to the home of the tests.
-func refs(doc *Document) []string {
+// linkStrings returns the links as strings, relative to the home of the tests.
+func linkStrings(doc *Document) []string {
 	var refs []string
 	for _, l := range doc.Links {
 		ref := strings.TrimPrefix(l.URL.String(), "http://example.com") + " " + l.Kind.String()
-		if l.Feed && l.Kind != Feed {
+		if l.IsFeed && l.Kind != Feed {
 			ref += ", a feed"
 		}
 		if l.NoFollow() {
@@ -24,7 +24,7 @@ func refs(doc *Document) []string {
 	return refs
 }
 
-var links = []struct {
+var linkTests = []struct {
 	name string
 	page string
 	want []string
@@ -42,7 +42,7 @@ var links = []struct {
 	{"relative to the base", `<base href="/b/c"><a href=x>`, []string{"/b/x a"}},
 	{"base after links counts for all", `<a href=x><base href="/b/"><a href=y>`, []string{"/b/x a", "/b/y a"}},
 	{"only the first base with href counts", `<base target=t><base href="/b/"><base href="/c/"><a href=x>`, []string{"/b/x a"}},
-	{"a base longer than a link may be", `<base href="/` + strings.Repeat("x", maxRef) + `/"><a href=x>`, []string{"/dir/x a"}},
+	{"a base longer than a link may be", `<base href="/` + strings.Repeat("x", maxRefBytes) + `/"><a href=x>`, []string{"/dir/x a"}},
 	{"unusable base", `<base href="mailto:x"><a href=x>`, []string{"/dir/x a"}},
 	{"entities and blanks", "<a href=' /x?a=1&amp;b=2\n'><a href=\"/a\tb\nc\">", []string{"/x?a=1&b=2 a", "/abc a"}},
 	{"an ampersand that begins no entity", `<a href="/x?a=1&copy=2&lang=en">`, []string{"/x?a=1&copy=2&lang=en a"}},
@@ -63,12 +63,12 @@ var links = []struct {
 		`<script>"<a href=/1>"</script><style><a href=/2></style><textarea><a href=/3></textarea><!-- <a href=/4> --><title><a href=/5></title>`, nil},
 	{"entities are decoded once", `<a href="/?x=&amp;amp;"><meta http-equiv=refresh content="0;/?y=&amp;amp;">`,
 		[]string{"/?x=&amp; a", "/?y=&amp; refresh"}},
-	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRef/4) + `"><a href=/y>`, []string{"/y a"}},
-	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRef) + `"><a href=/y>`, []string{"/y a"}},
+	{"longer than a link may be, though not once decoded", `<a href="/?` + strings.Repeat("&amp;", maxRefBytes/4) + `"><a href=/y>`, []string{"/y a"}},
+	{"longer than a link may be", `<a href="/` + strings.Repeat("x", maxRefBytes) + `"><a href=/y>`, []string{"/y a"}},
 }
 
-// images are pages with images, and the links where these count.
-var images = []struct {
+// imageTests are pages with images, and the links where these count.
+var imageTests = []struct {
 	name string
 	page string
 	want []string
@@ -83,17 +83,17 @@ var images = []struct {
 	{"not in an svg", `<svg><image src=/1 href=/2></svg>`, nil},
 }
 
-// TestFree: a mention that bears nofollow says nothing of how a URL that others name
+// TestKindWithoutRel: a mention that bears nofollow says nothing of how a URL that others name
 // may be followed.
-func TestFree(t *testing.T) {
-	for page, want := range map[string]Kind{
+func TestKindWithoutRel(t *testing.T) {
+	for page, want := range map[string]LinkKind{
 		`<link rel=alternate href=/x><a rel=nofollow href=/x>`:                   Alternate,
 		`<a rel=nofollow href=/x><link rel=alternate href=/x>`:                   Alternate,
 		`<a rel=ugc href=/x><link rel=alternate href=/x><link rel=next href=/x>`: Next,
 		`<a rel=ugc href=/x><link rel=alternate href=/x><a href=/x>`:             Anchor,
 		`<area rel=ugc href=/x><a rel=nofollow href=/x>`:                         Area,
 	} {
-		if links := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].Free != want {
+		if links := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
 			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestBase(t *testing.T) {
 		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
 		"<base href=mailto:x><base href=/z>": "http://example.com/dir/page",
 	} {
-		if got := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).Base.String(); got != want {
+		if got := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
 			t.Errorf("%s: links are relative to %s, want %s", page, got, want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestBase(t *testing.T) {
 func TestLongBase(t *testing.T) {
 	const written, wanted = 600, 1000
 	var b strings.Builder
-	fmt.Fprintf(&b, "<base href='/%s/'>", strings.Repeat("x", maxRef/2))
+	fmt.Fprintf(&b, "<base href='/%s/'>", strings.Repeat("x", maxRefBytes/2))
 	for i := range written {
 		fmt.Fprintf(&b, "<a href=%d>", i)
 	}
@@ -125,8 +125,8 @@ func TestLongBase(t *testing.T) {
 	for _, l := range doc.Links {
 		size += len(l.URL.String())
 	}
-	if maxBytes := max(wanted*usualURL, minTotalURLBytes); !doc.More || size > maxBytes || size < maxBytes-maxRef {
-		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.More, maxBytes)
+	if maxBytes := max(wanted*avgURLBytes, minTotalURLBytes); !doc.LinksTruncated || size > maxBytes || size < maxBytes-maxRefBytes {
+		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.LinksTruncated, maxBytes)
 	}
 	short := (&Scanner{MaxLinks: 2}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {
@@ -135,11 +135,11 @@ func TestLongBase(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	s := Scanner{Images: true}
-	for _, test := range images {
+	s := Scanner{IncludeImages: true}
+	for _, test := range imageTests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
-			if got := refs(doc); !slices.Equal(got, test.want) {
+			if got := linkStrings(doc); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -163,30 +163,30 @@ func TestRel(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	for _, test := range links {
+	for _, test := range linkTests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
-			if got := refs(doc); !slices.Equal(got, test.want) {
+			if got := linkStrings(doc); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
 	}
 }
 
-var refreshes = []struct{ content, want string }{
+var refreshTests = []struct{ content, want string }{
 	{"0;url=/x", "/x"}, {"0; URL = /x", "/x"}, {"0;/x", "/x"}, {"0 /x", "/x"}, {"0,url='/x'y", "/x"}, {`.5;url="/x`, "/x"},
 	{"3", ""}, {"3;", ""}, {"url=/x", ""}, {"", ""}, {"0url=/x", ""}, {"0;url", "url"}, {"0;urlx", "urlx"}, {"0;url=", ""},
 }
 
 func TestRefreshTarget(t *testing.T) {
-	for _, test := range refreshes {
+	for _, test := range refreshTests {
 		if got := string(refreshTarget([]byte(test.content))); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.content, got, test.want)
 		}
 	}
 }
 
-var titles = []struct{ name, page, want string }{
+var titleTests = []struct{ name, page, want string }{
 	{"decoded and folded", "<title>\n A &amp;\t B&nbsp;&eacute;  </title>", "A & B é"},
 	{"first wins", "<title>1</title><title>2</title>", "1"},
 	{"not that of an svg", "<svg><title>icon</title></svg><title>page</title>", "page"},
@@ -198,7 +198,7 @@ var titles = []struct{ name, page, want string }{
 }
 
 func TestTitle(t *testing.T) {
-	for _, test := range titles {
+	for _, test := range titleTests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			if doc.Title != test.want {
@@ -211,13 +211,13 @@ func TestTitle(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	page := `<link rel=canonical href=#no><link rel="canonical" href="/1#x"><link rel=canonical href=/2>`
 	doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
-	if got := doc.Canonical.String(); got != "http://example.com/1" {
+	if got := doc.CanonicalURL.String(); got != "http://example.com/1" {
 		t.Errorf("got %q", got)
 	}
 }
 
 // What a page in windows-1251, Shift_JIS or UTF-16 says, whoever tells.
-var encodings = []struct{ name, contentType, page, title, link string }{
+var encodingTests = []struct{ name, contentType, page, title, link string }{
 	{"UTF-8 in the header", "text/html;charset=UTF-8", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"UTF-8 by its bytes", "text/html", "<title>é</title><a href=/é>", "é", "/%C3%A9"},
 	{"byte order mark", "text/html", "\xEF\xBB\xBF<title>é</title><a href=/é>", "é", "/%C3%A9"},
@@ -238,33 +238,33 @@ var encodings = []struct{ name, contentType, page, title, link string }{
 }
 
 func TestEncoding(t *testing.T) {
-	for _, test := range encodings {
+	for _, test := range encodingTests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := Scan([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
 			if doc.Title != test.title {
 				t.Errorf("title %q, want %q", doc.Title, test.title)
 			}
-			if got := refs(doc); !slices.Equal(got, []string{test.link + " a"}) {
+			if got := linkStrings(doc); !slices.Equal(got, []string{test.link + " a"}) {
 				t.Errorf("links %q, want %q", got, test.link)
 			}
 		})
 	}
 }
 
-var charsets = []struct{ value, want string }{
+var charsetTests = []struct{ value, want string }{
 	{"text/html; charset=utf-8", "utf-8"}, {"charset = 'a b';x", "a b"}, {`CharSet="x"`, "x"}, {`charset="x`, ""},
 	{"charset charset=x;y", "x"}, {"charset=x y", "x"}, {"charset=", ""}, {"text/html", ""}, {"", ""},
 }
 
 func TestCharsetIn(t *testing.T) {
-	for _, test := range charsets {
-		if got := charsetIn([]byte(test.value)); got != test.want {
+	for _, test := range charsetTests {
+		if got := charsetFromContentType([]byte(test.value)); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.value, got, test.want)
 		}
 	}
 }
 
-var contentTypes = []struct {
+var contentTypeTests = []struct {
 	contentType, body string
 	html              bool
 }{
@@ -274,7 +274,7 @@ var contentTypes = []struct {
 }
 
 func TestContentType(t *testing.T) {
-	for _, test := range contentTypes {
+	for _, test := range contentTypeTests {
 		doc := Scan([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
 		if got := doc != nil; got != test.html {
 			t.Errorf("%q, body %q: read %v, want %v", test.contentType, test.body, got, test.html)
@@ -285,7 +285,7 @@ func TestContentType(t *testing.T) {
 func TestXHTML(t *testing.T) {
 	page := `<title/><script src="/s.js"/><a href="/1">x</a><![CDATA[ > <a href="/2"> ]]><iframe src="/3"/><a href="/4"/>`
 	doc := Scan([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
-	if got, want := refs(doc), []string{"/1 a", "/3 iframe", "/4 a"}; !slices.Equal(got, want) {
+	if got, want := linkStrings(doc), []string{"/1 a", "/3 iframe", "/4 a"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -302,8 +302,8 @@ func TestMaxLinks(t *testing.T) {
 		more bool
 	}{{page.String(), 3, true}, {"<a href=/1><a href=/2><a href=/3><a href=/1>", 3, false}, {"<p>", 0, false}} {
 		doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
-		if len(doc.Links) != test.want || doc.More != test.more {
-			t.Errorf("%q: %d links, more %v", test.page, len(doc.Links), doc.More)
+		if len(doc.Links) != test.want || doc.LinksTruncated != test.more {
+			t.Errorf("%q: %d links, more %v", test.page, len(doc.Links), doc.LinksTruncated)
 		}
 	}
 }
@@ -317,8 +317,8 @@ func TestScannerKeepsNothing(t *testing.T) {
 	doc := s.Scan(body, "text/html", home)
 	copy(body, strings.Repeat("#", len(body)))
 	s.Scan([]byte("<title>two</title><a href=/3><a href=/4>"), "text/html", home)
-	if want := []string{"/1 a", "/2?a&b a"}; !slices.Equal(refs(doc), want) || doc.Title != "one" {
-		t.Errorf("got %q %q", doc.Title, refs(doc))
+	if want := []string{"/1 a", "/2?a&b a"}; !slices.Equal(linkStrings(doc), want) || doc.Title != "one" {
+		t.Errorf("got %q %q", doc.Title, linkStrings(doc))
 	}
 }
 
@@ -330,7 +330,7 @@ func TestLinear(t *testing.T) {
 		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='", "<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
-		(&Scanner{Images: true}).Scan(body, "text/html", mustParse(t, "http://example.com/"))
+		(&Scanner{IncludeImages: true}).Scan(body, "text/html", mustParse(t, "http://example.com/"))
 		ScanHeader(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

@@ -17,31 +17,31 @@ import (
 	"golang.org/x/net/html"
 )
 
-// byDOM finds the links of a page, images too, in the tree that a full parser
+// linksByDOM finds the links of a page, images too, in the tree that a full parser
 // builds: that of x/net/html, which is goquery's. Scripts do not run. It returns
 // false if the parser gives up.
-func byDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
+func linksByDOM(body []byte, home decorum.URL) (links []Link, ok bool) {
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
 	if err != nil {
 		return nil, false
 	}
 	var base *string
-	var mentions []mention
+	var mentions []oracleMention
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		if href, ok := attr(html.Token{Attr: n.Attr}, "href"); ok && n.Namespace == "" && n.Data == "base" && base == nil {
+		if href, ok := tokenAttr(html.Token{Attr: n.Attr}, "href"); ok && n.Namespace == "" && n.Data == "base" && base == nil {
 			base = &href
 		}
-		mentions = append(mentions, inElement(n)...)
+		mentions = append(mentions, mentionsInElement(n)...)
 	}
-	return resolve(home, base, mentions), true
+	return resolveMentions(home, base, mentions), true
 }
 
-// inElement returns what one element of the tree mentions. The attributes of
+// mentionsInElement returns what one element of the tree mentions. The attributes of
 // a node may be from other namespaces, and those of HTML may be spelt as such.
-func inElement(n *html.Node) (found []mention) {
+func mentionsInElement(n *html.Node) (found []oracleMention) {
 	get := func(namespace, name string) string {
 		for _, a := range n.Attr {
 			if a.Namespace == namespace && a.Key == name {
@@ -50,20 +50,20 @@ func inElement(n *html.Node) (found []mention) {
 		}
 		return ""
 	}
-	add := func(kind Kind, ref string, rel Rel) { found = append(found, mention{kind, ref, rel}) }
+	add := func(kind LinkKind, ref string, rel Rel) { found = append(found, oracleMention{kind, ref, rel}) }
 	t := html.Token{Attr: n.Attr}
 	switch {
 	case n.Data == "a" && n.Namespace != "":
-		href, there := attr(t, "href")
+		href, there := tokenAttr(t, "href")
 		if !there {
 			href = get("xlink", "href") + get("", "xlink:href")
 		}
-		add(Anchor, href, rel(t))
+		add(Anchor, href, relOfToken(t))
 	case n.Namespace != "":
 	case n.Data == "a":
-		add(Anchor, get("", "href"), rel(t))
+		add(Anchor, get("", "href"), relOfToken(t))
 	case n.Data == "area":
-		add(Area, get("", "href"), rel(t))
+		add(Area, get("", "href"), relOfToken(t))
 	case n.Data == "frame":
 		add(Frame, get("", "src"), 0)
 	case n.Data == "iframe":
@@ -72,15 +72,15 @@ func inElement(n *html.Node) (found []mention) {
 		add(Image, get("", "src"), 0)
 		fallthrough
 	case n.Data == "source":
-		for url := range candidates([]byte(get("", "srcset"))) {
+		for url := range srcsetURLs([]byte(get("", "srcset"))) {
 			add(Image, string(url), 0)
 		}
 	case n.Data == "link":
-		if kind, ok := relation([]byte(get("", "rel")), []byte(get("", "type"))); ok {
+		if kind, ok := linkRelKind([]byte(get("", "rel")), []byte(get("", "type"))); ok {
 			add(kind, get("", "href"), 0)
 		}
 	case n.Data == "meta":
-		_, declares := attr(t, "charset")
+		_, declares := tokenAttr(t, "charset")
 		if !declares && strings.EqualFold(get("", "http-equiv"), "refresh") {
 			add(Refresh, string(refreshTarget([]byte(get("", "content")))), 0)
 		}
@@ -88,16 +88,16 @@ func inElement(n *html.Node) (found []mention) {
 	return found
 }
 
-// An exception is where a page may be read differently from its tree, and why.
-type exception struct {
-	why  string
-	page *regexp.Regexp
+// A domException is where a page may be read differently from its tree, and why.
+type domException struct {
+	reason  string
+	pattern *regexp.Regexp
 }
 
-var elsewhere = []exception{
+var domExceptions = []domException{
 	{"frames count anywhere here; the standard drops frame outside frameset, and all else in it", regexp.MustCompile(`(?i)<frame`)},
 	{"the standard lets anything stand in a select since 2025; x/net/html drops what is no option", regexp.MustCompile(`(?i)<select`)},
-	{"x/net/html leaves the standard: see astray", astray},
+	{"x/net/html leaves the standard: see astray", scriptBugPages},
 	{"HTML left open in an integration point makes the standard ignore end tags of foreign elements: that takes the " +
 		"stack of all open elements", regexp.MustCompile(`(?is)<(svg|math).*<(desc|title|foreignobject|mi|mo|mn|ms|mtext)\b.*<[a-z]`)},
 	{"font breaks out of foreign content if it has some attributes: not followed", regexp.MustCompile(`(?i)<(svg|math).*<font`)},
@@ -107,7 +107,7 @@ var elsewhere = []exception{
 // whether they were compared: exceptions are not.
 func compareDOM(t *testing.T, name string, body []byte) bool {
 	t.Helper()
-	if slices.ContainsFunc(elsewhere, func(e exception) bool { return e.page.Match(body) }) {
+	if slices.ContainsFunc(domExceptions, func(e domException) bool { return e.pattern.Match(body) }) {
 		return false
 	}
 	mustCompareDOM(t, name, body)
@@ -119,11 +119,11 @@ func compareDOM(t *testing.T, name string, body []byte) bool {
 func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	t.Helper()
 	home := mustParse(t, "http://example.com/dir/page")
-	want, ok := byDOM(body, home)
+	want, ok := linksByDOM(body, home)
 	if !ok {
 		return 0
 	}
-	got := (&Scanner{Images: true}).Scan(body, utf8HTML, home).Links
+	got := (&Scanner{IncludeImages: true}).Scan(body, utf8HTML, home).Links
 	order := func(a, b Link) int { return cmp.Compare(a.URL.String(), b.URL.String()) }
 	slices.SortFunc(got, order) // a parser moves what stands between the cells of a table
 	slices.SortFunc(want, order)
@@ -136,17 +136,17 @@ func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 // TestSameAsDOM holds the scanner to the tree of every page of the tables, and
 // of pages strung together from their pieces.
 func TestSameAsDOM(t *testing.T) {
-	for _, page := range oddities {
+	for _, page := range oddPages {
 		compareDOM(t, page, []byte(page))
 	}
-	for _, page := range islandPages {
+	for _, page := range foreignContentPages {
 		mustCompareDOM(t, page, []byte(page))
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	const pages = 20_000
 	compared := 0
 	for range pages {
-		page := hostile(rng)
+		page := randomPage(rng)
 		if compareDOM(t, string(page), page) {
 			compared++
 		}
@@ -159,8 +159,8 @@ func TestSameAsDOM(t *testing.T) {
 	}
 }
 
-// islandPages are pages at the borders of foreign content.
-var islandPages = []string{
+// foreignContentPages are pages at the borders of foreign content.
+var foreignContentPages = []string{
 	`<svg><style><a href=/1></style></svg><style><a href=/2></style>`, `<svg><script><a href=/1></script><a href=/2></svg>`,
 	`<svg><title><a href=/1></a></title><style><a href=/2></style></svg>`, `<svg><desc><style><a href=/1></style></desc><a href=/2></svg>`,
 	`<svg><foreignObject><textarea><a href=/1></textarea></foreignObject><textarea><a href=/2></svg>`,
@@ -177,12 +177,12 @@ var islandPages = []string{
 	`<noscript><style><a href=/1></style><a href=/2></noscript>`, `<template><a href=/1></template>`,
 }
 
-// hostile strings pieces of pages together.
-func hostile(rng *rand.Rand) []byte {
-	pieces := slices.Concat(oddities, islandPages, strings.Split(
+// randomPage strings pieces of pages together.
+func randomPage(rng *rand.Rand) []byte {
+	pieces := slices.Concat(oddPages, foreignContentPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n"+
 			`,<table>,<td>,</table>,<p>,</p>,<svg>,</svg>,<math>,</math>,<desc>,</desc>,<mi>,</mi>,<foreignObject>,<b>,</b>,<li>,<form>,<template>,</template>`, ","))
-	return mixture(rng, pieces)
+	return randomMixture(rng, pieces)
 }
 
 // pythonDocs is where Debian keeps the Python documentation.
@@ -216,7 +216,7 @@ func TestSameAsDOMOnPythonDocs(t *testing.T) {
 }
 
 func FuzzSameAsDOM(f *testing.F) {
-	for _, page := range slices.Concat(oddities, islandPages) {
+	for _, page := range slices.Concat(oddPages, foreignContentPages) {
 		f.Add([]byte(page))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -9,7 +9,7 @@ import (
 type element uint8
 
 const (
-	unknown element = iota
+	unknownElement element = iota
 	anchor
 	area
 	base
@@ -32,8 +32,8 @@ const (
 	xmp
 )
 
-// names are the names of the elements.
-var names = [...]string{
+// elementNames are the names of the elements.
+var elementNames = [...]string{
 	anchor: "a", area: "area", base: "base", frame: "frame", link: "link",
 	math: "math", meta: "meta", svg: "svg", img: "img", image: "image", source: "source",
 	plaintext: "plaintext", iframe: "iframe",
@@ -43,123 +43,123 @@ var names = [...]string{
 
 const maxElementName = len("plaintext")
 
-// letters holds, for every length, with which letters names of it begin: one
+// initialsByLength holds, for every length, with which letters names of it begin: one
 // bit each. Most tags of a page are told apart from those that matter by it.
-var letters = func() (table [maxElementName + 1]uint32) {
-	for _, name := range names[unknown+1:] {
+var initialsByLength = func() (table [maxElementName + 1]uint32) {
+	for _, name := range elementNames[unknownElement+1:] {
 		table[len(name)] |= 1 << (name[0] & 31)
 	}
 	return table
 }()
 
-// elementOf returns the element of that name, which is not empty.
-func elementOf(name []byte) element {
-	if len(name) > maxElementName || letters[len(name)]&(1<<(name[0]&31)) == 0 {
-		return unknown
+// elementByName returns the element of that name, which is not empty.
+func elementByName(name []byte) element {
+	if len(name) > maxElementName || initialsByLength[len(name)]&(1<<(name[0]&31)) == 0 {
+		return unknownElement
 	}
-	for e, known := range names {
-		if is(name, known) {
+	for e, known := range elementNames {
+		if equalFold(name, known) {
 			return element(e)
 		}
 	}
-	return unknown
+	return unknownElement
 }
 
 // element reads an element whose start tag was just passed, and says whether
 // the page must be read again.
-func (p *page) element(e element) (again bool) {
+func (p *pageReader) handleStartTag(e element) (restart bool) {
 	a := &p.attrs
 	switch e {
 	case anchor:
-		p.add(Anchor, a.href, relOf(a.rel))
+		p.addLinkFromAttribute(Anchor, a.href, parseRel(a.rel))
 	case area:
-		p.add(Area, a.href, relOf(a.rel))
+		p.addLinkFromAttribute(Area, a.href, parseRel(a.rel))
 	case frame:
-		p.add(Frame, a.src, 0)
+		p.addLinkFromAttribute(Frame, a.src, 0)
 	case iframe:
-		p.add(IFrame, a.src, 0)
+		p.addLinkFromAttribute(IFrame, a.src, 0)
 	case img, image: // a parser makes an img of image
-		p.add(Image, a.src, 0)
-		p.srcset()
+		p.addLinkFromAttribute(Image, a.src, 0)
+		p.addSrcset()
 	case source:
-		p.srcset()
+		p.addSrcset()
 	case link:
-		if kind, ok := relation(unescape(a.rel), unescape(a.kind)); ok {
-			p.mention(kind, p.decoded(a.href))
+		if kind, ok := linkRelKind(unescape(a.rel), unescape(a.typ)); ok {
+			p.addLinkRelation(kind, p.unescapedRef(a.href))
 		}
 	case base:
-		return p.rebase(a.href)
+		return p.setBase(a.href)
 	case meta:
-		return p.meta()
+		return p.handleMeta()
 	case math, svg:
-		p.root(e)
+		p.enterForeignRoot(e)
 	}
-	if e >= plaintext && !(p.void && p.xhtml) {
-		p.content(e)
+	if e >= plaintext && !(p.selfClosing && p.isXHTML) {
+		p.consumeTextContent(e)
 	}
 	return false
 }
 
-// foreignElement is element inside svg and math, where only links count.
-func (p *page) foreignElement(e element) {
+// handleForeignTag is element inside svg and math, where only links count.
+func (p *pageReader) handleForeignTag(e element) {
 	switch a := &p.attrs; e {
 	case anchor:
 		href := a.href
 		if href == nil {
-			href = a.xlink
+			href = a.xlinkHref
 		}
-		p.add(Anchor, href, relOf(a.rel))
+		p.addLinkFromAttribute(Anchor, href, parseRel(a.rel))
 	case math, svg:
-		p.root(e)
+		p.enterForeignRoot(e)
 	}
 }
 
-// srcset adds the images of a srcset attribute.
-func (p *page) srcset() {
-	for url := range candidates(unescape(p.attrs.srcset)) {
-		p.addRef(Image, url, 0)
+// addSrcset adds the images of a srcset attribute.
+func (p *pageReader) addSrcset() {
+	for url := range srcsetURLs(unescape(p.attrs.srcset)) {
+		p.addLink(Image, url, 0)
 	}
 }
 
-// content passes over content that is text.
-func (p *page) content(e element) {
+// consumeTextContent passes over content that is text.
+func (p *pageReader) consumeTextContent(e element) {
 	switch e {
 	case plaintext:
-		p.p = len(p.b)
+		p.pos = len(p.input)
 	case script:
-		p.script()
+		p.skipScript()
 	case title:
-		text := p.text(names[title])
-		if !p.titled && len(p.islands) == 0 {
-			p.doc.Title, p.titled = titleText(text), true
+		text := p.readRawText(elementNames[title])
+		if !p.hasTitle && len(p.foreignElements) == 0 {
+			p.doc.Title, p.hasTitle = titleText(text), true
 		}
-		if len(p.islands) > 0 { // its end tag is not that of an svg's title
-			p.next()
-			p.attributes(nil)
+		if len(p.foreignElements) > 0 { // its end tag is not that of an svg's title
+			p.nextTag()
+			p.readAttributes(nil)
 		}
 	default:
-		p.text(names[e])
+		p.readRawText(elementNames[e])
 	}
 }
 
-// relation returns what kind of link a link element is, or a Link field, by
+// linkRelKind returns what kind of link a link element is, or a Link field, by
 // its relations and the type of its target, and whether it is one at all.
-func relation(rel, kind []byte) (k Kind, ok bool) {
+func linkRelKind(rel, kind []byte) (k LinkKind, ok bool) {
 	var canonical, alternate, next, prev, amp, stylesheet bool
 	for token := range bytes.FieldsSeq(rel) {
-		canonical = canonical || is(token, "canonical")
-		alternate = alternate || is(token, "alternate")
-		next = next || is(token, "next")
-		prev = prev || is(token, "prev") || is(token, "previous")
-		amp = amp || is(token, "amphtml")
-		stylesheet = stylesheet || is(token, "stylesheet")
+		canonical = canonical || equalFold(token, "canonical")
+		alternate = alternate || equalFold(token, "alternate")
+		next = next || equalFold(token, "next")
+		prev = prev || equalFold(token, "prev") || equalFold(token, "previous")
+		amp = amp || equalFold(token, "amphtml")
+		stylesheet = stylesheet || equalFold(token, "stylesheet")
 	}
 	switch {
 	case stylesheet:
 		return 0, false
 	case canonical:
 		return Canonical, true
-	case alternate && IsFeed(string(kind)):
+	case alternate && IsFeedContentType(string(kind)):
 		return Feed, true
 	case alternate:
 		return Alternate, true
@@ -171,44 +171,44 @@ func relation(rel, kind []byte) (k Kind, ok bool) {
 	return AMP, amp
 }
 
-// IsFeed reports whether a content type, of a link's target or of an answer, is
+// IsFeedContentType reports whether a content type, of a link's target or of an answer, is
 // that of a feed: RSS, Atom or JSON Feed. application/json is not: it is the type of
 // many an alternate form of a page that is no feed.
-func IsFeed(contentType string) bool {
-	media, _, _ := strings.Cut(contentType, ";")
-	media = strings.Trim(media, blanks)
-	return strings.EqualFold(media, "application/rss+xml") || strings.EqualFold(media, "application/atom+xml") ||
-		strings.EqualFold(media, "application/feed+json")
+func IsFeedContentType(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.Trim(mediaType, whitespace)
+	return strings.EqualFold(mediaType, "application/rss+xml") || strings.EqualFold(mediaType, "application/atom+xml") ||
+		strings.EqualFold(mediaType, "application/feed+json")
 }
 
-// relOf returns what the rel of an anchor says of whom the link is from.
-func relOf(raw []byte) (rel Rel) {
+// parseRel returns what the rel of an anchor says of whom the link is from.
+func parseRel(raw []byte) (rel Rel) {
 	for token := range bytes.FieldsSeq(unescape(raw)) {
 		switch {
-		case is(token, "nofollow"):
+		case equalFold(token, "nofollow"):
 			rel |= NoFollow
-		case is(token, "ugc"):
+		case equalFold(token, "ugc"):
 			rel |= UGC
-		case is(token, "sponsored"):
+		case equalFold(token, "sponsored"):
 			rel |= Sponsored
 		}
 	}
 	return rel
 }
 
-// meta reads a meta element.
-func (p *page) meta() (again bool) {
+// handleMeta reads a meta element.
+func (p *pageReader) handleMeta() (restart bool) {
 	a := &p.attrs
 	content := unescape(a.content)
-	switch equiv := unescape(a.equiv); {
+	switch equiv := unescape(a.httpEquiv); {
 	case a.charset != nil:
-		return p.declare(string(trim(unescape(a.charset))))
-	case is(equiv, "content-type"):
-		return p.declare(charsetIn(content))
-	case is(equiv, "refresh"):
-		p.addRef(Refresh, refreshTarget(content), 0)
+		return p.declareEncoding(string(trim(unescape(a.charset))))
+	case equalFold(equiv, "content-type"):
+		return p.declareEncoding(charsetFromContentType(content))
+	case equalFold(equiv, "refresh"):
+		p.addLink(Refresh, refreshTarget(content), 0)
 	case a.name != nil:
-		p.named(string(trim(unescape(a.name))), content)
+		p.handleNamedMeta(string(trim(unescape(a.name))), content)
 	}
 	return false
 }
@@ -221,11 +221,11 @@ func refreshTarget(s []byte) []byte {
 	if len(rest) == len(s) {
 		return nil
 	}
-	s = bytes.TrimLeft(rest, blanks+",;")
+	s = bytes.TrimLeft(rest, whitespace+",;")
 	if len(s) == len(rest) {
 		return nil
 	}
-	if url := trimLeft(s[min(len(s), len("url")):]); len(s) >= len("url") && is(s[:len("url")], "url") &&
+	if url := trimLeft(s[min(len(s), len("url")):]); len(s) >= len("url") && equalFold(s[:len("url")], "url") &&
 		len(url) > 0 && url[0] == '=' {
 		s = trimLeft(url[1:])
 	}

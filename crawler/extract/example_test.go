@@ -27,7 +27,7 @@ func ExampleScan() {
 // A Scanner reads one page after the other by settings of its own.
 func ExampleScanner() {
 	home, _ := decorum.ParseURL("https://example.com/")
-	scanner := extract.Scanner{Images: true, MaxLinks: 2}
+	scanner := extract.Scanner{IncludeImages: true, MaxLinks: 2}
 	for _, page := range []string{
 		`<img src=small.png srcset="small.png 1x, large.png 2x"><a href=/next>next</a>`,
 		`<a href=/about>about</a>`,
@@ -36,7 +36,7 @@ func ExampleScanner() {
 		for _, link := range doc.Links {
 			fmt.Println(link.Kind, link.URL)
 		}
-		fmt.Println("more:", doc.More)
+		fmt.Println("more:", doc.LinksTruncated)
 	}
 	// Output:
 	// img https://example.com/small.png

@@ -8,98 +8,98 @@ package extract
 // out of it again. HTML that is left open in an integration point is not: there
 // the standard ignores end tags that close the island here.
 
-// An island is such an element, while it is open.
-type island struct {
-	name  string
-	svg   bool // its namespace is SVG's, else MathML's
-	point bool // an integration point: what is in it is HTML again
+// A foreignElement is such an element, while it is open.
+type foreignElement struct {
+	name               string
+	isSVG              bool // its namespace is SVG's, else MathML's
+	isIntegrationPoint bool // an integration point: what is in it is HTML again
 }
 
-// maxIslands is how deep islands nest; deeper ones are passed over.
-const maxIslands = 64
+// maxForeignDepth is how deep islands nest; deeper ones are passed over.
+const maxForeignDepth = 64
 
-// foreign reports whether the walk is in foreign content.
-func (p *page) foreign() bool {
-	n := len(p.islands)
-	return n > 0 && !p.islands[n-1].point
+// inForeignContent reports whether the walk is in foreign content.
+func (p *pageReader) inForeignContent() bool {
+	n := len(p.foreignElements)
+	return n > 0 && !p.foreignElements[n-1].isIntegrationPoint
 }
 
-// land remembers an island whose start tag was passed.
-func (p *page) land(i island) {
-	if !p.void && len(p.islands) < maxIslands {
-		p.islands = append(p.islands, i)
-		p.cdata = true
+// pushForeignElement remembers an island whose start tag was passed.
+func (p *pageReader) pushForeignElement(i foreignElement) {
+	if !p.selfClosing && len(p.foreignElements) < maxForeignDepth {
+		p.foreignElements = append(p.foreignElements, i)
+		p.allowCDATA = true
 	}
 }
 
-// leave forgets the islands from the n-th on.
-func (p *page) leave(n int) {
-	p.islands = p.islands[:n]
-	p.cdata = p.xhtml || p.foreign()
+// popForeignElements forgets the islands from the n-th on.
+func (p *pageReader) popForeignElements(n int) {
+	p.foreignElements = p.foreignElements[:n]
+	p.allowCDATA = p.isXHTML || p.inForeignContent()
 }
 
-// root remembers an svg or math element. In foreign content it is but one more
+// enterForeignRoot remembers an svg or math element. In foreign content it is but one more
 // element of the namespace that it stands in.
-func (p *page) root(e element) {
+func (p *pageReader) enterForeignRoot(e element) {
 	svg := e == svg
-	if p.foreign() {
-		svg = p.islands[len(p.islands)-1].svg
+	if p.inForeignContent() {
+		svg = p.foreignElements[len(p.foreignElements)-1].isSVG
 	}
-	p.land(island{name: names[e], svg: svg})
+	p.pushForeignElement(foreignElement{name: elementNames[e], isSVG: svg})
 }
 
-// cross follows a tag of that name, passed while an island is open. It reports
+// trackForeignTag follows a tag of that name, passed while an island is open. It reports
 // whether the element is a foreign one, if the tag is a start tag.
-func (p *page) cross(name []byte, end bool) (foreign bool) {
-	top := p.islands[len(p.islands)-1]
+func (p *pageReader) trackForeignTag(name []byte, end bool) (foreign bool) {
+	top := p.foreignElements[len(p.foreignElements)-1]
 	var buffer [maxForeignName]byte
 	if len(name) > len(buffer) {
-		return !top.point
+		return !top.isIntegrationPoint
 	}
-	low := buffer[:copy(buffer[:], name)]
-	for i, c := range low {
-		if class[c]&letter != 0 {
-			low[i] = c | 0x20
+	lower := buffer[:copy(buffer[:], name)]
+	for i, c := range lower {
+		if byteClasses[c]&classLetter != 0 {
+			lower[i] = c | 0x20
 		}
 	}
 	switch {
 	case end:
-		p.close(low)
+		p.closeForeignElement(lower)
 		return false
-	case top.point:
-		p.cdata = p.xhtml // until here it was text of the point itself
+	case top.isIntegrationPoint:
+		p.allowCDATA = p.isXHTML // until here it was text of the point itself
 		return false
-	case breaksOut(low):
-		p.breakOut()
+	case isBreakoutTag(lower):
+		p.exitForeignContent()
 		return false
 	}
-	if at := integrationPoint(low, top.svg); at != "" {
-		p.land(island{name: at, svg: top.svg, point: true})
+	if point := integrationPointName(lower, top.isSVG); point != "" {
+		p.pushForeignElement(foreignElement{name: point, isSVG: top.isSVG, isIntegrationPoint: true})
 	}
 	return true
 }
 
-// close follows an end tag.
-func (p *page) close(name []byte) {
-	if p.foreign() && (string(name) == "p" || string(name) == "br") {
-		p.breakOut()
+// closeForeignElement follows an end tag.
+func (p *pageReader) closeForeignElement(name []byte) {
+	if p.inForeignContent() && (string(name) == "p" || string(name) == "br") {
+		p.exitForeignContent()
 		return
 	}
-	for i := len(p.islands) - 1; i >= 0; i-- {
-		if p.islands[i].name == string(name) {
-			p.leave(i)
+	for i := len(p.foreignElements) - 1; i >= 0; i-- {
+		if p.foreignElements[i].name == string(name) {
+			p.popForeignElements(i)
 			return
 		}
 	}
 }
 
-// breakOut goes back to where HTML was last.
-func (p *page) breakOut() {
-	n := len(p.islands)
-	for n > 0 && !p.islands[n-1].point {
+// exitForeignContent goes back to where HTML was last.
+func (p *pageReader) exitForeignContent() {
+	n := len(p.foreignElements)
+	for n > 0 && !p.foreignElements[n-1].isIntegrationPoint {
 		n--
 	}
-	p.leave(n)
+	p.popForeignElements(n)
 }
 
 const maxForeignName = len("foreignobject")
@@ -107,15 +107,15 @@ const maxForeignName = len("foreignobject")
 // Elements in which HTML goes on. annotation-xml would be one more, with some
 // encodings; the HTML in it breaks out of math as a rule, which comes to the same.
 var (
-	svgPoints  = []string{"foreignobject", "desc", "title"}
-	mathPoints = []string{"mi", "mo", "mn", "ms", "mtext"}
+	svgIntegrationPoints  = []string{"foreignobject", "desc", "title"}
+	mathIntegrationPoints = []string{"mi", "mo", "mn", "ms", "mtext"}
 )
 
-// integrationPoint returns the name of such an element, "" for others.
-func integrationPoint(name []byte, svg bool) string {
-	points := mathPoints
+// integrationPointName returns the name of such an element, "" for others.
+func integrationPointName(name []byte, svg bool) string {
+	points := mathIntegrationPoints
 	if svg {
-		points = svgPoints
+		points = svgIntegrationPoints
 	}
 	for _, point := range points {
 		if string(name) == point {
@@ -125,10 +125,10 @@ func integrationPoint(name []byte, svg bool) string {
 	return ""
 }
 
-// breaksOut reports whether a start tag of that name cannot stand in foreign
+// isBreakoutTag reports whether a start tag of that name cannot stand in foreign
 // content, but ends it: somebody forgot an end tag. The standard has font
 // with some attributes, too.
-func breaksOut(name []byte) bool {
+func isBreakoutTag(name []byte) bool {
 	switch string(name) {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",
 		"h1", "h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta",

@@ -18,22 +18,22 @@ func ScanHeader(header http.Header, page decorum.URL) *Document {
 // speaks of another page, and is passed over. The title and the rules for
 // robots stay empty: Document.Directives reads X-Robots-Tag.
 func (s *Scanner) ScanHeader(header http.Header, base decorum.URL) *Document {
-	p := s.page(base)
-	p.begin()
+	p := s.newPageReader(base)
+	p.reset()
 	for _, field := range header.Values("Link") {
-		p.linkField([]byte(field))
+		p.addLinkHeader([]byte(field))
 	}
 	for _, field := range header.Values("Refresh") {
-		p.addRef(Refresh, refreshTarget([]byte(field)), 0)
+		p.addLink(Refresh, refreshTarget([]byte(field)), 0)
 	}
 	return p.document()
 }
 
-// linkField reads one Link field, which may hold several links, up to where it
+// addLinkHeader reads one Link field, which may hold several links, up to where it
 // is no longer one (RFC 8288 §B.2).
-func (p *page) linkField(s []byte) {
+func (p *pageReader) addLinkHeader(s []byte) {
 	for {
-		s = bytes.TrimLeft(s, optional+",")
+		s = bytes.TrimLeft(s, optionalWhitespace+",")
 		if len(s) == 0 || s[0] != '<' {
 			return
 		}
@@ -41,72 +41,72 @@ func (p *page) linkField(s []byte) {
 		if !ok {
 			return
 		}
-		var with parameters
-		with, s = readParameters(rest)
-		if kind, ok := relation(with.rel, with.kind); ok && p.isHome(with.anchor) {
-			p.mention(kind, target)
+		var params linkParams
+		params, s = readLinkParams(rest)
+		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.isPageURL(params.anchor) {
+			p.addLinkRelation(kind, target)
 		}
 	}
 }
 
-// isHome reports whether the anchor of a link is the page itself.
-func (p *page) isHome(anchor []byte) bool {
-	u, err := p.home.ResolveBytes(anchor)
-	return err == nil && u == p.home
+// isPageURL reports whether the anchor of a link is the page itself.
+func (p *pageReader) isPageURL(anchor []byte) bool {
+	u, err := p.pageURL.ResolveBytes(anchor)
+	return err == nil && u == p.pageURL
 }
 
-// parameters are those of a link that matter.
-type parameters struct{ rel, kind, anchor []byte }
+// linkParams are those of a link that matter.
+type linkParams struct{ rel, typ, anchor []byte }
 
-// readParameters reads the parameters of a link, and returns what follows them
+// readLinkParams reads the parameters of a link, and returns what follows them
 // (RFC 8288 §B.3). The first of a name counts.
-func readParameters(s []byte) (with parameters, rest []byte) {
+func readLinkParams(s []byte) (params linkParams, rest []byte) {
 	for {
-		s = bytes.TrimLeft(s, optional)
+		s = bytes.TrimLeft(s, optionalWhitespace)
 		if len(s) == 0 || s[0] != ';' {
-			return with, s
+			return params, s
 		}
-		s = bytes.TrimLeft(s[1:], optional)
-		end := bytes.IndexAny(s, optional+"=;,")
+		s = bytes.TrimLeft(s[1:], optionalWhitespace)
+		end := bytes.IndexAny(s, optionalWhitespace+"=;,")
 		if end < 0 {
 			end = len(s)
 		}
 		name, value := s[:end], []byte{}
-		s = bytes.TrimLeft(s[end:], optional)
+		s = bytes.TrimLeft(s[end:], optionalWhitespace)
 		if len(s) > 0 && s[0] == '=' {
-			value, s = readValue(bytes.TrimLeft(s[1:], optional))
+			value, s = readParamValue(bytes.TrimLeft(s[1:], optionalWhitespace))
 		}
-		with.set(name, value)
+		params.set(name, value)
 	}
 }
 
 // set keeps the value, if the parameter matters.
-func (p *parameters) set(name, value []byte) {
-	var place *[]byte
+func (p *linkParams) set(name, value []byte) {
+	var dst *[]byte
 	switch {
-	case is(name, "rel"):
-		place = &p.rel
-	case is(name, "type"):
-		place = &p.kind
-	case is(name, "anchor"):
-		place = &p.anchor
+	case equalFold(name, "rel"):
+		dst = &p.rel
+	case equalFold(name, "type"):
+		dst = &p.typ
+	case equalFold(name, "anchor"):
+		dst = &p.anchor
 	default:
 		return
 	}
-	if *place == nil {
-		*place = value
+	if *dst == nil {
+		*dst = value
 	}
 }
 
-// readValue reads a parameter's value, a token or a quoted string, and returns
+// readParamValue reads a parameter's value, a token or a quoted string, and returns
 // what follows it. A string that is never closed ends with s.
-func readValue(s []byte) (value, rest []byte) {
+func readParamValue(s []byte) (value, rest []byte) {
 	if len(s) == 0 || s[0] != '"' {
 		end := bytes.IndexAny(s, ";,")
 		if end < 0 {
 			end = len(s)
 		}
-		return bytes.TrimRight(s[:end], optional), s[end:]
+		return bytes.TrimRight(s[:end], optionalWhitespace), s[end:]
 	}
 	value = make([]byte, 0, len(s))
 	for i := 1; i < len(s); i++ {
@@ -121,5 +121,5 @@ func readValue(s []byte) (value, rest []byte) {
 	return value, nil
 }
 
-// optional is the white space of header fields.
-const optional = " \t"
+// optionalWhitespace is the white space of header fields.
+const optionalWhitespace = " \t"

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// headers are fields of an answer for http://example.com/dir/page, and the
+// headerTests are fields of an answer for http://example.com/dir/page, and the
 // links they hold.
-var headers = []struct {
+var headerTests = []struct {
 	name   string
 	header http.Header
 	want   []string
@@ -35,7 +35,7 @@ var headers = []struct {
 	{"never closed", http.Header{"Link": {`</n; rel=next`, `</p>; rel="prev`, `<`, `;`, `</n>;`}}, []string{"/p prev"}},
 	{"schemes that are not crawled", http.Header{"Link": {`<mailto:x@example.com>; rel=alternate, <#x>; rel=next, <>; rel=next`}}, nil},
 	{"references are not decoded", http.Header{"Link": {`</?a&amp;b>; rel=next`}}, []string{"/?a&amp;b next"}},
-	{"longer than a link may be", http.Header{"Link": {"</" + strings.Repeat("x", maxRef) + ">; rel=next, </p>; rel=prev"}}, []string{"/p prev"}},
+	{"longer than a link may be", http.Header{"Link": {"</" + strings.Repeat("x", maxRefBytes) + ">; rel=next, </p>; rel=prev"}}, []string{"/p prev"}},
 	{"refresh", http.Header{"Refresh": {`5; url="/r"`}}, []string{"/r refresh"}},
 	{"refresh of the page itself", http.Header{"Refresh": {"5"}}, nil},
 	{"both", http.Header{"Refresh": {"0;url=/x"}, "Link": {"</x>; rel=next"}}, []string{"/x refresh"}},
@@ -44,9 +44,9 @@ var headers = []struct {
 func TestScanHeader(t *testing.T) {
 	home := mustParse(t, "http://example.com/dir/page")
 	var s Scanner // of one page, then of the next
-	for _, test := range headers {
+	for _, test := range headerTests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := refs(s.ScanHeader(test.header, home)); !slices.Equal(got, test.want) {
+			if got := linkStrings(s.ScanHeader(test.header, home)); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -55,7 +55,7 @@ func TestScanHeader(t *testing.T) {
 
 func TestScanHeaderCanonical(t *testing.T) {
 	header := http.Header{"Link": {`<#>; rel=canonical, </1>; rel=canonical; anchor=/x, </2#x>; rel=canonical, </3>; rel=canonical`}}
-	if got := ScanHeader(header, mustParse(t, "http://example.com/")).Canonical.String(); got != "http://example.com/2" {
+	if got := ScanHeader(header, mustParse(t, "http://example.com/")).CanonicalURL.String(); got != "http://example.com/2" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -63,13 +63,13 @@ func TestScanHeaderCanonical(t *testing.T) {
 func TestScanHeaderIsBounded(t *testing.T) {
 	s := Scanner{MaxLinks: 2}
 	doc := s.ScanHeader(http.Header{"Link": {"</1>;rel=next,</2>;rel=next,</3>;rel=next"}}, mustParse(t, "http://example.com/"))
-	if len(doc.Links) != 2 || !doc.More {
-		t.Errorf("%d links, more %v", len(doc.Links), doc.More)
+	if len(doc.Links) != 2 || !doc.LinksTruncated {
+		t.Errorf("%d links, more %v", len(doc.Links), doc.LinksTruncated)
 	}
 }
 
 func FuzzScanHeader(f *testing.F) {
-	for _, h := range headers {
+	for _, h := range headerTests {
 		for _, field := range h.header {
 			f.Add(field[0])
 		}

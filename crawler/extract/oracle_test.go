@@ -16,9 +16,9 @@ import (
 
 const utf8HTML = "text/html; charset=utf-8"
 
-// A mention is a link as the oracle finds it.
-type mention struct {
-	kind Kind
+// An oracleMention is a link as the oracle finds it.
+type oracleMention struct {
+	kind LinkKind
 	ref  string
 	rel  Rel
 }
@@ -27,10 +27,10 @@ type mention struct {
 // the same standard. It is told that scripts do not run. Where svg and math
 // begin and end a tokenizer cannot know: pages with them are left to TestSameAsDOM.
 type oracle struct {
-	mentions []mention
+	mentions []oracleMention
 	title    string
 	base     *string
-	titled   bool
+	hasTitle bool
 }
 
 func (r *oracle) read(body []byte) {
@@ -40,31 +40,31 @@ func (r *oracle) read(body []byte) {
 		case html.ErrorToken:
 			return
 		case html.StartTagToken, html.SelfClosingTagToken:
-			r.start(z, z.Token())
+			r.handleStartTag(z, z.Token())
 		}
 	}
 }
 
-func (r *oracle) start(z *html.Tokenizer, t html.Token) {
+func (r *oracle) handleStartTag(z *html.Tokenizer, t html.Token) {
 	switch t.Data {
 	case "noscript":
 		z.NextIsNotRawText()
 	case "a":
-		r.mention(t, Anchor, "href")
+		r.addMention(t, Anchor, "href")
 	case "area":
-		r.mention(t, Area, "href")
+		r.addMention(t, Area, "href")
 	case "frame":
-		r.mention(t, Frame, "src")
+		r.addMention(t, Frame, "src")
 	case "iframe":
-		r.mention(t, IFrame, "src")
+		r.addMention(t, IFrame, "src")
 	case "link":
-		r.link(t)
+		r.handleLinkElement(t)
 	case "base":
-		if href, ok := attr(t, "href"); ok && r.base == nil {
+		if href, ok := tokenAttr(t, "href"); ok && r.base == nil {
 			r.base = &href
 		}
 	case "title":
-		if !r.titled {
+		if !r.hasTitle {
 			r.readTitle(z)
 		}
 	}
@@ -72,7 +72,7 @@ func (r *oracle) start(z *html.Tokenizer, t html.Token) {
 
 // readTitle looks at what follows a title's start tag without moving on.
 func (r *oracle) readTitle(z *html.Tokenizer) {
-	r.titled = true
+	r.hasTitle = true
 	rest := slices.Clone(z.Buffered())
 	inner := html.NewTokenizerFragment(bytes.NewReader(rest), "title")
 	if inner.Next() == html.TextToken {
@@ -80,23 +80,23 @@ func (r *oracle) readTitle(z *html.Tokenizer) {
 	}
 }
 
-func (r *oracle) link(t html.Token) {
-	rel, _ := attr(t, "rel")
+func (r *oracle) handleLinkElement(t html.Token) {
+	rel, _ := tokenAttr(t, "rel")
 	tokens := strings.Fields(strings.ToLower(rel))
 	kinds := []struct {
 		token string
-		kind  Kind
-	}{{"canonical", Canonical}, {"alternate", alternate(t)}, {"next", Next}, {"prev", Prev}, {"previous", Prev}, {"amphtml", AMP}}
+		kind  LinkKind
+	}{{"canonical", Canonical}, {"alternate", alternateKind(t)}, {"next", Next}, {"prev", Prev}, {"previous", Prev}, {"amphtml", AMP}}
 	for _, k := range kinds {
 		if slices.Contains(tokens, k.token) && !slices.Contains(tokens, "stylesheet") {
-			r.mention(t, k.kind, "href")
+			r.addMention(t, k.kind, "href")
 			return
 		}
 	}
 }
 
-func alternate(t html.Token) Kind {
-	kind, _ := attr(t, "type")
+func alternateKind(t html.Token) LinkKind {
+	kind, _ := tokenAttr(t, "type")
 	switch strings.ToLower(kind) {
 	case "application/rss+xml", "application/atom+xml":
 		return Feed
@@ -104,28 +104,28 @@ func alternate(t html.Token) Kind {
 	return Alternate
 }
 
-func (r *oracle) mention(t html.Token, kind Kind, name string) {
-	ref, ok := attr(t, name)
+func (r *oracle) addMention(t html.Token, kind LinkKind, name string) {
+	ref, ok := tokenAttr(t, name)
 	if !ok {
 		return
 	}
-	m := mention{kind: kind, ref: ref}
+	m := oracleMention{kind: kind, ref: ref}
 	if kind <= Area {
-		m.rel = rel(t)
+		m.rel = relOfToken(t)
 	}
 	r.mentions = append(r.mentions, m)
 }
 
-func rel(t html.Token) (r Rel) {
-	value, _ := attr(t, "rel")
-	said := map[string]Rel{"nofollow": NoFollow, "ugc": UGC, "sponsored": Sponsored}
+func relOfToken(t html.Token) (r Rel) {
+	value, _ := tokenAttr(t, "rel")
+	rels := map[string]Rel{"nofollow": NoFollow, "ugc": UGC, "sponsored": Sponsored}
 	for _, token := range strings.Fields(strings.ToLower(value)) {
-		r |= said[token]
+		r |= rels[token]
 	}
 	return r
 }
 
-func attr(t html.Token, name string) (string, bool) {
+func tokenAttr(t html.Token, name string) (string, bool) {
 	for _, a := range t.Attr {
 		if a.Key == name && a.Namespace == "" {
 			return a.Val, true
@@ -136,61 +136,61 @@ func attr(t html.Token, name string) (string, bool) {
 
 // links resolves the mentions once the whole page is known.
 func (r *oracle) links(home decorum.URL) []Link {
-	return resolve(home, r.base, r.mentions)
+	return resolveMentions(home, r.base, r.mentions)
 }
 
-// resolve resolves mentions against the base, if there is one, and folds those
-// of one URL. It shares no code with page.addRef.
-func resolve(home decorum.URL, href *string, mentions []mention) []Link {
+// resolveMentions resolves mentions against the base, if there is one, and folds those
+// of one URL. It shares no code with page.addLink.
+func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) []Link {
 	base := home
 	if href != nil {
-		if u, err := home.Resolve(strings.Trim(*href, blanks)); err == nil {
+		if u, err := home.Resolve(strings.Trim(*href, whitespace)); err == nil {
 			base = u
 		}
 	}
 	var links []Link
 	index := map[decorum.URL]int{}
-	bare := map[decorum.URL]bool{} // mentioned without a rel that matters
+	withoutRel := map[decorum.URL]bool{} // mentioned without a rel that matters
 	for _, m := range mentions {
-		ref := strings.Trim(m.ref, blanks)
-		if !leads([]byte(ref)) || len(ref) > maxRef {
+		ref := strings.Trim(m.ref, whitespace)
+		if !mayLeadToPage([]byte(ref)) || len(ref) > maxRefBytes {
 			continue
 		}
 		u, err := base.Resolve(ref)
 		if err != nil {
 			continue
 		}
-		at, seen := index[u]
+		i, seen := index[u]
 		if !seen {
-			at, index[u] = len(links), len(links)
-			links = append(links, Link{URL: u, Kind: m.kind, Free: m.kind})
+			i, index[u] = len(links), len(links)
+			links = append(links, Link{URL: u, Kind: m.kind, FollowableKind: m.kind})
 		}
-		if m.rel == 0 && (!bare[u] || m.kind < links[at].Free) {
-			links[at].Free = m.kind
+		if m.rel == 0 && (!withoutRel[u] || m.kind < links[i].FollowableKind) {
+			links[i].FollowableKind = m.kind
 		}
-		bare[u] = bare[u] || m.rel == 0
-		links[at].Kind = min(links[at].Kind, m.kind)
-		links[at].Feed = links[at].Feed || m.kind == Feed
-		if links[at].Rel |= m.rel; bare[u] {
-			links[at].Rel = 0
+		withoutRel[u] = withoutRel[u] || m.rel == 0
+		links[i].Kind = min(links[i].Kind, m.kind)
+		links[i].IsFeed = links[i].IsFeed || m.kind == Feed
+		if links[i].Rel |= m.rel; withoutRel[u] {
+			links[i].Rel = 0
 		}
 	}
 	return links
 }
 
-// astray matches pages on which x/net/html leaves the standard: a "<" in an
+// scriptBugPages matches pages on which x/net/html leaves the standard: a "<" in an
 // escaped script that begins no tag makes it forget that the script is
 // escaped, where the standard says "reconsume in the script data escaped
 // state". TestScript has the standard's answers.
-var astray = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
+var scriptBugPages = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
-// islanded matches pages that the tokenizer cannot judge alone.
-var islanded = regexp.MustCompile(`(?i)<(svg|math)`)
+// foreignContentRE matches pages that the tokenizer cannot judge alone.
+var foreignContentRE = regexp.MustCompile(`(?i)<(svg|math)`)
 
-// compare fails if Scan and the oracle read the page differently.
-func compare(t *testing.T, body []byte) {
+// compareWithOracle fails if Scan and the oracle read the page differently.
+func compareWithOracle(t *testing.T, body []byte) {
 	t.Helper()
-	if islanded.Match(body) {
+	if foreignContentRE.Match(body) {
 		return
 	}
 	home := mustParse(t, "http://example.com/dir/page")
@@ -200,7 +200,7 @@ func compare(t *testing.T, body []byte) {
 	if links := want.links(home); !slices.Equal(got.Links, links) {
 		t.Errorf("page %q\n got %v\nwant %v", body, got.Links, links)
 	}
-	if title := cut(want.title, maxTitle); len(want.title) < maxTitle && got.Title != title {
+	if title := truncateUTF8(want.title, maxTitleBytes); len(want.title) < maxTitleBytes && got.Title != title {
 		t.Errorf("page %q\n got title %q\nwant title %q", body, got.Title, title)
 	}
 }
@@ -214,8 +214,8 @@ func mustParse(t testing.TB, s string) decorum.URL {
 	return u
 }
 
-// oddities are pages at the borders of the tokenizer's rules.
-var oddities = []string{
+// oddPages are pages at the borders of the tokenizer's rules.
+var oddPages = []string{
 	`<a href="/x">`, `<a href='/x'>`, `<a href=/x>`, `<A HREF=/x>`, `<a href = "/x" >`, "<a\nhref\t=\f/x>",
 	`<a href=/x/>`, `<a/href=/x>`, `<a href="/x"rel="nofollow">`, `<a href=/x rel=nofollow/>`,
 	`<a title="a>b" href=/x>`, `<a title='a>b' href=/x>`, `<a b" href="x>y">`, `<a x=y="z>w" href=/x>`,
@@ -253,13 +253,13 @@ var oddities = []string{
 }
 
 func TestSameAsTokenizer(t *testing.T) {
-	for _, page := range oddities {
-		compare(t, []byte(page))
+	for _, page := range oddPages {
+		compareWithOracle(t, []byte(page))
 	}
 }
 
-// mixture strings some pieces together, whole or not.
-func mixture(rng *rand.Rand, pieces []string) (page []byte) {
+// randomMixture strings some pieces together, whole or not.
+func randomMixture(rng *rand.Rand, pieces []string) (page []byte) {
 	for range 1 + rng.IntN(8) {
 		piece := pieces[rng.IntN(len(pieces))]
 		if rng.IntN(4) == 0 {
@@ -273,33 +273,33 @@ func mixture(rng *rand.Rand, pieces []string) (page []byte) {
 // TestSameAsTokenizerOnMixtures strings pieces of pages together at random:
 // the state that one leaves behind is where the next is read.
 func TestSameAsTokenizerOnMixtures(t *testing.T) {
-	pieces := slices.Concat(oddities, strings.Split(
+	pieces := slices.Concat(oddPages, strings.Split(
 		`<,>,",',=,/,!,-,--,&,;,a,href,<!--,-->,</script>,<script>,</title>,<title>,]]>,<![CDATA[, ,`+"\n", ","))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		page := mixture(rng, pieces)
-		if astray.Match(page) {
+		page := randomMixture(rng, pieces)
+		if scriptBugPages.Match(page) {
 			continue
 		}
-		compare(t, page)
+		compareWithOracle(t, page)
 		if t.Failed() {
 			return
 		}
 	}
 }
 
-func TestSameAsTokenizerOnPage(t *testing.T) { compare(t, samplePage()) }
+func TestSameAsTokenizerOnPage(t *testing.T) { compareWithOracle(t, samplePage()) }
 
 func FuzzScan(f *testing.F) {
-	for _, page := range oddities {
+	for _, page := range oddPages {
 		f.Add([]byte(page))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if utf8.Valid(body) && !astray.Match(body) {
-			compare(t, body)
+		if utf8.Valid(body) && !scriptBugPages.Match(body) {
+			compareWithOracle(t, body)
 		}
 		doc := Scan(body, "text/html", mustParse(t, "http://example.com/"))
-		if len(doc.Title) > maxTitle || !utf8.ValidString(doc.Title) {
+		if len(doc.Title) > maxTitleBytes || !utf8.ValidString(doc.Title) {
 			t.Errorf("title %q", doc.Title)
 		}
 	})

@@ -9,42 +9,42 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// A page is one page while it is being read.
-type page struct {
-	tokens
-	scanner     *Scanner
-	doc         Document
-	home        decorum.URL // the page's own
-	base        decorum.URL // what links are relative to
-	limit       int         // links
-	maxURLBytes int         // bytes of their URLs
-	size        int         // bytes of those that there are
-	xhtml       bool
+// A pageReader is one page while it is being read.
+type pageReader struct {
+	tokenizer
+	scanner      *Scanner
+	doc          Document
+	pageURL      decorum.URL // the page's own
+	baseURL      decorum.URL // what links are relative to
+	maxLinks     int         // links
+	maxURLBytes  int         // bytes of their URLs
+	linkURLBytes int         // bytes of those that there are
+	isXHTML      bool
 
-	attrs   attributes // of the current tag
-	islands []island   // of svg and math that are open
-	titled  bool       // the title was seen
-	based   bool       // a base element was seen
-	certain bool       // the encoding is known
+	attrs           attributes       // of the current tag
+	foreignElements []foreignElement // of svg and math that are open
+	hasTitle        bool             // the title was seen
+	hasBase         bool             // a base element was seen
+	encodingKnown   bool             // the encoding is known
 }
 
-// encode settles how the body is encoded, if its mark or the content type says.
-func (p *page) encode(body []byte, charset string) {
-	n, marked := mark(body)
+// chooseEncoding settles how the body is encoded, if its mark or the content type says.
+func (p *pageReader) chooseEncoding(body []byte, charset string) {
+	n, markCharset := byteOrderMark(body)
 	if n > 0 {
-		charset = marked
+		charset = markCharset
 	}
-	enc, known := encodingOf(charset)
-	p.b, p.certain = decode(body[n:], enc), known
+	enc, known := encodingByName(charset)
+	p.input, p.encodingKnown = decodeToUTF8(body[n:], enc), known
 }
 
-// read walks over the page until nothing is learnt too late: a base element
+// readDocument walks over the page until nothing is learnt too late: a base element
 // after the first link, or an encoding that only the page itself tells, makes
 // it begin again. Each does so once.
-func (p *page) read() *Document {
+func (p *pageReader) readDocument() *Document {
 	for {
-		p.begin()
-		if again := p.walk(); !again {
+		p.reset()
+		if restart := p.walkTags(); !restart {
 			break
 		}
 	}
@@ -52,142 +52,142 @@ func (p *page) read() *Document {
 }
 
 // document returns what was read.
-func (p *page) document() *Document {
+func (p *pageReader) document() *Document {
 	doc := p.doc
-	doc.Links, doc.Base = slices.Clone(p.scanner.links), p.base
+	doc.Links, doc.BaseURL = slices.Clone(p.scanner.links), p.baseURL
 	return &doc
 }
 
-// begin forgets what was read, but not what was learnt.
-func (p *page) begin() {
+// reset forgets what was read, but not what was learnt.
+func (p *pageReader) reset() {
 	s := p.scanner
 	s.links = s.links[:0]
-	const roomy = 4096 // clearing a map costs what it has ever held
-	if s.index == nil || len(s.index) > roomy {
-		s.index = make(map[decorum.URL]int)
+	const maxReused = 4096 // clearing a map costs what it has ever held
+	if s.linkIndex == nil || len(s.linkIndex) > maxReused {
+		s.linkIndex = make(map[decorum.URL]int)
 	}
-	clear(s.index)
-	p.p, p.titled, p.doc, p.size = 0, false, Document{}, 0
-	p.leave(0)
+	clear(s.linkIndex)
+	p.pos, p.hasTitle, p.doc, p.linkURLBytes = 0, false, Document{}, 0
+	p.popForeignElements(0)
 }
 
-// walk reads the page, and says whether that must be done again.
-func (p *page) walk() (again bool) {
+// walkTags reads the page, and says whether that must be done again.
+func (p *pageReader) walkTags() (restart bool) {
 	for {
-		name, end, ok := p.next()
+		name, end, ok := p.nextTag()
 		if !ok {
-			return p.end()
+			return p.guessEncoding()
 		}
-		e := elementOf(name)
-		if e == unknown || end || e >= img && e <= source && !p.scanner.Images {
-			if !p.attributes(nil) {
-				return p.end()
+		e := elementByName(name)
+		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
+			if !p.readAttributes(nil) {
+				return p.guessEncoding()
 			}
-			if len(p.islands) > 0 {
-				p.cross(name, end)
+			if len(p.foreignElements) > 0 {
+				p.trackForeignTag(name, end)
 			}
 			continue
 		}
 		p.attrs = attributes{}
-		if !p.attributes(&p.attrs) {
-			return p.end()
+		if !p.readAttributes(&p.attrs) {
+			return p.guessEncoding()
 		}
-		if len(p.islands) > 0 && p.cross(name, false) {
-			p.foreignElement(e)
-		} else if p.element(e) {
+		if len(p.foreignElements) > 0 && p.trackForeignTag(name, false) {
+			p.handleForeignTag(e)
+		} else if p.handleStartTag(e) {
 			return true
 		}
 	}
 }
 
-// end judges the bytes of a page that nowhere named its encoding.
-func (p *page) end() (again bool) {
-	if p.certain || utf8.Valid(p.b) {
+// guessEncoding judges the bytes of a page that nowhere named its encoding.
+func (p *pageReader) guessEncoding() (restart bool) {
+	if p.encodingKnown || utf8.Valid(p.input) {
 		return false
 	}
-	p.recode(charmap.Windows1252)
+	p.switchEncoding(charmap.Windows1252)
 	return true
 }
 
-// recode settles how the body is encoded after part of it was read.
-func (p *page) recode(enc encoding.Encoding) {
-	p.b, p.certain = decode(p.b, enc), true
-	p.base, p.based = p.home, false // it may have been read wrongly
+// switchEncoding settles how the body is encoded after part of it was read.
+func (p *pageReader) switchEncoding(enc encoding.Encoding) {
+	p.input, p.encodingKnown = decodeToUTF8(p.input, enc), true
+	p.baseURL, p.hasBase = p.pageURL, false // it may have been read wrongly
 }
 
-// declare learns the encoding that a meta element names.
-func (p *page) declare(charset string) (again bool) {
-	if p.certain {
+// declareEncoding learns the encoding that a meta element names.
+func (p *pageReader) declareEncoding(charset string) (restart bool) {
+	if p.encodingKnown {
 		return false
 	}
-	enc, known := encodingOf(charset)
-	p.certain = known
-	if enc == nil || isWide(enc) {
+	enc, known := encodingByName(charset)
+	p.encodingKnown = known
+	if enc == nil || isUTF16(enc) {
 		return false
 	}
-	p.recode(enc)
+	p.switchEncoding(enc)
 	return true
 }
 
-// rebase learns from a base element what links are relative to.
-func (p *page) rebase(href []byte) (again bool) {
-	if href == nil || p.based {
+// setBase learns from a base element what links are relative to.
+func (p *pageReader) setBase(href []byte) (restart bool) {
+	if href == nil || p.hasBase {
 		return false
 	}
-	p.based = true // whatever it says
-	u, err := p.home.ResolveBytes(trim(unescape(href)))
-	if err != nil || u == p.base || len(u.String()) > maxRef {
+	p.hasBase = true // whatever it says
+	u, err := p.pageURL.ResolveBytes(trim(unescape(href)))
+	if err != nil || u == p.baseURL || len(u.String()) > maxRefBytes {
 		return false
 	}
-	p.base = u
+	p.baseURL = u
 	return len(p.scanner.links) > 0
 }
 
-// mention adds the link ref, decoded, as canonical URL, too, if it is one.
-func (p *page) mention(kind Kind, ref []byte) {
-	u, ok := p.addRef(kind, ref, 0)
-	if ok && kind == Canonical && p.doc.Canonical.IsZero() {
-		p.doc.Canonical = u
+// addLinkRelation adds the link ref, decoded, as canonical URL, too, if it is one.
+func (p *pageReader) addLinkRelation(kind LinkKind, ref []byte) {
+	u, ok := p.addLink(kind, ref, 0)
+	if ok && kind == Canonical && p.doc.CanonicalURL.IsZero() {
+		p.doc.CanonicalURL = u
 	}
 }
 
-// add adds the link that an attribute holds.
-func (p *page) add(kind Kind, raw []byte, rel Rel) {
-	p.addRef(kind, p.decoded(raw), rel)
+// addLinkFromAttribute adds the link that an attribute holds.
+func (p *pageReader) addLinkFromAttribute(kind LinkKind, raw []byte, rel Rel) {
+	p.addLink(kind, p.unescapedRef(raw), rel)
 }
 
-// decoded returns what an attribute that holds a link says, nil if that is too
+// unescapedRef returns what an attribute that holds a link says, nil if that is too
 // long to be one. It is good until the next call.
-func (p *page) decoded(raw []byte) []byte {
-	if len(raw) > maxRef {
+func (p *pageReader) unescapedRef(raw []byte) []byte {
+	if len(raw) > maxRefBytes {
 		return nil
 	}
 	s := p.scanner
-	s.ref = appendUnescaped(s.ref[:0], raw)
-	return s.ref
+	s.linkBuf = appendUnescaped(s.linkBuf[:0], raw)
+	return s.linkBuf
 }
 
-// addRef adds a link, unless it leads nowhere.
-func (p *page) addRef(kind Kind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
-	if ref = trim(ref); len(ref) > maxRef || !leads(ref) {
+// addLink adds a link, unless it leads nowhere.
+func (p *pageReader) addLink(kind LinkKind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
+	if ref = trim(ref); len(ref) > maxRefBytes || !mayLeadToPage(ref) {
 		return u, false
 	}
-	u, err := p.base.ResolveBytes(ref)
+	u, err := p.baseURL.ResolveBytes(ref)
 	if err != nil {
 		return u, false
 	}
 	s := p.scanner
-	if i, seen := s.index[u]; seen {
-		s.links[i].mention(kind, rel)
+	if i, seen := s.linkIndex[u]; seen {
+		s.links[i].addMention(kind, rel)
 		return u, true
 	}
-	size := p.size + len(u.String())
-	if len(s.links) == p.limit || size > p.maxURLBytes {
-		p.doc.More = true
+	size := p.linkURLBytes + len(u.String())
+	if len(s.links) == p.maxLinks || size > p.maxURLBytes {
+		p.doc.LinksTruncated = true
 		return u, true
 	}
-	p.size = size
-	s.index[u] = len(s.links)
-	s.links = append(s.links, Link{URL: u, Kind: kind, Free: kind, Rel: rel, Feed: kind == Feed})
+	p.linkURLBytes = size
+	s.linkIndex[u] = len(s.links)
+	s.links = append(s.links, Link{URL: u, Kind: kind, FollowableKind: kind, Rel: rel, IsFeed: kind == Feed})
 	return u, true
 }

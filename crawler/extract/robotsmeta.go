@@ -18,8 +18,8 @@ type Directives struct {
 	NoImageAI    bool // do not train models on its images
 }
 
-// A Rule is what meta elements of one name ask.
-type Rule struct {
+// A MetaRule is what meta elements of one name ask.
+type MetaRule struct {
 	Agent string // in lower case; "robots" speaks to all
 	Directives
 }
@@ -31,37 +31,37 @@ type Rule struct {
 func (d *Document) Directives(token string, header http.Header) Directives {
 	var sum Directives
 	if d != nil {
-		for _, rule := range d.Robots {
-			if speaksTo(rule.Agent, token) {
-				sum = sum.and(rule.Directives)
+		for _, rule := range d.RobotsMeta {
+			if appliesToAgent(rule.Agent, token) {
+				sum = sum.merge(rule.Directives)
 			}
 		}
 	}
 	for _, field := range header.Values("X-Robots-Tag") {
-		sum = sum.and(tagDirectives(field, token))
+		sum = sum.merge(parseRobotsTag(field, token))
 	}
 	return sum
 }
 
-// tagDirectives reads one X-Robots-Tag field. An agent's name and a colon
+// parseRobotsTag reads one X-Robots-Tag field. An agent's name and a colon
 // before a directive limit it, and those after it, to that agent.
-func tagDirectives(field, token string) (sum Directives) {
+func parseRobotsTag(field, token string) (sum Directives) {
 	agent := ""
 	for part := range strings.SplitSeq(field, ",") {
 		name, rest, found := strings.Cut(part, ":")
-		if name = strings.TrimSpace(name); found && isAgent(name) {
+		if name = strings.TrimSpace(name); found && isAgentName(name) {
 			agent, part = name, rest
 		}
-		if speaksTo(agent, token) {
-			sum = sum.and(parseDirectives(part))
+		if appliesToAgent(agent, token) {
+			sum = sum.merge(parseDirectives(part))
 		}
 	}
 	return sum
 }
 
-// isAgent reports whether what stands before a colon names an agent. The
+// isAgentName reports whether what stands before a colon names an agent. The
 // directives that have values do not, and neither does half a date.
-func isAgent(name string) bool {
+func isAgentName(name string) bool {
 	switch strings.ToLower(name) {
 	case "", "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
 		return false
@@ -69,9 +69,9 @@ func isAgent(name string) bool {
 	return !strings.ContainsAny(name, " \t")
 }
 
-// speaksTo reports whether what is said to agent is said to the one with that
+// appliesToAgent reports whether what is said to agent is said to the one with that
 // product token.
-func speaksTo(agent, token string) bool {
+func appliesToAgent(agent, token string) bool {
 	agent, _, _ = strings.Cut(agent, "/")
 	switch {
 	case agent == "", agent == "*", strings.EqualFold(agent, "robots"):
@@ -82,7 +82,7 @@ func speaksTo(agent, token string) bool {
 
 // parseDirectives reads a list of directives. What is unknown is ignored.
 func parseDirectives(list string) (d Directives) {
-	separator := func(r rune) bool { return strings.ContainsRune(blanks+",;", r) }
+	separator := func(r rune) bool { return strings.ContainsRune(whitespace+",;", r) }
 	for word := range strings.FieldsFuncSeq(list, separator) {
 		switch strings.ToLower(word) {
 		case "none":
@@ -108,8 +108,8 @@ func parseDirectives(list string) (d Directives) {
 	return d
 }
 
-// and returns what either asks.
-func (d Directives) and(e Directives) Directives {
+// merge returns what either asks.
+func (d Directives) merge(e Directives) Directives {
 	return Directives{
 		NoIndex:      d.NoIndex || e.NoIndex,
 		NoFollow:     d.NoFollow || e.NoFollow,
@@ -126,55 +126,55 @@ func (d Directives) and(e Directives) Directives {
 func (d Directives) String() string {
 	var words []string
 	for _, w := range [...]struct {
-		asked bool
+		isSet bool
 		word  string
 	}{
 		{d.NoIndex, "noindex"}, {d.NoFollow, "nofollow"}, {d.NoArchive, "noarchive"},
 		{d.NoSnippet, "nosnippet"}, {d.NoTranslate, "notranslate"},
 		{d.NoImageIndex, "noimageindex"}, {d.NoAI, "noai"}, {d.NoImageAI, "noimageai"},
 	} {
-		if w.asked {
+		if w.isSet {
 			words = append(words, w.word)
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
-// named reads a meta element of that name.
-func (p *page) named(name string, content []byte) {
+// handleNamedMeta reads a meta element of that name.
+func (p *pageReader) handleNamedMeta(name string, content []byte) {
 	switch {
 	case strings.EqualFold(name, "tdm-reservation"):
-		if says := trim(content); len(p.doc.Reservation) == 0 || string(says) == "1" {
-			p.doc.Reservation = string(says[:min(len(says), maxAgent)])
+		if value := trim(content); len(p.doc.TDMReservation) == 0 || string(value) == "1" {
+			p.doc.TDMReservation = string(value[:min(len(value), maxAgentBytes)])
 		}
 	case strings.EqualFold(name, "tdm-policy"):
-		if says := trim(content); p.doc.Policy == "" && len(says) <= maxRef {
-			p.doc.Policy = string(says)
+		if value := trim(content); p.doc.TDMPolicy == "" && len(value) <= maxRefBytes {
+			p.doc.TDMPolicy = string(value)
 		}
 	default:
-		p.rule(name, content)
+		p.addMetaRule(name, content)
 	}
 }
 
-// rule keeps what a meta element of that name asks. Which names are agents
+// addMetaRule keeps what a meta element of that name asks. Which names are agents
 // cannot be told, so whatever asks something is kept. Most metas can be passed
 // over at once: every directive begins with "no".
-func (p *page) rule(name string, content []byte) {
-	if len(name) > maxAgent || indexFold(content, "no") < 0 {
+func (p *pageReader) addMetaRule(name string, content []byte) {
+	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return
 	}
-	asked := parseDirectives(string(content))
-	if asked == (Directives{}) {
+	directives := parseDirectives(string(content))
+	if directives == (Directives{}) {
 		return
 	}
 	name = strings.ToLower(name)
-	for i, known := range p.doc.Robots {
+	for i, known := range p.doc.RobotsMeta {
 		if known.Agent == name {
-			p.doc.Robots[i].Directives = known.and(asked)
+			p.doc.RobotsMeta[i].Directives = known.merge(directives)
 			return
 		}
 	}
-	if len(p.doc.Robots) < maxRules {
-		p.doc.Robots = append(p.doc.Robots, Rule{name, asked})
+	if len(p.doc.RobotsMeta) < maxMetaRules {
+		p.doc.RobotsMeta = append(p.doc.RobotsMeta, MetaRule{name, directives})
 	}
 }

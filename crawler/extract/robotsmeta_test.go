@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var directives = []struct {
+var directiveTests = []struct {
 	name   string
 	page   string
 	header []string
@@ -34,7 +34,7 @@ var directives = []struct {
 }
 
 func TestDirectives(t *testing.T) {
-	for _, test := range directives {
+	for _, test := range directiveTests {
 		t.Run(test.name, func(t *testing.T) {
 			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			header := http.Header{"X-Robots-Tag": test.header}
@@ -55,28 +55,28 @@ func TestDirectivesOfWhatIsNotHTML(t *testing.T) {
 
 func TestRulesAreBounded(t *testing.T) {
 	var page []byte
-	for i := range 3 * maxRules {
+	for i := range 3 * maxMetaRules {
 		page = append(page, "<meta content=noindex name=x"...)
 		page = append(page, byte('a'+i%26), byte('a'+i/26), '>')
 	}
 	doc := Scan(page, "text/html", mustParse(t, "http://example.com/"))
-	if len(doc.Robots) != maxRules {
-		t.Errorf("%d rules", len(doc.Robots))
+	if len(doc.RobotsMeta) != maxMetaRules {
+		t.Errorf("%d rules", len(doc.RobotsMeta))
 	}
 }
 
-func TestReservation(t *testing.T) {
+func TestTDMReservation(t *testing.T) {
 	for page, want := range map[string]string{
 		`<title>x</title>`: " ",
 		`<meta name="TDM-Reservation" content=" 1 "><meta name=tdm-policy content=" https://a.example/p?a&amp;b ">`:       "1 https://a.example/p?a&b",
 		`<meta name=tdm-reservation content=0><meta name=tdm-reservation content=1><meta name=tdm-reservation content=0>`: "1 ",
 		`<meta name=tdm-reservation content=0><meta name=tdm-policy content=/a><meta name=tdm-policy content=/b>`:         "0 /a",
 		`<!-- <meta name=tdm-reservation content=1> --><meta property=tdm-reservation content=1>`:                         " ",
-		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) + `">`:                                         strings.Repeat("1", maxAgent) + " ",
-		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRef+1) + `">`:                                          " ",
+		`<meta name=tdm-reservation content="` + strings.Repeat("1", 1000) + `">`:                                         strings.Repeat("1", maxAgentBytes) + " ",
+		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRefBytes+1) + `">`:                                     " ",
 	} {
 		doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
-		if got := doc.Reservation + " " + doc.Policy; got != want {
+		if got := doc.TDMReservation + " " + doc.TDMPolicy; got != want {
 			t.Errorf("%.100s: got %q, want %q", page, got, want)
 		}
 	}

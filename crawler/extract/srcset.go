@@ -5,13 +5,13 @@ import (
 	"iter"
 )
 
-// candidates yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2).
+// srcsetURLs yields the URLs of a srcset attribute (HTML standard §4.8.4.2.2).
 // What is said of each, its width or density, does not matter here.
-func candidates(s []byte) iter.Seq[[]byte] {
+func srcsetURLs(s []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
-			s = bytes.TrimLeft(s, blanks+",")
-			end := bytes.IndexAny(s, blanks)
+			s = bytes.TrimLeft(s, whitespace+",")
+			end := bytes.IndexAny(s, whitespace)
 			if end < 0 {
 				end = len(s)
 			}
@@ -20,15 +20,15 @@ func candidates(s []byte) iter.Seq[[]byte] {
 				return
 			}
 			if s = s[end:]; len(url) == end { // no comma behind it: it has descriptors
-				s = descriptors(s)
+				s = skipDescriptors(s)
 			}
 		}
 	}
 }
 
-// descriptors returns what follows the descriptors at the start of s: they
+// skipDescriptors returns what follows the descriptors at the start of s: they
 // end at a comma that is in no parentheses.
-func descriptors(s []byte) []byte {
+func skipDescriptors(s []byte) []byte {
 	nested := false
 	for i, c := range s {
 		switch {

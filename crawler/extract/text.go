@@ -11,7 +11,7 @@ import (
 // titleText returns the text of a title element: references decoded, blanks
 // folded, cut at the end of a rune.
 func titleText(raw []byte) string {
-	const enough = 16 * maxTitle // blanks and references shrink
+	const enough = 16 * maxTitleBytes // blanks and references shrink
 	raw = raw[:min(len(raw), enough)]
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
 	var b strings.Builder
@@ -20,15 +20,15 @@ func titleText(raw []byte) string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(word)
-		if b.Len() > maxTitle {
+		if b.Len() > maxTitleBytes {
 			break
 		}
 	}
-	return strings.TrimSpace(cut(b.String(), maxTitle))
+	return strings.TrimSpace(truncateUTF8(b.String(), maxTitleBytes))
 }
 
-// cut returns at most limit bytes of s, in whole runes.
-func cut(s string, limit int) string {
+// truncateUTF8 returns at most limit bytes of s, in whole runes.
+func truncateUTF8(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
@@ -59,17 +59,17 @@ func appendUnescaped(dst, raw []byte) []byte {
 			return append(dst, raw...)
 		}
 		dst = append(dst, raw[:i]...)
-		text, n := reference(raw[i:])
+		text, n := decodeReference(raw[i:])
 		dst = append(dst, text...)
 		raw = raw[i+n:]
 	}
 }
 
-// reference decodes the character reference that s may begin with, and
+// decodeReference decodes the character reference that s may begin with, and
 // returns its text and its length. In an attribute, unlike in text, a name
 // without a semicolon counts only if no letter, digit or "=" follows it, so
 // that "?a=1&copy=2" keeps its parameter.
-func reference(s []byte) (text string, n int) {
+func decodeReference(s []byte) (text string, n int) {
 	if bytes.HasPrefix(s, []byte("&amp;")) {
 		return "&", len("&amp;")
 	}
@@ -78,21 +78,21 @@ func reference(s []byte) (text string, n int) {
 	if numeric {
 		n++
 	}
-	for n < len(s) && alphanumeric(s[n]) {
+	for n < len(s) && isAlphanumeric(s[n]) {
 		n++
 	}
 	if numeric {
-		return number(s[:n], s)
+		return decodeNumericReference(s[:n], s)
 	}
 	closed := n < len(s) && s[n] == ';'
 	if closed {
 		n++
 	}
-	written := string(s[:n])
-	text = html.UnescapeString(written)
+	raw := string(s[:n])
+	text = html.UnescapeString(raw)
 	switch {
-	case text == written:
-	case closed && (written == "&semi;" || text[len(text)-1] != ';'):
+	case text == raw:
+	case closed && (raw == "&semi;" || text[len(text)-1] != ';'):
 		return text, n
 	case !closed && utf8.RuneCountInString(text) == 1 && !(n < len(s) && s[n] == '='):
 		return text, n
@@ -100,8 +100,8 @@ func reference(s []byte) (text string, n int) {
 	return "&", 1
 }
 
-// number decodes a numeric reference; its digits may end before word does.
-func number(word, s []byte) (text string, n int) {
+// decodeNumericReference decodes a numeric reference; its digits may end before word does.
+func decodeNumericReference(word, s []byte) (text string, n int) {
 	n = len("&#")
 	digits := "0123456789"
 	if n < len(word) && word[n]|0x20 == 'x' {
@@ -122,14 +122,14 @@ func number(word, s []byte) (text string, n int) {
 	return text, n
 }
 
-func alphanumeric(c byte) bool { return class[c]&letter != 0 || '0' <= c && c <= '9' }
+func isAlphanumeric(c byte) bool { return byteClasses[c]&classLetter != 0 || '0' <= c && c <= '9' }
 
-// blanks are what HTML holds for white space.
-const blanks = " \t\n\f\r"
+// whitespace are what HTML holds for white space.
+const whitespace = " \t\n\f\r"
 
 // trimLeft returns s without the blanks at its start.
 func trimLeft(s []byte) []byte {
-	for len(s) > 0 && class[s[0]]&blank != 0 {
+	for len(s) > 0 && byteClasses[s[0]]&classBlank != 0 {
 		s = s[1:]
 	}
 	return s
@@ -138,7 +138,7 @@ func trimLeft(s []byte) []byte {
 // trim returns s without the blanks at its ends.
 func trim(s []byte) []byte {
 	s = trimLeft(s)
-	for len(s) > 0 && class[s[len(s)-1]]&blank != 0 {
+	for len(s) > 0 && byteClasses[s[len(s)-1]]&classBlank != 0 {
 		s = s[:len(s)-1]
 	}
 	return s
@@ -148,16 +148,16 @@ func trim(s []byte) []byte {
 // any case, or -1.
 func indexFold(s []byte, word string) int {
 	for i := 0; i+len(word) <= len(s); i++ {
-		if is(s[i:i+len(word)], word) {
+		if equalFold(s[i:i+len(word)], word) {
 			return i
 		}
 	}
 	return -1
 }
 
-// leads reports whether a link may lead to a page: it is neither empty nor
+// mayLeadToPage reports whether a link may lead to a page: it is neither empty nor
 // only a fragment, and its scheme, if it has one, is one that is crawled.
-func leads(ref []byte) bool {
+func mayLeadToPage(ref []byte) bool {
 	if len(ref) == 0 || ref[0] == '#' {
 		return false
 	}
@@ -165,8 +165,8 @@ func leads(ref []byte) bool {
 		switch {
 		case c == ':':
 			scheme := ref[:i]
-			return is(scheme, "https") || is(scheme, "http") || is(scheme, "ftp")
-		case !alphanumeric(c) && c != '+' && c != '-' && c != '.':
+			return equalFold(scheme, "https") || equalFold(scheme, "http") || equalFold(scheme, "ftp")
+		case !isAlphanumeric(c) && c != '+' && c != '-' && c != '.':
 			return true
 		}
 	}

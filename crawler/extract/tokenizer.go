@@ -2,153 +2,153 @@ package extract
 
 import "bytes"
 
-// tokens walks over the tags of a page. It looks at text and comments only to
+// tokenizer walks over the tags of a page. It looks at text and comments only to
 // pass over them.
-type tokens struct {
-	b     []byte
-	p     int  // what comes next
-	void  bool // the last tag closed itself: <br/>
-	cdata bool // CDATA sections are text
+type tokenizer struct {
+	input       []byte
+	pos         int  // what comes next
+	selfClosing bool // the last tag closed itself: <br/>
+	allowCDATA  bool // CDATA sections are text
 }
 
 // Classes of bytes.
 const (
-	blank     = 1 << iota // what separates attributes
-	letter                // what a tag's name begins with
-	endOfTag              // what ends a tag's name
-	endOfName             // what ends an attribute's name
+	classBlank       = 1 << iota // what separates attributes
+	classLetter                  // what a tag's name begins with
+	classTagNameEnd              // what ends a tag's name
+	classAttrNameEnd             // what ends an attribute's name
 )
 
-// class holds the classes of every byte.
-var class = classes()
+// byteClasses holds the classes of every byte.
+var byteClasses = newByteClasses()
 
-func classes() (table [256]uint8) {
-	for _, c := range blanks {
-		table[c] = blank | endOfTag | endOfName
+func newByteClasses() (table [256]uint8) {
+	for _, c := range whitespace {
+		table[c] = classBlank | classTagNameEnd | classAttrNameEnd
 	}
 	for c := 'a'; c <= 'z'; c++ {
-		table[c], table[c-'a'+'A'] = letter, letter
+		table[c], table[c-'a'+'A'] = classLetter, classLetter
 	}
-	table['/'] = endOfTag | endOfName
-	table['>'] = endOfTag | endOfName
-	table['='] = endOfName
+	table['/'] = classTagNameEnd | classAttrNameEnd
+	table['>'] = classTagNameEnd | classAttrNameEnd
+	table['='] = classAttrNameEnd
 	return table
 }
 
-// next returns the name of the next tag and whether it is an end tag. The
+// nextTag returns the name of the next tag and whether it is an end tag. The
 // attributes must be read before next is called again.
-func (t *tokens) next() (name []byte, end, ok bool) {
+func (t *tokenizer) nextTag() (name []byte, end, ok bool) {
 	for {
-		i := bytes.IndexByte(t.b[t.p:], '<')
-		if i < 0 || t.p+i+1 == len(t.b) {
-			t.p = len(t.b)
+		i := bytes.IndexByte(t.input[t.pos:], '<')
+		if i < 0 || t.pos+i+1 == len(t.input) {
+			t.pos = len(t.input)
 			return nil, false, false
 		}
-		t.p += i + 1
-		switch c := t.b[t.p]; {
-		case class[c]&letter != 0:
-			return t.name(), false, true
+		t.pos += i + 1
+		switch c := t.input[t.pos]; {
+		case byteClasses[c]&classLetter != 0:
+			return t.readTagName(), false, true
 		case c == '/':
-			t.p++
-			if t.p < len(t.b) && class[t.b[t.p]]&letter != 0 {
-				return t.name(), true, true
+			t.pos++
+			if t.pos < len(t.input) && byteClasses[t.input[t.pos]]&classLetter != 0 {
+				return t.readTagName(), true, true
 			}
-			t.past('>')
+			t.skipPast('>')
 		case c == '!':
-			t.p++
-			t.markup()
+			t.pos++
+			t.skipMarkupDeclaration()
 		case c == '?':
-			t.past('>')
+			t.skipPast('>')
 		}
 	}
 }
 
-// name reads the name of a tag.
-func (t *tokens) name() []byte {
-	p := t.p
-	for p < len(t.b) && class[t.b[p]]&endOfTag == 0 {
+// readTagName reads the name of a tag.
+func (t *tokenizer) readTagName() []byte {
+	p := t.pos
+	for p < len(t.input) && byteClasses[t.input[p]]&classTagNameEnd == 0 {
 		p++
 	}
-	name := t.b[t.p:p]
-	t.p = p
+	name := t.input[t.pos:p]
+	t.pos = p
 	return name
 }
 
-// past moves past the next c, or to the end.
-func (t *tokens) past(c byte) {
-	if i := bytes.IndexByte(t.b[t.p:], c); i >= 0 {
-		t.p += i + 1
+// skipPast moves past the next c, or to the end.
+func (t *tokenizer) skipPast(c byte) {
+	if i := bytes.IndexByte(t.input[t.pos:], c); i >= 0 {
+		t.pos += i + 1
 	} else {
-		t.p = len(t.b)
+		t.pos = len(t.input)
 	}
 }
 
-// markup moves past what began with "<!".
-func (t *tokens) markup() {
-	switch rest := t.b[t.p:]; {
+// skipMarkupDeclaration moves past what began with "<!".
+func (t *tokenizer) skipMarkupDeclaration() {
+	switch rest := t.input[t.pos:]; {
 	case bytes.HasPrefix(rest, []byte("--")):
-		t.comment()
-	case t.cdata && bytes.HasPrefix(rest, []byte("[CDATA[")):
-		t.section()
+		t.skipComment()
+	case t.allowCDATA && bytes.HasPrefix(rest, []byte("[CDATA[")):
+		t.skipCDATA()
 	default:
-		t.past('>')
+		t.skipPast('>')
 	}
 }
 
-// section moves past a CDATA section.
-func (t *tokens) section() {
-	for t.p < len(t.b) {
-		t.past('>')
-		if bytes.HasSuffix(t.b[:t.p], []byte("]]>")) {
+// skipCDATA moves past a CDATA section.
+func (t *tokenizer) skipCDATA() {
+	for t.pos < len(t.input) {
+		t.skipPast('>')
+		if bytes.HasSuffix(t.input[:t.pos], []byte("]]>")) {
 			return
 		}
 	}
 }
 
-// comment moves past a comment.
-func (t *tokens) comment() {
-	start := t.p + len("--")
-	for t.p = start; t.p < len(t.b); {
-		t.past('>')
+// skipComment moves past a comment.
+func (t *tokenizer) skipComment() {
+	start := t.pos + len("--")
+	for t.pos = start; t.pos < len(t.input); {
+		t.skipPast('>')
 		// The dashes that open a comment may also close it, <!--> and <!--->,
 		// but not with an exclamation mark.
-		if bytes.HasSuffix(t.b[:t.p], []byte("-->")) ||
-			bytes.HasSuffix(t.b[start:t.p], []byte("--!>")) {
+		if bytes.HasSuffix(t.input[:t.pos], []byte("-->")) ||
+			bytes.HasSuffix(t.input[start:t.pos], []byte("--!>")) {
 			return
 		}
 	}
 }
 
-// attributes moves past the attributes of a tag and its ">", and puts those
+// readAttributes moves past the attributes of a tag and its ">", and puts those
 // that a has a place for into it. It returns false if the page ends before
 // the tag does: then there was no tag.
-func (t *tokens) attributes(a *attributes) bool {
-	b, p := t.b, t.p
+func (t *tokenizer) readAttributes(a *attributes) bool {
+	b, p := t.input, t.pos
 	for {
-		t.void = false
-		for p < len(b) && (class[b[p]]&blank != 0 || b[p] == '/') {
-			t.void = b[p] == '/'
+		t.selfClosing = false
+		for p < len(b) && (byteClasses[b[p]]&classBlank != 0 || b[p] == '/') {
+			t.selfClosing = b[p] == '/'
 			p++
 		}
 		if p == len(b) {
 			break
 		}
 		if b[p] == '>' {
-			t.p = p + 1
+			t.pos = p + 1
 			return true
 		}
 		start := p
 		p++ // whatever it is, even "=", it begins a name
-		for p < len(b) && class[b[p]]&endOfName == 0 {
+		for p < len(b) && byteClasses[b[p]]&classAttrNameEnd == 0 {
 			p++
 		}
 		name := b[start:p]
-		for p < len(b) && class[b[p]]&blank != 0 {
+		for p < len(b) && byteClasses[b[p]]&classBlank != 0 {
 			p++
 		}
 		value := b[p:p]
 		if p < len(b) && b[p] == '=' {
-			if value, p = attributeValue(b, p+1); p == len(b) {
+			if value, p = readAttributeValue(b, p+1); p == len(b) {
 				break
 			}
 		}
@@ -156,13 +156,13 @@ func (t *tokens) attributes(a *attributes) bool {
 			a.set(name, value)
 		}
 	}
-	t.p = len(b)
+	t.pos = len(b)
 	return false
 }
 
-// attributeValue returns the value that begins at p, and what follows it.
-func attributeValue(b []byte, p int) (value []byte, next int) {
-	for p < len(b) && class[b[p]]&blank != 0 {
+// readAttributeValue returns the value that begins at p, and what follows it.
+func readAttributeValue(b []byte, p int) (value []byte, next int) {
+	for p < len(b) && byteClasses[b[p]]&classBlank != 0 {
 		p++
 	}
 	if p == len(b) {
@@ -176,7 +176,7 @@ func attributeValue(b []byte, p int) (value []byte, next int) {
 		return b[p+1 : p+1+i], p + i + 2
 	}
 	start := p
-	for p < len(b) && b[p] != '>' && class[b[p]]&blank == 0 {
+	for p < len(b) && b[p] != '>' && byteClasses[b[p]]&classBlank == 0 {
 		p++
 	}
 	return b[start:p], p
@@ -185,113 +185,113 @@ func attributeValue(b []byte, p int) (value []byte, next int) {
 // attributes are the values of the attributes that matter, as written; nil if
 // there is none.
 type attributes struct {
-	href, src, srcset, xlink, rel, kind, name, content, charset, equiv []byte
+	href, src, srcset, xlinkHref, rel, typ, name, content, charset, httpEquiv []byte
 }
 
 // set keeps the value, if the attribute matters. The first of several wins.
 func (a *attributes) set(name, value []byte) {
-	var place *[]byte
+	var dst *[]byte
 	switch {
-	case is(name, "href"):
-		place = &a.href
-	case is(name, "rel"):
-		place = &a.rel
-	case is(name, "src"):
-		place = &a.src
-	case is(name, "name"):
-		place = &a.name
-	case is(name, "content"):
-		place = &a.content
-	case is(name, "type"):
-		place = &a.kind
-	case is(name, "srcset"):
-		place = &a.srcset
-	case is(name, "xlink:href"):
-		place = &a.xlink
-	case is(name, "charset"):
-		place = &a.charset
-	case is(name, "http-equiv"):
-		place = &a.equiv
+	case equalFold(name, "href"):
+		dst = &a.href
+	case equalFold(name, "rel"):
+		dst = &a.rel
+	case equalFold(name, "src"):
+		dst = &a.src
+	case equalFold(name, "name"):
+		dst = &a.name
+	case equalFold(name, "content"):
+		dst = &a.content
+	case equalFold(name, "type"):
+		dst = &a.typ
+	case equalFold(name, "srcset"):
+		dst = &a.srcset
+	case equalFold(name, "xlink:href"):
+		dst = &a.xlinkHref
+	case equalFold(name, "charset"):
+		dst = &a.charset
+	case equalFold(name, "http-equiv"):
+		dst = &a.httpEquiv
 	default:
 		return
 	}
-	if *place == nil {
-		*place = value
+	if *dst == nil {
+		*dst = value
 	}
 }
 
-// text returns the content of an element that holds text and no elements, and
+// readRawText returns the content of an element that holds text and no elements, and
 // moves to its end tag, or to the end of the page.
-func (t *tokens) text(element string) []byte {
-	start := t.p
-	for t.p < len(t.b) {
-		i := bytes.IndexByte(t.b[t.p:], '<')
+func (t *tokenizer) readRawText(element string) []byte {
+	start := t.pos
+	for t.pos < len(t.input) {
+		i := bytes.IndexByte(t.input[t.pos:], '<')
 		if i < 0 {
 			break
 		}
-		t.p += i
-		if tagAt(t.b[t.p:], "</", element) {
-			return t.b[start:t.p]
+		t.pos += i
+		if startsWithTag(t.input[t.pos:], "</", element) {
+			return t.input[start:t.pos]
 		}
-		t.p++
+		t.pos++
 	}
-	t.p = len(t.b)
-	return t.b[start:]
+	t.pos = len(t.input)
+	return t.input[start:]
 }
 
-// script moves to the end tag of a script. Inside "<!-- -->" a script may
+// skipScript moves to the end tag of a script. Inside "<!-- -->" a script may
 // itself write a script element, whose end tag is not the end.
-func (t *tokens) script() {
-	start := t.p
-	content := t.text("script")
+func (t *tokenizer) skipScript() {
+	start := t.pos
+	content := t.readRawText("script")
 	if !bytes.Contains(content, []byte("<!--")) {
 		return
 	}
-	t.p = start
+	t.pos = start
 	escaped, nested := false, false
-	for t.p < len(t.b) {
-		i := bytes.IndexAny(t.b[t.p:], "<-")
+	for t.pos < len(t.input) {
+		i := bytes.IndexAny(t.input[t.pos:], "<-")
 		if i < 0 {
 			break
 		}
-		t.p += i
-		switch rest := t.b[t.p:]; {
+		t.pos += i
+		switch rest := t.input[t.pos:]; {
 		case !escaped && bytes.HasPrefix(rest, []byte("<!--")):
 			escaped = true
-			t.p += len("<!") // the dashes may belong to the end: <!-->
+			t.pos += len("<!") // the dashes may belong to the end: <!-->
 		case bytes.HasPrefix(rest, []byte("-->")):
 			escaped, nested = false, false
-			t.p += len("-->")
-		case tagAt(rest, "</", "script"):
+			t.pos += len("-->")
+		case startsWithTag(rest, "</", "script"):
 			if !nested {
 				return
 			}
 			nested = false
-			t.p++
-		case escaped && tagAt(rest, "<", "script"):
+			t.pos++
+		case escaped && startsWithTag(rest, "<", "script"):
 			nested = true
-			t.p++
+			t.pos++
 		default:
-			t.p++
+			t.pos++
 		}
 	}
-	t.p = len(t.b)
+	t.pos = len(t.input)
 }
 
-// tagAt reports whether b begins with open and the element's name, whole.
-func tagAt(b []byte, open, element string) bool {
+// startsWithTag reports whether b begins with open and the element's name, whole.
+func startsWithTag(b []byte, open, element string) bool {
 	n := len(open) + len(element)
 	return len(b) > n && string(b[:len(open)]) == open &&
-		is(b[len(open):n], element) && class[b[n]]&endOfTag != 0
+		equalFold(b[len(open):n], element) && byteClasses[b[n]]&classTagNameEnd != 0
 }
 
-// is reports whether b is the word, which is in lower case, in any case.
-func is(b []byte, word string) bool {
+// equalFold reports whether b is the word, which is in lower case, in any case.
+func equalFold(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false
 	}
 	for i, c := range b {
-		if c != word[i] && (class[c]&letter == 0 || c|0x20 != word[i]) {
+		if c != word[i] && (byteClasses[c]&classLetter == 0 || c|0x20 != word[i]) {
 			return false
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// scripts are the states of a script that the standard calls escaped and
+// scriptTests are the states of a script that the standard calls escaped and
 // double escaped, and whether the link after them is one.
-var scripts = []struct {
+var scriptTests = []struct {
 	page string
 	link bool
 }{
@@ -29,7 +29,7 @@ var scripts = []struct {
 }
 
 func TestScript(t *testing.T) {
-	for _, test := range scripts {
+	for _, test := range scriptTests {
 		doc := Scan([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
 		if got := len(doc.Links) == 1; got != test.link {
 			t.Errorf("%s: link %v, want %v", test.page, got, test.link)
@@ -38,18 +38,18 @@ func TestScript(t *testing.T) {
 }
 
 func TestElementOf(t *testing.T) {
-	for e, name := range names {
-		if e > 0 && elementOf([]byte(name)) != element(e) {
+	for e, name := range elementNames {
+		if e > 0 && elementByName([]byte(name)) != element(e) {
 			t.Errorf("%s is not known", name)
 		}
 	}
 	for _, name := range []string{"A", "IFrame", "SVG"} {
-		if elementOf([]byte(name)) == unknown {
+		if elementByName([]byte(name)) == unknownElement {
 			t.Errorf("%s is not known", name)
 		}
 	}
 	for _, name := range []string{"b", "abbr", "ax", "!", "svgx", "plaintextarea", "\x01", "\xE1", "lin\xC4\xB1k"} {
-		if elementOf([]byte(name)) != unknown {
+		if elementByName([]byte(name)) != unknownElement {
 			t.Errorf("%q is known", name)
 		}
 	}
@@ -57,20 +57,20 @@ func TestElementOf(t *testing.T) {
 
 func TestAttributes(t *testing.T) {
 	b := []byte(`<a HREF='1' href=2 rel = x/y src content="a>b" / type=>rest`)
-	tag := tokens{b: b}
-	name, end, ok := tag.next()
+	tag := tokenizer{input: b}
+	name, end, ok := tag.nextTag()
 	if string(name) != "a" || end || !ok {
 		t.Fatalf("name %q", name)
 	}
 	var a attributes
-	if !tag.attributes(&a) || string(b[tag.p:]) != "rest" {
-		t.Fatalf("the tag does not end where it does: %q", b[tag.p:])
+	if !tag.readAttributes(&a) || string(b[tag.pos:]) != "rest" {
+		t.Fatalf("the tag does not end where it does: %q", b[tag.pos:])
 	}
-	got := []string{string(a.href), string(a.rel), string(a.src), string(a.content), string(a.kind)}
+	got := []string{string(a.href), string(a.rel), string(a.src), string(a.content), string(a.typ)}
 	if want := []string{"1", "x/y", "", "a>b", ""}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if a.src == nil || a.kind == nil || a.name != nil {
+	if a.src == nil || a.typ == nil || a.name != nil {
 		t.Error("an attribute without a value is not one that is missing")
 	}
 }
