@@ -98,9 +98,9 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
 			return nil, err
 		}
-		crawlLimits.Received += h.Bytes
+		crawlLimits.ReceivedBytes += h.Bytes
 	}
-	results, endReason := crawlLimits.Play(hosts)
+	results, endReason := crawlLimits.Simulate(hosts)
 	endTime := f.endTime(results, endReason)
 	for i, t := range results {
 		if total.hosts[i].PagesLeft > 0 {
@@ -116,12 +116,12 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 }
 
 // crawlLimits returns the bounds of the crawl as a whole.
-func (f *dryRunForecaster) crawlLimits() forecast.Crawl {
+func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 	l, ip := f.project.Limits, f.project.limiterConfig(time.Time{})
-	return forecast.Crawl{
-		Start: f.startedAt, Workers: l.Workers, Pages: int64(l.Pages), Bytes: int64(l.Bytes), Time: time.Duration(l.Duration),
+	return forecast.CrawlLimits{
+		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
-		AddressSlots: ip.IPConcurrency, AddressDelay: ip.IPDelay, Loopback: ip.IPLoopback,
+		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, IPLoopback: ip.IPLoopback,
 	}
 }
 
@@ -148,12 +148,12 @@ func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 
 // simulatedHost returns a host as the forecast plays it.
 func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.startedAt, Strikes: h.ConsecutiveFailures, Visit: time.Duration(out.VisitTime), Bytes: int64(f.pageSize), Addr: h.Address}
+	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitTime), BytesPerPage: int64(f.pageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
 	if out.BytesSource == bytesFromEarlierCrawl {
-		g.Bytes = f.averagesByHost[h.Host].responseBytes
+		g.BytesPerPage = f.averagesByHost[h.Host].responseBytes
 	}
 	var originRules []*robots.Rules
 	remaining := int64(f.project.Scope.MaxPagesPerHost)
@@ -176,7 +176,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		g.Origins = append(g.Origins, o)
 	}
 	g.Policy = func(at time.Time) politeness.Policy { return f.crawler.Policy.For(h.Host, at) }
-	g.Pace = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
+	g.RobotsDelayAndNextOpen = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {
 			delay = max(delay, rules.Pause(at))
@@ -192,9 +192,9 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 // simulatedOrigin returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
 func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
-	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.File{Requests: f.requestsOfLastRobotsFetch[o]}}
+	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.Prerequisite{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
 	var err error
-	if origin.Robots.Fresh, err = f.gate.Fresh(ctx, o); err != nil {
+	if origin.Robots.ExpiresAt, err = f.gate.Fresh(ctx, o); err != nil {
 		return origin, nil, err
 	}
 	file, err := f.gate.Known(ctx, o)
@@ -202,25 +202,25 @@ func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin
 		return origin, nil, err
 	}
 	if !file.Fetched.IsZero() {
-		origin.Robots.TTL = max(origin.Robots.Fresh.Sub(file.Fetched), time.Second)
+		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.Fetched), time.Second)
 	}
 	tdmrep, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
 	if err != nil {
 		return origin, nil, err
 	}
 	if !tdmrep.RefetchAt.IsZero() { // it was asked for
-		origin.TDMRep = forecast.File{Fresh: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+		origin.TDMRep = forecast.Prerequisite{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
 	return origin, rules, err
 }
 
 // addHost adds what is played of a host to what was done there, and that to the whole.
-func (p *crawlForecast) addHost(h *hostForecast, t forecast.Tally, start time.Time) {
-	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.Robots, h.TDMRepRequests+t.TDMRep, h.Bytes+t.Bytes, h.PagesLeft+t.Left
+func (p *crawlForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
+	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRequests, h.TDMRepRequests+t.TDMRepRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
 	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
-	if !t.Last.IsZero() {
-		h.Duration = max(h.Duration, api.Milliseconds(t.Last.Sub(start)))
+	if !t.LastVisitEnd.IsZero() {
+		h.Duration = max(h.Duration, api.Milliseconds(t.LastVisitEnd.Sub(start)))
 	}
 	p.Requests, p.RobotsRequests, p.TDMRepRequests, p.SitemapRequests = p.Requests+h.Requests, p.RobotsRequests+h.RobotsRequests, p.TDMRepRequests+h.TDMRepRequests, p.SitemapRequests+h.SitemapRequests
 	p.PageRequests, p.PagesLeft, p.BlockedURLs, p.Bytes = p.PageRequests+h.PageRequests, p.PagesLeft+h.PagesLeft, p.BlockedURLs+h.BlockedURLs, p.Bytes+h.Bytes
@@ -233,13 +233,13 @@ func (p *crawlForecast) addHost(h *hostForecast, t forecast.Tally, start time.Ti
 }
 
 // endTime returns when the crawl would end.
-func (f *dryRunForecaster) endTime(results []forecast.Tally, endReason forecast.End) time.Time {
+func (f *dryRunForecaster) endTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
 	endTime := f.startedAt
-	if endReason == forecast.ByTime {
+	if endReason == forecast.TimeLimit {
 		return endTime.Add(time.Duration(f.project.Limits.Duration))
 	}
 	for i, t := range results {
-		for _, last := range []time.Time{t.Last, f.dryRunReport.Hosts[i].LastVisit} {
+		for _, last := range []time.Time{t.LastVisitEnd, f.dryRunReport.Hosts[i].LastVisit} {
 			if last.After(endTime) {
 				endTime = last
 			}
@@ -251,11 +251,11 @@ func (f *dryRunForecaster) endTime(results []forecast.Tally, endReason forecast.
 // addForecastRefetches adds to t that a host which has pages left, for it is set aside or has had
 // its pages, is asked for its files again as long as the crawl goes on, but not
 // before it has rested.
-func addForecastRefetches(t *forecast.Tally, h *forecast.Host, endTime time.Time) {
+func addForecastRefetches(t *forecast.Result, h *forecast.Host, endTime time.Time) {
 	for i := range h.Origins {
 		o := &h.Origins[i]
-		t.Robots += forecastRefetches(t, h, o.Robots, endTime)
-		t.TDMRep += forecastRefetches(t, h, o.TDMRep, endTime)
+		t.RobotsRequests += forecastRefetches(t, h, o.Robots, endTime)
+		t.TDMRepRequests += forecastRefetches(t, h, o.TDMRep, endTime)
 	}
 }
 
@@ -264,33 +264,33 @@ func addForecastRefetches(t *forecast.Tally, h *forecast.Host, endTime time.Time
 const minRefetchInterval = time.Minute
 
 // forecastRefetches returns how many requests are made for a file again until the crawl is over.
-func forecastRefetches(t *forecast.Tally, h *forecast.Host, f forecast.File, endTime time.Time) int64 {
-	first := f.Fresh
+func forecastRefetches(t *forecast.Result, h *forecast.Host, f forecast.Prerequisite, endTime time.Time) int64 {
+	first := f.ExpiresAt
 	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
 		first = afterDelay
 	}
 	if f.TTL == 0 || !endTime.After(first) {
 		return 0
 	}
-	crawlDelay, _ := h.Pace(first)
+	crawlDelay, _ := h.RobotsDelayAndNextOpen(first)
 	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.Policy(first).Delay))
 	n := int64(endTime.Sub(first)/interval) + 1
-	if last := first.Add(time.Duration(n-1) * interval); last.After(t.Last) {
-		t.Last = last
+	if last := first.Add(time.Duration(n-1) * interval); last.After(t.LastVisitEnd) {
+		t.LastVisitEnd = last
 	}
-	return n * max(f.Requests, 1)
+	return n * max(f.RequestsPerFetch, 1)
 }
 
 // endReasonText says why the crawl would end.
-func endReasonText(endReason forecast.End) string {
+func endReasonText(endReason forecast.EndReason) string {
 	switch endReason {
-	case forecast.ByPages:
+	case forecast.PageLimit:
 		return "limits.pages is reached"
-	case forecast.ByBytes:
+	case forecast.ByteLimit:
 		return "limits.bytes is reached"
-	case forecast.ByTime:
+	case forecast.TimeLimit:
 		return "limits.duration is reached"
-	case forecast.Never:
+	case forecast.NeverDue:
 		return "the hours of visits and those of robots.txt never meet for what is left"
 	}
 	return "nothing is left that can be visited"

@@ -8,279 +8,281 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A Crawl is what bounds a crawl as a whole. Zero is no limit, but for Workers.
-type Crawl struct {
-	Start   time.Time     // when the first request may begin
-	Workers int           // visits at a time; at least 1
-	Pages   int64         // to visit
-	Bytes   int64         // to receive, those of Received too
-	Time    time.Duration // from Start
+// A CrawlLimits is what bounds a crawl as a whole. Zero is no limit, but for Workers.
+type CrawlLimits struct {
+	Start    time.Time     // when the first request may begin
+	Workers  int           // visits at a time; at least 1
+	MaxPages int64         // to visit
+	MaxBytes int64         // to receive, those of ReceivedBytes too
+	MaxTime  time.Duration // from Start
 
-	Received int64 // bytes, before the forecast begins
+	ReceivedBytes int64 // bytes, before the forecast begins
 
 	RequestsPerSecond float64 // of all hosts together
 	BytesPerSecond    float64 // likewise
 
-	AddressSlots int           // visits at a time of one address
-	AddressDelay time.Duration // from the end of a visit of an address to the start of the next
-	Loopback     bool          // the two hold for loopback addresses, too
+	IPConcurrency int           // visits at a time of one address
+	IPDelay       time.Duration // from the end of a visit of an address to the start of the next
+	IPLoopback    bool          // the two hold for loopback addresses, too
 }
 
 // A Host is what is left to visit of one host, and at what pace.
 type Host struct {
-	Name    string        // as politeness.Visit.Host
-	Due     time.Time     // no request begins before
-	Strikes int           // failures in a row, as back-off counts them
-	Visit   time.Duration // how long a request takes
-	Bytes   int64         // of the answer to a page
-	Addr    netip.Addr    // zero: not known, and nobody shares it
-	Origins []Origin
+	Name                string        // as politeness.Visit.Host
+	Due                 time.Time     // no request begins before
+	ConsecutiveFailures int           // failures in a row, as back-off counts them
+	VisitDuration       time.Duration // how long a request takes
+	BytesPerPage        int64         // of the answer to a page
+	Addr                netip.Addr    // zero: not known, and nobody shares it
+	Origins             []Origin
 
 	// Policy returns the policy for the host at a moment.
 	Policy func(time.Time) politeness.Policy
-	// Pace returns the rest that its robots.txt files ask for at a moment, and when
+	// RobotsDelayAndNextOpen returns the rest that its robots.txt files ask for at a moment, and when
 	// they let visits begin, from that moment on.
-	Pace func(time.Time) (rest time.Duration, opens time.Time)
+	RobotsDelayAndNextOpen func(time.Time) (rest time.Duration, opens time.Time)
 }
 
 // An Origin is the pages of one origin of a host, and what comes before them.
 type Origin struct {
-	Pages  int64 // to visit
-	Robots File  // robots.txt
-	TDMRep File  // tdmrep.json, which comes after it
+	Pages  int64        // to visit
+	Robots Prerequisite // robots.txt
+	TDMRep Prerequisite // tdmrep.json, which comes after it
 }
 
-// A File is one that must be asked for again when it is too old, before the next page.
+// A Prerequisite is one that must be asked for again when it is too old, before the next page.
 // However short it holds, it does for the visit after its own.
-type File struct {
-	Fresh time.Time     // it is asked for again before the first visit after it
-	TTL   time.Duration // for how long it holds then; 0: for good
-	// Requests is how many it takes to have it: one more for each redirect, each at
+type Prerequisite struct {
+	ExpiresAt time.Time     // it is asked for again before the first visit after it
+	TTL       time.Duration // for how long it holds then; 0: for good
+	// RequestsPerFetch is how many it takes to have it: one more for each redirect, each at
 	// the pace of the host. 0: one.
-	Requests int64
+	RequestsPerFetch int64
 
-	made int64 // of them, this time
+	requestsMade int64 // of them, this time
 }
 
-// arrives makes one of the requests for the file, which ends at end, and reports whether
+// finishRequest makes one of the requests for the file, which ends at end, and reports whether
 // it was the last.
-func (f *File) arrives(end time.Time) bool {
-	if f.made++; f.made < f.Requests {
+func (f *Prerequisite) finishRequest(end time.Time) bool {
+	if f.requestsMade++; f.requestsMade < f.RequestsPerFetch {
 		return false
 	}
-	f.made, f.Fresh = 0, end.Add(f.TTL)
+	f.requestsMade, f.ExpiresAt = 0, end.Add(f.TTL)
 	return true
 }
 
-// due reports whether the file comes first at a moment. served says whether there was
+// isDue reports whether the file comes first at a moment. served says whether there was
 // a visit since it was asked for last.
-func (f *File) due(at time.Time, served bool) bool { return served && f.TTL > 0 && !at.Before(f.Fresh) }
+func (f *Prerequisite) isDue(at time.Time, visited bool) bool {
+	return visited && f.TTL > 0 && !at.Before(f.ExpiresAt)
+}
 
-// An End says why a forecast goes no further.
-type End uint8
+// An EndReason says why a forecast goes no further.
+type EndReason uint8
 
 // Ends.
 const (
-	Empty   End = iota // nothing is left to visit
-	ByPages            // a limit of the crawl is reached
-	ByBytes
-	ByTime
-	Never // what is left is never visited: the hours that are open do not meet
+	NothingLeft EndReason = iota // nothing is left to visit
+	PageLimit                    // a limit of the crawl is reached
+	ByteLimit
+	TimeLimit
+	NeverDue // what is left is never visited: the hours that are open do not meet
 )
 
-// A Tally is what a crawl does at one host, or at all.
-type Tally struct {
-	Pages  int64     // that are visited
-	Robots int64     // robots.txt files asked for again
-	TDMRep int64     // likewise, tdmrep.json files
-	Bytes  int64     // of pages
-	Left   int64     // pages that are not visited
-	Last   time.Time // the end of the last visit
+// A Result is what a crawl does at one host, or at all.
+type Result struct {
+	Pages          int64     // that are visited
+	RobotsRequests int64     // robots.txt files asked for again
+	TDMRepRequests int64     // likewise, tdmrep.json files
+	Bytes          int64     // of pages
+	PagesLeft      int64     // pages that are not visited
+	LastVisitEnd   time.Time // the end of the last visit
 }
 
 // horizon is how far a forecast looks ahead.
 const horizon = 100 * 365 * 24 * time.Hour
 
-// Play plays the crawl of hosts to its end, and returns what it does at each of
+// Simulate plays the crawl of hosts to its end, and returns what it does at each of
 // them. It takes time in proportion to the requests, and memory to the hosts.
-func (c Crawl) Play(hosts []Host) ([]Tally, End) {
-	p := newPlay(c, hosts)
-	end := Empty
-	for len(p.queue) > 0 && end == Empty {
+func (c CrawlLimits) Simulate(hosts []Host) ([]Result, EndReason) {
+	p := newSimulation(c, hosts)
+	end := NothingLeft
+	for len(p.queue) > 0 && end == NothingLeft {
 		end = p.step()
 	}
-	tallies := make([]Tally, len(hosts))
-	for i := range p.all {
-		tallies[i] = p.all[i].tally
-		tallies[i].Left = p.all[i].left
+	results := make([]Result, len(hosts))
+	for i := range p.hosts {
+		results[i] = p.hosts[i].result
+		results[i].PagesLeft = p.hosts[i].pagesLeft
 	}
-	return tallies, end
+	return results, end
 }
 
-// A play is a forecast in the making.
-type play struct {
-	Crawl
-	all       []guest
-	queue     queue // of those that have pages left, by when they are due
-	workers   lanes
-	addresses map[netip.Addr]*address
-	pages     int64
-	bytes     int64
-	request   time.Time // no request begins before: RequestsPerSecond
-	spent     time.Time // likewise: BytesPerSecond
+// A simulation is a forecast in the making.
+type simulation struct {
+	CrawlLimits
+	hosts           []hostState
+	queue           hostQueue // of those that have pages left, by when they are due
+	workers         slotHeap
+	addresses       map[netip.Addr]*sharedAddress
+	visitedPages    int64
+	receivedBytes   int64
+	nextRequestAt   time.Time // no request begins before: RequestsPerSecond
+	bandwidthFreeAt time.Time // likewise: BytesPerSecond
 }
 
-// A guest is a host that is played.
-type guest struct {
+// A hostState is a host that is played.
+type hostState struct {
 	*Host
-	address *address // nil: nobody shares it
-	left    int64    // pages
-	due     time.Time
-	strikes int
-	abreast int       // visits that have begun since the last rest
-	next    time.Time // due after the rest that these earn
-	turn    int       // of Origins
-	served  bool      // there was a visit since the last robots.txt of that origin
-	used    bool      // a page since its last tdmrep.json
-	tally   Tally
-	place   int // in the queue
+	address                *sharedAddress // nil: nobody shares it
+	pagesLeft              int64          // pages
+	due                    time.Time
+	consecutiveFailures    int
+	visitsSinceDelay       int       // visits that have begun since the last rest
+	dueAfterDelay          time.Time // due after the rest that these earn
+	originIndex            int       // of Origins
+	visitedSinceRobots     bool      // there was a visit since the last robots.txt of that origin
+	pageVisitedSinceTDMRep bool      // a page since its last tdmrep.json
+	result                 Result
+	heapIndex              int // in the queue
 }
 
-func newPlay(c Crawl, hosts []Host) *play {
-	p := &play{Crawl: c, all: make([]guest, len(hosts)), addresses: map[netip.Addr]*address{}, bytes: c.Received}
-	p.workers = newLanes(max(c.Workers, 1), c.Start)
+func newSimulation(c CrawlLimits, hosts []Host) *simulation {
+	p := &simulation{CrawlLimits: c, hosts: make([]hostState, len(hosts)), addresses: map[netip.Addr]*sharedAddress{}, receivedBytes: c.ReceivedBytes}
+	p.workers = newSlotHeap(max(c.Workers, 1), c.Start)
 	for i := range hosts {
-		g := &p.all[i]
-		*g = guest{Host: &hosts[i], due: hosts[i].Due, strikes: hosts[i].Strikes, served: true, used: true}
+		g := &p.hosts[i]
+		*g = hostState{Host: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures, visitedSinceRobots: true, pageVisitedSinceTDMRep: true}
 		for _, o := range hosts[i].Origins {
-			g.left += o.Pages
+			g.pagesLeft += o.Pages
 		}
-		if g.left > 0 {
-			g.place = len(p.queue)
+		if g.pagesLeft > 0 {
+			g.heapIndex = len(p.queue)
 			p.queue = append(p.queue, g)
 		}
-		g.address = p.addressOf(g.Addr)
+		g.address = p.getOrCreateSharedAddress(g.Addr)
 	}
 	heap.Init(&p.queue)
 	return p
 }
 
 // step makes the next visit, or finds out that its host is due later.
-func (p *play) step() End {
+func (p *simulation) step() EndReason {
 	g := p.queue[0]
-	at := latest(g.due, p.workers.first(), p.request, p.spent)
+	at := latestTime(g.due, p.workers.nextFree(), p.nextRequestAt, p.bandwidthFreeAt)
 	if at.Sub(p.Start) > horizon {
-		return Never
+		return NeverDue
 	}
-	if p.Time > 0 && at.Sub(p.Start) >= p.Time {
-		return ByTime
+	if p.MaxTime > 0 && at.Sub(p.Start) >= p.MaxTime {
+		return TimeLimit
 	}
-	if opens := g.opens(at); opens.After(at) {
-		p.leave(g)
+	if opens := g.nextOpen(at); opens.After(at) {
+		p.endAddressWait(g)
 		g.due = opens
-		heap.Fix(&p.queue, g.place)
-		return Empty
+		heap.Fix(&p.queue, g.heapIndex)
+		return NothingLeft
 	}
-	if !p.enter(g, at) {
-		return Empty
+	if !p.queueUnlessAddressFree(g, at) {
+		return NothingLeft
 	}
-	return p.visit(g, at)
+	return p.makeVisit(g, at)
 }
 
-// opens returns when g is within its hours, from at on.
-func (g *guest) opens(at time.Time) time.Time {
-	_, opens := g.Pace(at)
-	return latest(opens, g.Policy(at).Window.Opens(at))
+// nextOpen returns when g is within its hours, from at on.
+func (g *hostState) nextOpen(at time.Time) time.Time {
+	_, opens := g.RobotsDelayAndNextOpen(at)
+	return latestTime(opens, g.Policy(at).Window.Opens(at))
 }
 
-// visit visits the next page of g, or the file that must come first.
-func (p *play) visit(g *guest, at time.Time) End {
-	o := g.origin()
-	forRobots := o.Robots.due(at, g.served)
-	forTDMRep := !forRobots && o.TDMRep.due(at, g.used)
+// makeVisit visits the next page of g, or the file that must come first.
+func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
+	o := g.nextOrigin()
+	forRobots := o.Robots.isDue(at, g.visitedSinceRobots)
+	forTDMRep := !forRobots && o.TDMRep.isDue(at, g.pageVisitedSinceTDMRep)
 	switch {
 	case forRobots, forTDMRep:
-	case p.Pages > 0 && p.pages >= p.Pages:
-		return ByPages
-	case p.Bytes > 0 && p.bytes >= p.Bytes:
-		return ByBytes
+	case p.MaxPages > 0 && p.visitedPages >= p.MaxPages:
+		return PageLimit
+	case p.MaxBytes > 0 && p.receivedBytes >= p.MaxBytes:
+		return ByteLimit
 	}
-	end := at.Add(g.Visit)
-	p.occupy(g, at, end)
+	end := at.Add(g.VisitDuration)
+	p.takeSlots(g, at, end)
 	switch {
 	case forRobots:
-		g.served = !o.Robots.arrives(end)
-		g.tally.Robots++
+		g.visitedSinceRobots = !o.Robots.finishRequest(end)
+		g.result.RobotsRequests++
 	case forTDMRep:
-		g.served, g.used = true, !o.TDMRep.arrives(end)
-		g.tally.TDMRep++
+		g.visitedSinceRobots, g.pageVisitedSinceTDMRep = true, !o.TDMRep.finishRequest(end)
+		g.result.TDMRepRequests++
 	default:
-		g.served, g.used = true, true
+		g.visitedSinceRobots, g.pageVisitedSinceTDMRep = true, true
 		o.Pages--
-		g.left--
-		g.turn++
-		p.count(g, end)
+		g.pagesLeft--
+		g.originIndex++
+		p.countPage(g, end)
 	}
-	g.tally.Last = latest(g.tally.Last, end)
-	g.rest(at, end)
-	if g.left == 0 {
-		heap.Remove(&p.queue, g.place)
+	g.result.LastVisitEnd = latestTime(g.result.LastVisitEnd, end)
+	g.scheduleNextVisit(at, end)
+	if g.pagesLeft == 0 {
+		heap.Remove(&p.queue, g.heapIndex)
 	} else {
-		heap.Fix(&p.queue, g.place)
+		heap.Fix(&p.queue, g.heapIndex)
 	}
-	return Empty
+	return NothingLeft
 }
 
-// occupy takes what a visit needs from at to end.
-func (p *play) occupy(g *guest, at, end time.Time) {
-	p.workers.take(end)
+// takeSlots takes what a visit needs from at to end.
+func (p *simulation) takeSlots(g *hostState, at, end time.Time) {
+	p.workers.reserveNextFree(end)
 	if g.address != nil {
-		g.address.slots.take(end.Add(p.AddressDelay))
-		p.leave(g)
+		g.address.slots.reserveNextFree(end.Add(p.IPDelay))
+		p.endAddressWait(g)
 	}
 	if p.RequestsPerSecond > 0 {
-		p.request = at.Add(seconds(1 / p.RequestsPerSecond))
+		p.nextRequestAt = at.Add(secondsToDuration(1 / p.RequestsPerSecond))
 	}
 }
 
-// count counts a page. As many bytes as flow in a second may come at once.
-func (p *play) count(g *guest, end time.Time) {
-	g.tally.Pages++
-	g.tally.Bytes += g.Bytes
-	p.pages++
-	p.bytes += g.Bytes
+// countPage counts a page. As many bytes as flow in a second may come at once.
+func (p *simulation) countPage(g *hostState, end time.Time) {
+	g.result.Pages++
+	g.result.Bytes += g.BytesPerPage
+	p.visitedPages++
+	p.receivedBytes += g.BytesPerPage
 	if p.BytesPerSecond > 0 {
-		p.spent = latest(p.spent, end.Add(-time.Second)).Add(seconds(float64(g.Bytes) / p.BytesPerSecond))
+		p.bandwidthFreeAt = latestTime(p.bandwidthFreeAt, end.Add(-time.Second)).Add(secondsToDuration(float64(g.BytesPerPage) / p.BytesPerSecond))
 	}
 }
 
-// origin returns whose turn it is: those with pages left take turns, and a
+// nextOrigin returns whose turn it is: those with pages left take turns, and a
 // robots.txt is followed by a page of its own.
-func (g *guest) origin() *Origin {
+func (g *hostState) nextOrigin() *Origin {
 	for {
-		if o := &g.Origins[g.turn%len(g.Origins)]; o.Pages > 0 {
+		if o := &g.Origins[g.originIndex%len(g.Origins)]; o.Pages > 0 {
 			return o
 		}
-		g.turn++
+		g.originIndex++
 	}
 }
 
-// rest has the host rest after a visit. As many as its slots begin together,
+// scheduleNextVisit has the host rest after a visit. As many as its slots begin together,
 // and rest together.
-func (g *guest) rest(start, end time.Time) {
-	delay, _ := g.Pace(end)
-	rest := g.Policy(end).Next(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, Strikes: g.strikes})
-	g.strikes = rest.Strikes
-	g.next = latest(g.next, rest.Due)
-	if g.abreast++; g.abreast < rest.Slots {
+func (g *hostState) scheduleNextVisit(start, end time.Time) {
+	delay, _ := g.RobotsDelayAndNextOpen(end)
+	rest := g.Policy(end).Next(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, Strikes: g.consecutiveFailures})
+	g.consecutiveFailures = rest.Strikes
+	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)
+	if g.visitsSinceDelay++; g.visitsSinceDelay < rest.Slots {
 		return
 	}
-	g.due, g.abreast = g.next, 0
+	g.due, g.visitsSinceDelay = g.dueAfterDelay, 0
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func latest(first time.Time, others ...time.Time) time.Time {
+func latestTime(first time.Time, others ...time.Time) time.Time {
 	for _, t := range others {
 		if t.After(first) {
 			first = t

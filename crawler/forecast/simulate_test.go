@@ -14,22 +14,22 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // host returns a host of pages, each of which takes a second and then rests.
 func host(pages int64, rest time.Duration) forecast.Host {
 	return forecast.Host{
-		Due: noon, Visit: time.Second, Bytes: 1000, Origins: []forecast.Origin{{Pages: pages}},
+		Due: noon, VisitDuration: time.Second, BytesPerPage: 1000, Origins: []forecast.Origin{{Pages: pages}},
 		Policy: func(time.Time) politeness.Policy {
 			return politeness.Policy{Delay: rest, Adaptive: -1}.WithDefaults()
 		},
-		Pace: func(at time.Time) (time.Duration, time.Time) { return 0, at },
+		RobotsDelayAndNextOpen: func(at time.Time) (time.Duration, time.Time) { return 0, at },
 	}
 }
 
-// with returns h as change makes it.
-func with(h forecast.Host, change func(*forecast.Host)) forecast.Host {
+// modifyHost returns h as change makes it.
+func modifyHost(h forecast.Host, change func(*forecast.Host)) forecast.Host {
 	change(&h)
 	return h
 }
 
-// window has the host visited at these hours only.
-func window(hours string) func(*forecast.Host) {
+// withWindow has the host visited at these hours only.
+func withWindow(hours string) func(*forecast.Host) {
 	return func(h *forecast.Host) {
 		w, err := politeness.ParseWindow(hours, "UTC")
 		if err != nil {
@@ -44,103 +44,103 @@ func window(hours string) func(*forecast.Host) {
 	}
 }
 
-// at has the host at an address.
-func at(addr string) func(*forecast.Host) {
+// withAddr has the host at an address.
+func withAddr(addr string) func(*forecast.Host) {
 	return func(h *forecast.Host) { h.Addr = netip.MustParseAddr(addr) }
 }
 
-func many(n int, h forecast.Host) (hosts []forecast.Host) {
+func repeatHost(n int, h forecast.Host) (hosts []forecast.Host) {
 	for range n {
-		hosts = append(hosts, with(h, func(h *forecast.Host) { h.Origins = append([]forecast.Origin(nil), h.Origins...) }))
+		hosts = append(hosts, modifyHost(h, func(h *forecast.Host) { h.Origins = append([]forecast.Origin(nil), h.Origins...) }))
 	}
 	return hosts
 }
 
 // Each crawl is worked out by hand.
-var plays = []struct {
+var simulationTests = []struct {
 	name   string
-	crawl  forecast.Crawl
+	crawl  forecast.CrawlLimits
 	hosts  []forecast.Host
-	end    forecast.End
+	end    forecast.EndReason
 	last   time.Duration // when the last visit ends
 	pages  int64
 	robots int64
 	tdmrep int64
 	left   int64
 }{
-	{name: "nothing", hosts: many(1, host(0, time.Second))},
-	{name: "one host", hosts: many(1, host(10, 4*time.Second)), last: 46 * time.Second, pages: 10},
-	{name: "hosts side by side", crawl: forecast.Crawl{Workers: 3},
-		hosts: many(3, host(10, 4*time.Second)), last: 46 * time.Second, pages: 30},
-	{name: "one worker does three hosts one after the other", crawl: forecast.Crawl{Workers: 1},
-		hosts: many(3, host(10, time.Second)), last: 30 * time.Second, pages: 30},
-	{name: "a Crawl-delay", hosts: many(1, with(host(10, time.Second), func(h *forecast.Host) {
-		h.Pace = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
+	{name: "nothing", hosts: repeatHost(1, host(0, time.Second))},
+	{name: "one host", hosts: repeatHost(1, host(10, 4*time.Second)), last: 46 * time.Second, pages: 10},
+	{name: "hosts side by side", crawl: forecast.CrawlLimits{Workers: 3},
+		hosts: repeatHost(3, host(10, 4*time.Second)), last: 46 * time.Second, pages: 30},
+	{name: "one worker does three hosts one after the other", crawl: forecast.CrawlLimits{Workers: 1},
+		hosts: repeatHost(3, host(10, time.Second)), last: 30 * time.Second, pages: 30},
+	{name: "a Crawl-delay", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.Host) {
+		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
 	})), last: 91 * time.Second, pages: 10},
-	{name: "two at a time", crawl: forecast.Crawl{Workers: 8}, hosts: many(1, with(host(10, 4*time.Second), func(h *forecast.Host) {
+	{name: "two at a time", crawl: forecast.CrawlLimits{Workers: 8}, hosts: repeatHost(1, modifyHost(host(10, 4*time.Second), func(h *forecast.Host) {
 		h.Policy = func(time.Time) politeness.Policy {
 			return politeness.Policy{Delay: 4 * time.Second, Adaptive: -1, Concurrency: 2}.WithDefaults()
 		}
 	})), last: 21 * time.Second, pages: 10},
-	{name: "a slow host rests as long as it takes", hosts: many(1, with(host(10, time.Second), func(h *forecast.Host) {
-		h.Visit = 5 * time.Second
+	{name: "a slow host rests as long as it takes", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.Host) {
+		h.VisitDuration = 5 * time.Second
 		h.Policy = func(time.Time) politeness.Policy { return politeness.Policy{}.WithDefaults() }
 	})), last: 95 * time.Second, pages: 10},
-	{name: "hours", hosts: many(1, with(host(3, time.Minute-time.Second), window("13:00-13:02"))),
+	{name: "hours", hosts: repeatHost(1, modifyHost(host(3, time.Minute-time.Second), withWindow("13:00-13:02"))),
 		last: 25*time.Hour + time.Second, pages: 3},
-	{name: "hours that do not meet", end: forecast.Never, hosts: many(1, with(with(host(3, time.Second), window("13:00-14:00")), func(h *forecast.Host) {
-		h.Pace = func(at time.Time) (time.Duration, time.Time) {
+	{name: "hours that do not meet", end: forecast.NeverDue, hosts: repeatHost(1, modifyHost(modifyHost(host(3, time.Second), withWindow("13:00-14:00")), func(h *forecast.Host) {
+		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) {
 			if at.Hour() >= 20 {
 				return 0, at
 			}
 			return 0, at.Truncate(24 * time.Hour).Add(20 * time.Hour)
 		}
 	})), left: 3},
-	{name: "four hosts share an address", crawl: forecast.Crawl{Workers: 9, AddressSlots: 2},
-		hosts: many(4, with(host(10, time.Second), at("192.0.2.1"))), last: 20 * time.Second, pages: 40},
-	{name: "an address rests", crawl: forecast.Crawl{Workers: 9, AddressSlots: 1, AddressDelay: 2 * time.Second},
-		hosts: many(2, with(host(5, time.Second), at("192.0.2.1"))), last: 28 * time.Second, pages: 10},
-	{name: "loopback does not", crawl: forecast.Crawl{Workers: 9, AddressSlots: 1, AddressDelay: 2 * time.Second},
-		hosts: many(2, with(host(5, time.Second), at("127.0.0.1"))), last: 9 * time.Second, pages: 10},
-	{name: "requests a second", crawl: forecast.Crawl{Workers: 9, RequestsPerSecond: 0.5},
-		hosts: many(5, host(2, time.Second)), last: 19 * time.Second, pages: 10},
-	{name: "bytes a second", crawl: forecast.Crawl{Workers: 9, BytesPerSecond: 100},
-		hosts: many(1, host(5, time.Second)), last: 41 * time.Second, pages: 5},
-	{name: "pages", crawl: forecast.Crawl{Pages: 7}, end: forecast.ByPages,
-		hosts: many(1, host(10, 4*time.Second)), last: 31 * time.Second, pages: 7, left: 3},
-	{name: "bytes", crawl: forecast.Crawl{Bytes: 3500, Received: 1000}, end: forecast.ByBytes,
-		hosts: many(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
-	{name: "time", crawl: forecast.Crawl{Time: 12 * time.Second}, end: forecast.ByTime,
-		hosts: many(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
-	{name: "robots.txt again, and a page each time", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second}
+	{name: "four hosts share an address", crawl: forecast.CrawlLimits{Workers: 9, IPConcurrency: 2},
+		hosts: repeatHost(4, modifyHost(host(10, time.Second), withAddr("192.0.2.1"))), last: 20 * time.Second, pages: 40},
+	{name: "an address rests", crawl: forecast.CrawlLimits{Workers: 9, IPConcurrency: 1, IPDelay: 2 * time.Second},
+		hosts: repeatHost(2, modifyHost(host(5, time.Second), withAddr("192.0.2.1"))), last: 28 * time.Second, pages: 10},
+	{name: "loopback does not", crawl: forecast.CrawlLimits{Workers: 9, IPConcurrency: 1, IPDelay: 2 * time.Second},
+		hosts: repeatHost(2, modifyHost(host(5, time.Second), withAddr("127.0.0.1"))), last: 9 * time.Second, pages: 10},
+	{name: "requests a second", crawl: forecast.CrawlLimits{Workers: 9, RequestsPerSecond: 0.5},
+		hosts: repeatHost(5, host(2, time.Second)), last: 19 * time.Second, pages: 10},
+	{name: "bytes a second", crawl: forecast.CrawlLimits{Workers: 9, BytesPerSecond: 100},
+		hosts: repeatHost(1, host(5, time.Second)), last: 41 * time.Second, pages: 5},
+	{name: "pages", crawl: forecast.CrawlLimits{MaxPages: 7}, end: forecast.PageLimit,
+		hosts: repeatHost(1, host(10, 4*time.Second)), last: 31 * time.Second, pages: 7, left: 3},
+	{name: "bytes", crawl: forecast.CrawlLimits{MaxBytes: 3500, ReceivedBytes: 1000}, end: forecast.ByteLimit,
+		hosts: repeatHost(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
+	{name: "time", crawl: forecast.CrawlLimits{MaxTime: 12 * time.Second}, end: forecast.TimeLimit,
+		hosts: repeatHost(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
+	{name: "robots.txt again, and a page each time", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Robots = forecast.Prerequisite{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 61 * time.Second, pages: 4, robots: 3},
-	{name: "robots.txt again, by a redirect", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second, Requests: 2}
+	{name: "robots.txt again, by a redirect", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Robots = forecast.Prerequisite{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second, RequestsPerFetch: 2}
 	})), last: 91 * time.Second, pages: 4, robots: 6},
-	{name: "origins take turns", hosts: many(1, with(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Robots: forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Hour}})
+	{name: "origins take turns", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
+		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Robots: forecast.Prerequisite{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Hour}})
 	})), last: 51 * time.Second, pages: 5, robots: 1},
-	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: many(1, with(host(3, 9*time.Second), func(h *forecast.Host) {
-		h.Origins[0].Robots = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: 15 * time.Second}
-		h.Origins[0].TDMRep = forecast.File{Fresh: noon.Add(5 * time.Second), TTL: time.Second}
+	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: repeatHost(1, modifyHost(host(3, 9*time.Second), func(h *forecast.Host) {
+		h.Origins[0].Robots = forecast.Prerequisite{ExpiresAt: noon.Add(5 * time.Second), TTL: 15 * time.Second}
+		h.Origins[0].TDMRep = forecast.Prerequisite{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 81 * time.Second, pages: 3, robots: 4, tdmrep: 2},
 }
 
-func TestPlay(t *testing.T) {
-	for _, p := range plays {
+func TestSimulate(t *testing.T) {
+	for _, p := range simulationTests {
 		t.Run(p.name, func(t *testing.T) {
 			p.crawl.Start = noon
-			tallies, end := p.crawl.Play(p.hosts)
-			var all forecast.Tally
+			tallies, end := p.crawl.Simulate(p.hosts)
+			var all forecast.Result
 			last := noon
 			for _, h := range tallies {
-				all.Pages, all.Robots, all.TDMRep, all.Left, all.Bytes = all.Pages+h.Pages, all.Robots+h.Robots, all.TDMRep+h.TDMRep, all.Left+h.Left, all.Bytes+h.Bytes
-				if h.Last.After(last) {
-					last = h.Last
+				all.Pages, all.RobotsRequests, all.TDMRepRequests, all.PagesLeft, all.Bytes = all.Pages+h.Pages, all.RobotsRequests+h.RobotsRequests, all.TDMRepRequests+h.TDMRepRequests, all.PagesLeft+h.PagesLeft, all.Bytes+h.Bytes
+				if h.LastVisitEnd.After(last) {
+					last = h.LastVisitEnd
 				}
 			}
-			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.Robots != p.robots || all.TDMRep != p.tdmrep || all.Left != p.left || all.Bytes != 1000*p.pages {
+			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.RobotsRequests != p.robots || all.TDMRepRequests != p.tdmrep || all.PagesLeft != p.left || all.Bytes != 1000*p.pages {
 				t.Errorf("end %d, last after %v, %+v; want end %d, last after %v, pages %d, robots %d, tdmrep %d, left %d",
 					end, last.Sub(noon), all, p.end, p.last, p.pages, p.robots, p.tdmrep, p.left)
 			}
@@ -152,7 +152,7 @@ func TestPlay(t *testing.T) {
 func BenchmarkSharedAddress(b *testing.B) {
 	const hosts, pages = 1000, 20
 	for b.Loop() {
-		forecast.Crawl{Start: noon, Workers: 64, AddressSlots: 2}.Play(many(hosts, with(host(pages, time.Second), at("192.0.2.1"))))
+		forecast.CrawlLimits{Start: noon, Workers: 64, IPConcurrency: 2}.Simulate(repeatHost(hosts, modifyHost(host(pages, time.Second), withAddr("192.0.2.1"))))
 	}
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/(hosts*pages), "ns/visit")
 }
