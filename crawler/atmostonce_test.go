@@ -90,7 +90,7 @@ func TestSentBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(c.Frontier.Mark(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Again})); err != nil {
+		if err := errors.Join(c.Frontier.MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Again})); err != nil {
 			t.Fatal(err)
 		}
 		var failed []error
@@ -116,7 +116,7 @@ func TestOnlyPagesAreVisitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newPostSite()
 		c := newCrawl(t, web, newMemoryStore())
-		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}
+		c.Settings.Revisit = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}
 		if _, err := c.Frontier.Discover(t.Context(), postEntry(t)); err != nil {
 			t.Fatal(err)
 		}

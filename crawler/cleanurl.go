@@ -63,7 +63,7 @@ func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err err
 // cleanURL returns u without what the project's rules and its origin's Clean-param
 // take off.
 func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
-	return c.Gate.Clean(c.Frontier.Params().Clean(u))
+	return c.Gate.Clean(c.Frontier.ParamCleaner().CleanURL(u))
 }
 
 // requeueAs queues clean in the place of l, which is then given up without a
@@ -78,7 +78,7 @@ func (c *Crawler) requeueAs(ctx context.Context, l storage.Lease, clean decorum.
 	if e.Found.IsZero() {
 		e.Found = l.URL
 	}
-	if err := c.Frontier.Replace(ctx, e); err != nil {
+	if err := c.Frontier.AddReplacement(ctx, e); err != nil {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return storage.Ack{Outcome: storage.Gone}, nil

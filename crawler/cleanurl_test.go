@@ -30,7 +30,7 @@ func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...strin
 	}
 	c := newCrawl(t, web, store, seeds...)
 	if early {
-		c.Frontier = frontier.New(store, frontier.Config{Clean: c.Gate.Clean})
+		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.Clean})
 	}
 	runCrawl(t, c)
 	return requestedPages(web)
@@ -103,7 +103,7 @@ func TestCleanParamInAFullHost(t *testing.T) {
 			crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML(links))},
 			crawltest.Site{Host: "b.test", Robots: robotsText("User-agent: *\nClean-param: sid\n", 0, nil),
 				Fallback: crawltest.StaticPage(crawltest.HTML("page"))})
-		scope := frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 9, MaxURLsPerPattern: 9}
+		scope := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 9, MaxURLsPerPattern: 9}
 		runCrawl(t, newScopedCrawl(t, web, newMemoryStore(), scope, "http://a.test/"))
 		_, times := countRequests(web.Log())
 		for i := range 9 {
@@ -260,7 +260,7 @@ func TestFallBackKeepsToScope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(store, frontier.Config{Clean: c.Gate.Clean, Scope: frontier.NewScope(
+		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.Clean, Scope: frontier.NewScope(
 			frontier.ScopeConfig{Exclude: []*regexp.Regexp{regexp.MustCompile("sid=")}}, []decorum.URL{seed})})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ type Settings struct {
 	MaxAttempts int
 	// Revisit says when pages and sitemaps are visited again; the zero value:
 	// never. Pages that rest from an earlier run are then visited a last time.
-	Revisit frontier.Revisit
+	Revisit frontier.RevisitPolicy
 	// GracePeriod is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
 	GracePeriod time.Duration
@@ -151,7 +151,7 @@ func (s Settings) withDefaults() Settings {
 }
 
 // Run crawls until the frontier is empty (nil), only resting pages are left
-// (frontier.ErrResting) or dormant origins (frontier.ErrDormant), MaxPages or
+// (frontier.ErrAwaitingRevisit) or dormant origins (frontier.ErrSuspended), MaxPages or
 // MaxBytes is reached (ErrPages, ErrBytes), something fails that the crawl
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
 // in hand end within Grace, and returns the cause of ctx. In every case all that
@@ -256,7 +256,7 @@ func (c *Crawler) saveRefusalCountsLoop(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			_ = c.Frontier.KeepSightings(ctx)
+			_ = c.Frontier.SaveRefusalCounts(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -280,7 +280,7 @@ func (c *Crawler) finishRun(cause error) error {
 	c.Limiter.Withdraw(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.GiveBack(ctx), c.wakeAllOrigins(ctx), c.Frontier.KeepSightings(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllOrigins(ctx), c.Frontier.SaveRefusalCounts(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

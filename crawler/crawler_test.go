@@ -220,7 +220,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 					crawltest.Site{Host: "open.test", Fallback: page},
 					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{Response: fault.answer})})
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://open.test/", "http://shut.test/")
-				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
 				}
 				_, times := countRequests(web.Log())
@@ -463,7 +463,7 @@ func TestMaxCrawlDelay(t *testing.T) {
 			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
 		c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/")
 		begin := time.Now()
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Errorf("Run returned %v, want ErrDormant", err)
 		}
 		if took := time.Since(begin); took > time.Minute {

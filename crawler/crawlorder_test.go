@@ -42,7 +42,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 		c.Policy.Jitter, c.Policy.Seed, c.Settings.Workers = nil, seed, workers
 		addSeeds(t, c, web.CrawlPlan.Seeds...)
 		began := time.Now()
-		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
 			t.Fatal(err)
 		}
 		for _, x := range web.Log() {

@@ -168,7 +168,7 @@ func (c *Crawler) discoverLinks(ctx context.Context, v *Visit, links []Link) err
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
-		if l.Request == nil && c.Frontier.Knows(l.URL) { // as most links of a site are
+		if l.Request == nil && c.Frontier.RecentlyOffered(l.URL) { // as most links of a site are
 			continue
 		}
 		found.URL, found.Context, found.Source, found.Request = l.URL, l.Context, l.source(), l.Request
@@ -181,7 +181,7 @@ func (c *Crawler) discoverLinks(ctx context.Context, v *Visit, links []Link) err
 		}
 	}
 	if len(entries) > 0 {
-		if _, err := c.Frontier.Offer(ctx, nil, entries); err != nil {
+		if _, err := c.Frontier.DiscoverWithCallback(ctx, nil, entries); err != nil {
 			return err
 		}
 	}

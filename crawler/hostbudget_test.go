@@ -78,7 +78,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 				refused.Add(1)
 			}
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
 		if n := countPages(web, "a.test"); n != budget {
@@ -132,7 +132,7 @@ func testBytesPerHost(t *testing.T) {
 				why = closed.Why
 			}
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
 		if n := sent(); run == 1 && n-before > maxPageBytes || n < limit || n > limit+maxPageBytes {
@@ -162,7 +162,7 @@ func TestBudgetLeavesRevisits(t *testing.T) {
 			seeds = append(seeds, fmt.Sprint("http://a.test/", i))
 		}
 		const every = 10 * time.Minute
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every}, true, seeds...)
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: every}, true, seeds...)
 		c.Settings.MaxPagesPerHost = 40
 		runFor(t, c, 3*time.Hour)
 		if n := countPages(web, "a.test"); n != 40 {
@@ -230,7 +230,7 @@ func TestRevisitsOverARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, j := newRevisitCrawl(t, web, store, adaptiveRevisits, false, "http://a.test/")
-			var awaiting *frontier.RestingError
+			var awaiting *frontier.AwaitingRevisitError
 			if err := c.Run(t.Context()); !errors.As(err, &awaiting) {
 				t.Fatalf("Run returned %v, want ErrResting", err)
 			}
@@ -238,7 +238,7 @@ func TestRevisitsOverARestart(t *testing.T) {
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Until(awaiting.First.Add(time.Minute)))
+			time.Sleep(time.Until(awaiting.FirstRevisit.Add(time.Minute)))
 		}
 		want := []string{"200 seed /", "200 link /1", "304 revisit /", "304 revisit /1", "304 revisit /", "304 revisit /1"}
 		wantLines(t, lines, want...)

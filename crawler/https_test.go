@@ -184,7 +184,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := c.Frontier.Secure(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
+				if got, err := c.Frontier.UpgradeToHTTPS(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
 					t.Errorf("later links on http are queued as %s (%v), want %s", got, err, tt.later)
 				}
 			})
@@ -215,11 +215,11 @@ func TestHTTPSIsDown(t *testing.T) {
 			}
 			return redirectToHTTPS(u)
 		}})
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Fatal(err)
 		}
 		addSeeds(t, c, "http://a.test/4")
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Fatal(err)
 		}
 		if _, times := countRequests(web.Log()); times["http://a.test/4"] != 1 {

@@ -166,7 +166,7 @@ func (r *lastmodReschedule) remainingFor(ctx context.Context, o decorum.Origin) 
 }
 
 func (r *lastmodReschedule) reschedule(ctx context.Context, pages ...storage.Sighting) (rescheduled int, err error) {
-	rescheduled, err = r.crawler.Frontier.Recall(ctx, pages...)
+	rescheduled, err = r.crawler.Frontier.RescheduleModified(ctx, pages...)
 	r.crawler.counters.rescheduled.Add(int64(rescheduled))
 	return rescheduled, err
 }

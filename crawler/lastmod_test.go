@@ -53,7 +53,7 @@ type lastmodResult struct {
 func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (got lastmodResult) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(l.newSite())
-		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: 6 * time.Hour, Max: 365 * day},
+		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: 6 * time.Hour, MaxInterval: 365 * day},
 			true, "http://a.test/0")
 		runFor(t, c, d)
 		got.rescheduled = int(c.Stats().Rescheduled)

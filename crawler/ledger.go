@@ -84,7 +84,7 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 	}
 	t.state.ledgerFailed, t.state.ledgerErr = true, ledgerError(ctx, err)
 	if t.isMarkedSent() { // and yet it is not sent
-		err = errors.Join(err, c.Frontier.Mark(commitContext(ctx), t.Lease(), false))
+		err = errors.Join(err, c.Frontier.MarkSent(commitContext(ctx), t.Lease(), false))
 		t.state.markedSent.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}

@@ -145,7 +145,7 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
-	if err := c.Frontier.InScope(entry); err != nil { // it may be narrower than when the URL was found
+	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
 	if !l.For.IsZero() {

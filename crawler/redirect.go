@@ -71,15 +71,15 @@ func (c *Crawler) noteHTTPSSupport(ctx context.Context, v *Visit) error {
 		return nil
 	}
 	to, _ := v.Response.Location()
-	httpsURL, isHTTP := frontier.Twin(u)
-	backURL, leadsBack := frontier.Twin(to)
-	return c.Frontier.Answered(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
+	httpsURL, isHTTP := frontier.HTTPSVariant(u)
+	backURL, leadsBack := frontier.HTTPSVariant(to)
+	return c.Frontier.RecordHTTPSEvidence(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
 }
 
 // noteHTTPSUnreachable tells the frontier where v did not reach a server on https.
 func (c *Crawler) noteHTTPSUnreachable(ctx context.Context, v *Visit) error {
 	if u := v.URL(); isUnreachable(v) && u.Origin().Scheme() == "https" {
-		return c.Frontier.Answered(ctx, u, false, true)
+		return c.Frontier.RecordHTTPSEvidence(ctx, u, false, true)
 	}
 	return nil
 }
@@ -95,10 +95,10 @@ func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	if !e.Found.IsZero() {
 		e.URL = e.Found
 	}
-	httpURL, ok := frontier.PlainTwin(e.URL)
+	httpURL, ok := frontier.HTTPVariant(e.URL)
 	if !ok { // it is on http
 		return nil
 	}
 	e.URL, e.Found, e.AsFound, e.Attempt = httpURL, decorum.URL{}, false, 0
-	return c.Frontier.Replace(ctx, e)
+	return c.Frontier.AddReplacement(ctx, e)
 }

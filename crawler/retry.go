@@ -155,8 +155,8 @@ func (c *Crawler) retryLater(v *Visit, f FailureClass, d time.Duration) storage.
 // its next revisit.
 func (c *Crawler) giveUp(v *Visit) storage.Ack {
 	c.counters.givenUp.Add(1)
-	if page := v.Lease.Page; page != nil && c.Settings.Revisit.Wanted() {
-		return revisitAck(v, *page, c.Settings.Revisit.Again(*page))
+	if page := v.Lease.Page; page != nil && c.Settings.Revisit.IsEnabled() {
+		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
 	}
 	return storage.Ack{Outcome: storage.Gone}
 }

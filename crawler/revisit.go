@@ -20,17 +20,17 @@ import (
 // revisit, or has been missing so often that it is given up.
 func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, error) {
 	plan := c.Settings.Revisit
-	if !plan.Wanted() || v.Lease.Request != nil {
+	if !plan.IsEnabled() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
 	before, observed := v.Lease.Page, pageObservation(v)
-	if before != nil && !observed.Missing() {
-		if err := c.recordRevisitResult(ctx, v, observed.Differs(*before)); err != nil {
+	if before != nil && !observed.IsMissing() {
+		if err := c.recordRevisitResult(ctx, v, observed.DiffersFrom(*before)); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	page, delay := plan.After(before, observed)
-	if page.Missing >= frontier.MaxMissing {
+	page, delay := plan.UpdateHistory(before, observed)
+	if page.Missing >= frontier.MaxConsecutiveMissing {
 		return storage.Ack{Outcome: storage.Gone}, nil
 	}
 	return revisitAck(v, page, delay), nil
@@ -76,9 +76,9 @@ func ackedLease(l storage.Lease, ack storage.Ack) storage.Lease {
 
 // pageObservation returns what v saw of its page. What a redirect is, is where it leads;
 // of an error only the status counts: such pages tend to carry the time of day.
-func pageObservation(v *Visit) frontier.Sight {
+func pageObservation(v *Visit) frontier.PageObservation {
 	res := v.Response
-	s := frontier.Sight{At: v.End, Status: res.Status}
+	s := frontier.PageObservation{At: v.End, Status: res.Status}
 	to, redirects := res.Location()
 	switch {
 	case redirects:
@@ -138,7 +138,7 @@ func isRobotsRefresh(l storage.Lease) bool {
 
 // robotsRefreshAck ends the errand until the next time.
 func (c *Crawler) robotsRefreshAck() storage.Ack {
-	if !c.Settings.Revisit.Wanted() {
+	if !c.Settings.Revisit.IsEnabled() {
 		return storage.Ack{Outcome: storage.Done}
 	}
 	return storage.Ack{Outcome: storage.Rest, At: c.now().Add(robotsRefreshInterval)}

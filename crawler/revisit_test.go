@@ -24,8 +24,8 @@ import (
 const day = 24 * time.Hour
 
 var (
-	dailyRevisits    = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: day}
-	adaptiveRevisits = frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: time.Hour, Max: 30 * day}
+	dailyRevisits    = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: day}
+	adaptiveRevisits = frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: time.Hour, MaxInterval: 30 * day}
 )
 
 // A visitLog is a Recorder that keeps "status source path" of each visit.
@@ -44,10 +44,10 @@ func (j *visitLog) Record(_ context.Context, v *crawler.Visit) error {
 
 // newRevisitCrawl returns a crawl that visits pages again, and waits for that if it
 // is told to.
-func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.Revisit, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
+func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.RevisitPolicy, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, Wait: wait})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisits: wait})
 	c.Settings.Revisit = plan
 	j := &visitLog{}
 	c.PageRecorder = j
@@ -216,24 +216,24 @@ func TestForegroundEnds(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2")})
 		store := newMemoryStore()
-		run := func() (*frontier.RestingError, []string) {
+		run := func() (*frontier.AwaitingRevisitError, []string) {
 			c, j := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
 			err := c.Run(t.Context())
-			var awaiting *frontier.RestingError
-			if !errors.As(err, &awaiting) || !errors.Is(err, frontier.ErrResting) {
+			var awaiting *frontier.AwaitingRevisitError
+			if !errors.As(err, &awaiting) || !errors.Is(err, frontier.ErrAwaitingRevisit) {
 				t.Fatalf("Run returned %v, want a RestingError", err)
 			}
 			return awaiting, j.lines
 		}
 		first, lines := run()
 		wantLines(t, lines, "200 seed /", "200 link /1", "200 link /2")
-		if want := begin.Add(day + time.Second); !first.First.Equal(want) {
-			t.Errorf("the first revisit is due at %v, want %v", first.First, want)
+		if want := begin.Add(day + time.Second); !first.FirstRevisit.Equal(want) {
+			t.Errorf("the first revisit is due at %v, want %v", first.FirstRevisit, want)
 		}
 		if _, lines = run(); len(lines) > 0 {
 			t.Errorf("nothing is due, and %v was visited", lines)
 		}
-		time.Sleep(time.Until(first.First))
+		time.Sleep(time.Until(first.FirstRevisit))
 		_, lines = run()
 		wantLines(t, lines, "200 revisit /", "200 revisit /1", "200 revisit /2") // the others come due meanwhile
 	})
@@ -246,11 +246,11 @@ func TestModeNoneEndsRevisits(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c, _ := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrResting) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrAwaitingRevisit) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * day)
-		c, j := newRevisitCrawl(t, web, store, frontier.Revisit{}, true)
+		c, j := newRevisitCrawl(t, web, store, frontier.RevisitPolicy{}, true)
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
@@ -331,7 +331,7 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true, Clean: c.Gate.Clean})
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisits: true, CleanURL: c.Gate.Clean})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +420,7 @@ func TestAdaptiveRevisits(t *testing.T) {
 		{"weekly", 20, 7 * day, 2 * day, 6 * day},
 		{"never", 170, 0, 13 * day, 30 * day},
 	}
-	run := func(plan frontier.Revisit) (f freshness, visits int, between map[string]time.Duration) {
+	run := func(plan frontier.RevisitPolicy) (f freshness, visits int, between map[string]time.Duration) {
 		between = map[string]time.Duration{}
 		synctest.Test(t, func(t *testing.T) {
 			begin, rng := time.Now(), rand.New(rand.NewPCG(1, 2))
@@ -465,7 +465,7 @@ func TestAdaptiveRevisits(t *testing.T) {
 		t.Logf("%s: %v between visits", k.name, between[k.name].Round(time.Minute))
 	}
 	every := 40 * day * 200 / time.Duration(visits)
-	fixed, visitsFixed, _ := run(frontier.Revisit{Mode: frontier.IntervalRevisit, Every: every})
+	fixed, visitsFixed, _ := run(frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: every})
 	t.Logf("adaptive: %d visits, %v; every %v: %d visits, %v", visits, adaptiveResult, every.Round(time.Minute), visitsFixed, fixed)
 	if visitsFixed < visits*9/10 || adaptiveResult.staleShare() > 0.8*fixed.staleShare() || adaptiveResult.meanWait() > fixed.meanWait()/4 {
 		t.Errorf("with as many visits, adaptive: %v; fixed: %v", adaptiveResult, fixed)

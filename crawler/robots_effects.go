@@ -77,7 +77,7 @@ func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots
 // applyRobotsAfterRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
 func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
-	if err := c.applyRobots(ctx, o, file); err != nil || !c.Settings.Revisit.Wanted() {
+	if err := c.applyRobots(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}
 	_, err := c.Frontier.Discover(ctx, robotsRefreshEntry(o))
@@ -112,7 +112,7 @@ func (c *Crawler) unparkAllowed(ctx context.Context, o decorum.Origin) error {
 	if err != nil || evaluate == nil {
 		return err
 	}
-	return c.Frontier.Revive(ctx, o, func(e storage.Entry) bool { return evaluate(c.cleanURLToVisit(e)).Allowed })
+	return c.Frontier.Unpark(ctx, o, func(e storage.Entry) bool { return evaluate(c.cleanURLToVisit(e)).Allowed })
 }
 
 // crawlDelays are the pauses that robots.txt files ask for, by host and origin.

@@ -141,7 +141,7 @@ func TestSitemapsSpeakForTheirSite(t *testing.T) {
 			crawltest.Site{Host: "b.test", Fallback: others, Robots: slow("Sitemap: http://a.test/deep/map.xml\n")},
 			crawltest.Site{Host: "c.test", Fallback: others, Robots: slow("")},
 			crawltest.Site{Host: "d.test", Fallback: others, Robots: slow("")})
-		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Within: frontier.Any}, "http://b.test/", "http://c.test/", "https://a.test/")
+		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{Mode: frontier.AnyScope}, "http://b.test/", "http://c.test/", "https://a.test/")
 		runCrawl(t, c)
 		_, times := countRequests(web.Log())
 		for u, want := range map[string]int{"http://a.test/above": 1, "https://a.test/secure": 1, "http://b.test/named": 1,

@@ -92,7 +92,7 @@ func (c *Crawler) Stats() Stats {
 		s.ConcurrencyLimit = c.Limiter.Load().Limit()
 	}
 	if c.Frontier != nil {
-		s.HTTPSUpgraded = c.Frontier.Folded()
+		s.HTTPSUpgraded = c.Frontier.HTTPSUpgradeCount()
 	}
 	for f := range s.Failures {
 		s.Failures[f] = t.failures[f].Load()

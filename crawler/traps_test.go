@@ -21,7 +21,7 @@ import (
 func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg frontier.ScopeConfig, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, web, store)
-	cfg.Year = time.Now().Year()
+	cfg.CurrentYear = time.Now().Year()
 	roots := make([]decorum.URL, len(seeds))
 	for i, s := range seeds {
 		var err error
@@ -29,7 +29,7 @@ func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg f
 			t.Fatal(err)
 		}
 	}
-	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), Clean: c.Gate.Clean})
+	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), CleanURL: c.Gate.Clean})
 	addSeeds(t, c, seeds...)
 	return c
 }
@@ -189,11 +189,11 @@ func TestTrapsEndByThemselves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reasons := map[string]frontier.Reason{}
+		reasons := map[string]frontier.RefusalReason{}
 		for _, r := range refusals {
 			reasons[r.Host] += r.Reason
 		}
-		for host, want := range map[string]frontier.Reason{"events.test": "calendar", "days.test": "pattern_urls",
+		for host, want := range map[string]frontier.RefusalReason{"events.test": "calendar", "days.test": "pattern_urls",
 			"token.test": "pattern_urls", "deeper.test": "path_repeat", "maze.test": "redirects", "session.test": ""} {
 			if reasons[host] != want {
 				t.Errorf("%s: refused for %q, want %q", host, reasons[host], want)

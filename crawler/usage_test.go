@@ -224,8 +224,8 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder = k
-		c.Settings.Revisit = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: 2 * time.Hour}
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, Wait: true})
+		c.Settings.Revisit = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: 2 * time.Hour}
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisits: true})
 		addSeeds(t, c, "http://a.test/")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -9,7 +9,7 @@
 //
 // The parts of a Config decide one thing each. Params takes off what the project
 // says does not matter in a query, and ids of sessions; Scope says which URLs
-// belong to the crawl; Order, which of an origin's goes first; Budget, how many
+// belong to the crawl; Order, which of an origin's goes first; VisitBudget, how many
 // visits the whole crawl may begin. A Revisit says when a page is visited again,
 // and is asked by whoever acks. What is refused or rewritten is counted, by host
 // and reason, for reports.
@@ -22,7 +22,7 @@
 //
 //	(⌊b/w⌋ + 1) × t
 //
-// and at once if a worker is free, unless the crawl's own Budget is used up.
+// and at once if a worker is free, unless the crawl's own VisitBudget is used up.
 // n URLs of an origin end in time of the order of n rests and n such waits,
 // however many URLs other origins have. A host that never answers holds a
 // worker until the timeout, and then rests ever longer: it must be reckoned

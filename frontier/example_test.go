@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, []decorum.URL{home})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{home})
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Scope: scope})
 	if _, err := f.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
 		log.Fatal(err)
@@ -48,8 +48,8 @@ func Example() {
 			log.Fatal(err)
 		}
 		fmt.Println(len(found), "links,", added, "new")
-		rest := &storage.Host{Due: time.Now().Add(10 * time.Millisecond)}
-		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, Host: rest}); err != nil {
+		host := &storage.Host{Due: time.Now().Add(10 * time.Millisecond)}
+		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, Host: host}); err != nil {
 			log.Fatal(err)
 		}
 	}

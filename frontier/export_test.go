@@ -1,4 +1,4 @@
 package frontier
 
-// PatternsCounted returns how many patterns are held.
-func (f *Frontier) PatternsCounted() int { return len(f.patterns.counts) }
+// PatternCount returns how many patterns are held.
+func (f *Frontier) PatternCount() int { return len(f.patternCounts.counts) }

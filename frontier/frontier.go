@@ -10,52 +10,52 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A Budget is a limit of the whole crawl on how many visits may begin.
-type Budget interface {
-	// Ready returns how many of want visits may begin now and, if none, how
+// A VisitBudget is a limit of the whole crawl on how many visits may begin.
+type VisitBudget interface {
+	// AvailableVisits returns how many of want visits may begin now and, if none, how
 	// long to wait.
-	Ready(now time.Time, want int) (grant int, wait time.Duration)
+	AvailableVisits(now time.Time, want int) (grant int, wait time.Duration)
 }
 
 // Config is the frontier's share of a project's configuration.
 type Config struct {
 	// Scope decides which URLs belong to the crawl; nil: all.
 	Scope *Scope
-	// Params rewrites a URL by the project's rules, before Clean; nil: only ids
+	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only ids
 	// of sessions are taken off.
-	Params *Params
-	// Clean rewrites a URL by the rules known now (Clean-param); nil: not at all.
-	Clean func(decorum.URL) decorum.URL
+	ParamCleaner *ParamCleaner
+	// CleanURL rewrites a URL by the rules known now (CleanURL-param); nil: not at all.
+	CleanURL func(decorum.URL) decorum.URL
 	// Budget limits the whole crawl; nil: no limit.
-	Budget Budget
+	Budget VisitBudget
 	// LeaseTTL is how long a URL stays in hand without a sign of life.
 	// Default 2 min.
 	LeaseTTL time.Duration
-	// Order gives an entry that is discovered its Class and Rank, by which the
-	// URLs of an origin go. Nil: DefaultOrder.
-	Order func(*storage.Entry)
-	// Wait makes Next wait for revisits and for dormant origins too, as a
-	// daemon does; without it, it returns ErrResting or ErrDormant when nothing
+	// AssignOrder gives an entry that is discovered its Class and Rank, by which the
+	// URLs of an origin go. Nil: AssignDefaultOrder.
+	AssignOrder func(*storage.Entry)
+	// WaitForRevisits makes Next wait for revisits and for dormant origins too, as a
+	// daemon does; without it, it returns ErrAwaitingRevisit or ErrSuspended when nothing
 	// else is left.
-	Wait bool
-	// Idle makes Next wait when nothing is left at all, too, until Discover brings
+	WaitForRevisits bool
+	// WaitWhenEmpty makes Next wait when nothing is left at all, too, until Discover brings
 	// something; without it, it returns ErrEmpty.
-	Idle bool
-	// MaxWait is for how long Next waits, at most, for the first of the URLs that
+	WaitWhenEmpty bool
+	// MaxNextWait is for how long Next waits, at most, for the first of the URLs that
 	// are left: one that comes later is left as a dormant origin's is. 0: as long
 	// as it takes.
-	MaxWait time.Duration
+	MaxNextWait time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// Discovered observes what Discover has queued because it is new, Refused
+	// OnDiscovered observes what Discover has queued because it is new, OnRefused
 	// what it has not, for the reason given; nil: nobody. They are called by many
 	// at a time, and must not block.
-	Discovered func(storage.Entry)
-	Refused    func(storage.Entry, error)
-	// LowMemory reports whether memory is nearly used up: while it returns true, links
-	// to new hosts are refused and counted as LowMemory. Many goroutines may call it at
+	OnDiscovered func(storage.Entry)
+	OnRefused    func(storage.Entry, error)
+	// IsMemoryLow reports whether memory is nearly used up: while it returns true, links
+	// to new hosts are refused and counted as IsMemoryLow. Many goroutines may call it at
 	// the same time, and it must be quick. Nil: memory does not limit hosts.
-	LowMemory func() bool
+	IsMemoryLow func() bool
 }
 
 // A Frontier hands out URLs of hosts that may be visited now. Its methods may
@@ -64,19 +64,19 @@ type Frontier struct {
 	store storage.Store
 	cfg   Config
 
-	waiting atomic.Int64  // workers in Next
-	turn    chan struct{} // held by the one worker that asks the store
-	ready   []storage.Lease
-	lost    uint64          // as the store counts
-	wake    chan struct{}   // something changed: ask the store again
-	failed  <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
+	waitingWorkers     atomic.Int64  // workers in Next
+	leaseLock          chan struct{} // held by the one worker that asks the store
+	readyLeases        []storage.Lease
+	storeGeneration    uint64          // as the store counts
+	wake               chan struct{}   // something changed: ask the store again
+	storeFailureSignal <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
 
-	familiar familiar
-	admitted hashCache // hosts that the store has lately admitted
-	patterns patterns
-	secured  secured
-	refused  sightings
-	cleaned  sightings
+	recentURLs            seenCache
+	recentlyAdmittedHosts hashCache // hosts that the store has lately admitted
+	patternCounts         patternCounts
+	httpsUpgradeState     httpsUpgradeState
+	refusals              refusalCounter
+	sessionIDCounts       refusalCounter
 }
 
 // New returns a frontier kept in store.
@@ -84,8 +84,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if cfg.LeaseTTL == 0 {
 		cfg.LeaseTTL = 2 * time.Minute
 	}
-	if cfg.Order == nil {
-		cfg.Order = DefaultOrder
+	if cfg.AssignOrder == nil {
+		cfg.AssignOrder = AssignDefaultOrder
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -94,20 +94,20 @@ func New(store storage.Store, cfg Config) *Frontier {
 	if f, ok := store.(storage.Failer); ok {
 		failed = f.Failed()
 	}
-	return &Frontier{store: store, cfg: cfg, failed: failed,
-		familiar: familiar{newHashCache(maxRecentURLs)}, admitted: newHashCache(maxRecentHosts),
-		refused: sightings{note: refusedNote}, cleaned: sightings{note: cleanedNote},
-		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	return &Frontier{store: store, cfg: cfg, storeFailureSignal: failed,
+		recentURLs: seenCache{newHashCache(maxRecentURLs)}, recentlyAdmittedHosts: newHashCache(maxRecentHosts),
+		refusals: refusalCounter{noteKey: refusalsNoteKey}, sessionIDCounts: refusalCounter{noteKey: sessionIDsNoteKey},
+		leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
 // Ack ends leases: see storage.Store.
 func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
-	defer f.nudge()
+	defer f.wakeNext()
 	return f.store.Ack(ctx, acks)
 }
 
-// Mark notes whether a leased request was sent: see storage.Store.
-func (f *Frontier) Mark(ctx context.Context, l storage.Lease, sent bool) error {
+// MarkSent notes whether a leased request was sent: see storage.Store.
+func (f *Frontier) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	return f.store.Mark(ctx, l, sent)
 }
 
@@ -120,88 +120,88 @@ func (f *Frontier) Renew(ctx context.Context, l storage.Lease) error {
 func (f *Frontier) LeaseTTL() time.Duration { return f.cfg.LeaseTTL }
 
 // Hold hands out no URL of the origin before until: see storage.Store.
-func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
-	defer f.nudge()
-	return f.store.Hold(ctx, o, until, dormant)
+func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	defer f.wakeNext()
+	return f.store.Hold(ctx, o, until, suspended)
 }
 
-// HoldKnown is Hold for an origin of which a URL may never have been found: then
+// HoldIfKnown is Hold for an origin of which a URL may never have been found: then
 // it does nothing, if the store can tell.
-func (f *Frontier) HoldKnown(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+func (f *Frontier) HoldIfKnown(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if store, ok := f.store.(storage.Inspector); ok {
-		if _, met, err := store.Origin(ctx, o); err != nil || !met {
+		if _, known, err := store.Origin(ctx, o); err != nil || !known {
 			return err
 		}
 	}
-	return f.Hold(ctx, o, until, dormant)
+	return f.Hold(ctx, o, until, suspended)
 }
 
-// Recall makes pages that rest due at once which were visited last before they
+// RescheduleModified makes pages that rest due at once which were visited last before they
 // were modified, and returns how many they were. URLs are rewritten as Discover
 // does it.
-func (f *Frontier) Recall(ctx context.Context, sightings ...storage.Sighting) (recalled int, err error) {
-	known := slices.Clone(sightings)
-	for i := range known {
-		u, err := f.Secure(ctx, known[i].URL)
+func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.Sighting) (rescheduled int, err error) {
+	rewritten := slices.Clone(lastmods)
+	for i := range rewritten {
+		u, err := f.UpgradeToHTTPS(ctx, rewritten[i].URL)
 		if err != nil {
 			return 0, err
 		}
-		known[i].URL = f.Clean(u)
+		rewritten[i].URL = f.CleanURL(u)
 	}
-	defer f.nudge()
-	return f.store.Recall(ctx, f.cfg.Now(), known)
+	defer f.wakeNext()
+	return f.store.Recall(ctx, f.cfg.Now(), rewritten)
 }
 
-// Revive queues the origin's parked URLs again for which judge returns true.
-func (f *Frontier) Revive(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
-	defer f.nudge()
+// Unpark queues the origin's parked URLs again for which judge returns true.
+func (f *Frontier) Unpark(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
+	defer f.wakeNext()
 	_, err := f.store.Revive(ctx, o, match)
 	return err
 }
 
-// ReviveAll queues all parked URLs again: what parked them is no longer so.
-func (f *Frontier) ReviveAll(ctx context.Context) error {
+// UnparkAll queues all parked URLs again: what parked them is no longer so.
+func (f *Frontier) UnparkAll(ctx context.Context) error {
 	origins, err := f.store.Parked(ctx)
 	if err != nil {
 		return err
 	}
 	for _, o := range origins {
-		if err := f.Revive(ctx, o, func(storage.Entry) bool { return true }); err != nil {
+		if err := f.Unpark(ctx, o, func(storage.Entry) bool { return true }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Reopen ends all dormant holds, if the store can name them: a run that goes on
+// ReleaseHolds ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the
 // host is due, so that holds stay of which stands says that they should.
 //
-// A run that goes on may find a store that counted no hosts yet: see CountHosts.
-func (f *Frontier) Reopen(ctx context.Context, stands func(storage.OriginInfo) bool) error {
-	if err := f.CountHosts(ctx); err != nil {
+// A run that goes on may find a store that counted no hosts yet: see EnsureHostsCounted.
+func (f *Frontier) ReleaseHolds(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
+	if err := f.EnsureHostsCounted(ctx); err != nil {
 		return err
 	}
 	const batch = 10_000
 	store, ok := f.store.(storage.Inspector)
 	for more := ok; more; {
-		var aside []decorum.Origin
+		var suspended []decorum.Origin
 		err := store.Origins(ctx, func(o storage.OriginInfo) bool {
-			if o.Dormant && !o.Hold.IsZero() && !stands(o) {
-				aside = append(aside, o.Origin)
+			if o.Dormant && !o.Hold.IsZero() && !keepHold(o) {
+				suspended = append(suspended, o.Origin)
 			}
-			return len(aside) < batch
+			return len(suspended) < batch
 		})
 		if err != nil {
 			return err
 		}
-		for _, o := range aside {
+		for _, o := range suspended {
 			if err := f.Hold(ctx, o, time.Time{}, false); err != nil {
 				return err
 			}
 		}
-		more = len(aside) == batch
+		more = len(suspended) == batch
 	}
 	return nil
 }

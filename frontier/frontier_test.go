@@ -34,44 +34,44 @@ func discover(t *testing.T, f *frontier.Frontier, es ...storage.Entry) {
 	}
 }
 
-// done acks a lease of a visit that ends now and earns the host a rest.
-func done(t *testing.T, f *frontier.Frontier, l storage.Lease, rest time.Duration) {
+// ackDone acks a lease of a visit that ends now and earns the host a rest.
+func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Duration) {
 	t.Helper()
-	host := storage.Host{Due: time.Now().Add(rest), Gap: rest}
+	host := storage.Host{Due: time.Now().Add(delay), Gap: delay}
 	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, Host: &host}); err != nil {
 		t.Error(err)
 	}
 }
 
 // Who offers URLs is told which of them are out of scope, and the crawl is too.
-func TestOffer(t *testing.T) {
-	crawl, told := 0, map[string]frontier.Reason{}
+func TestDiscoverWithCallback(t *testing.T) {
+	crawl, refused := 0, map[string]frontier.RefusalReason{}
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-		Scope:   frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
-		Refused: func(storage.Entry, error) { crawl++ },
+		Scope:     frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		OnRefused: func(storage.Entry, error) { crawl++ },
 	})
-	added, err := f.Offer(t.Context(), func(e storage.Entry, err error) { told[e.URL.String()] = frontier.ReasonOf(err) },
+	added, err := f.DiscoverWithCallback(t.Context(), func(e storage.Entry, err error) { refused[e.URL.String()] = frontier.RefusalReasonOf(err) },
 		[]storage.Entry{{URL: mustURL(t, "http://a.test/x")}, {URL: mustURL(t, "http://a.test/x")},
 			{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, {URL: mustURL(t, "http://b.test/")}})
 	if err != nil || added != 1 || crawl != 2 {
 		t.Errorf("added %d, %v; the crawl was told of %d", added, err, crawl)
 	}
-	want := map[string]frontier.Reason{"http://a.test/deep": frontier.DeepLink, "http://b.test/": frontier.Elsewhere}
-	if !maps.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	want := map[string]frontier.RefusalReason{"http://a.test/deep": frontier.DeepLink, "http://b.test/": frontier.OutsideScope}
+	if !maps.Equal(refused, want) {
+		t.Errorf("told %v, want %v", refused, want)
 	}
 }
 
 func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	var discovered, refused, reasons []string
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-		Discovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
-		Scope:      frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
-		Clean: func(u decorum.URL) decorum.URL {
+		OnDiscovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
+		Scope:        frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		CleanURL: func(u decorum.URL) decorum.URL {
 			clean, _, _ := strings.Cut(u.String(), "?sid=")
 			return mustURL(t, clean)
 		},
-		Refused: func(e storage.Entry, err error) {
+		OnRefused: func(e storage.Entry, err error) {
 			refused, reasons = append(refused, e.URL.String()), append(reasons, err.Error())
 		},
 	})
@@ -110,7 +110,7 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 // begins exactly when its host is due, and at the end all are told so.
 func TestNextHandsOutWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const hosts, pages, workers, rest = 5, 20, 8, 3 * time.Second
+		const hosts, pages, workers, delay = 5, 20, 8, 3 * time.Second
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
 		for h := range hosts {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), pages)...)
@@ -134,12 +134,12 @@ func TestNextHandsOutWhatIsDue(t *testing.T) {
 					mu.Lock()
 					visits++
 					host := l.URL.Origin().Host()
-					if at, ok := last[host]; ok && time.Since(at) != rest {
-						t.Errorf("%s was leased %v after its last visit, want %v", l.URL, time.Since(at), rest)
+					if at, ok := last[host]; ok && time.Since(at) != delay {
+						t.Errorf("%s was leased %v after its last visit, want %v", l.URL, time.Since(at), delay)
 					}
 					last[host] = time.Now()
 					mu.Unlock()
-					done(t, f, l, rest)
+					ackDone(t, f, l, delay)
 				}
 			})
 		}
@@ -147,8 +147,8 @@ func TestNextHandsOutWhatIsDue(t *testing.T) {
 		if visits != hosts*pages {
 			t.Errorf("%d visits, want %d", visits, hosts*pages)
 		}
-		if took := time.Since(begin); took != (pages-1)*rest {
-			t.Errorf("took %v, want %v", took, (pages-1)*rest)
+		if took := time.Since(begin); took != (pages-1)*delay {
+			t.Errorf("took %v, want %v", took, (pages-1)*delay)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestNextWakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done(t, f, first, 24*time.Hour)
+		ackDone(t, f, first, 24*time.Hour)
 		time.AfterFunc(time.Minute, func() { discover(t, f, entries(t, "b.test", 1)...) })
 		begin := time.Now()
 		if l, err := f.Next(t.Context()); err != nil || l.URL.Origin().Host() != "b.test" || time.Since(begin) != time.Minute {
@@ -171,10 +171,10 @@ func TestNextWakes(t *testing.T) {
 	})
 }
 
-// TestNextIdles: a frontier that a daemon feeds has no end.
-func TestNextIdles(t *testing.T) {
+// TestNextWaitsWhenEmpty: a frontier that a daemon feeds has no end.
+func TestNextWaitsWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Idle: true})
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitWhenEmpty: true})
 		for range 2 {
 			begin := time.Now()
 			time.AfterFunc(100*24*time.Hour, func() { discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...) })
@@ -182,7 +182,7 @@ func TestNextIdles(t *testing.T) {
 			if err != nil || time.Since(begin) != 100*24*time.Hour {
 				t.Fatalf("%v after %v", err, time.Since(begin))
 			}
-			done(t, f, l, 0)
+			ackDone(t, f, l, 0)
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
 		defer cancel()
@@ -192,25 +192,25 @@ func TestNextIdles(t *testing.T) {
 	})
 }
 
-// shared is a store that others may change: Lease says when to ask again.
-type shared struct{ storage.Store }
+// sharedStore is a store that others may change: Lease says when to ask again.
+type sharedStore struct{ storage.Store }
 
-func (s shared) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
 	leases, next, err := s.Store.Lease(ctx, now, ttl, max)
 	next.Ask = now.Add(time.Second)
 	return leases, next, err
 }
 
-func TestNextSeesWhatOthersAdd(t *testing.T) {
+func TestNextSeesOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := shared{storage.NewMemory(storage.Config{})}
+		store := sharedStore{storage.NewMemory(storage.Config{})}
 		f := frontier.New(store, frontier.Config{LeaseTTL: 48 * time.Hour})
 		discover(t, f, entries(t, "a.test", 2)...)
 		first, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		done(t, f, first, 24*time.Hour)
+		ackDone(t, f, first, 24*time.Hour)
 		time.AfterFunc(time.Minute+time.Second/2, func() {
 			if _, err := store.Add(t.Context(), entries(t, "b.test", 1), 0); err != nil { // nobody tells f
 				t.Error(err)
@@ -235,7 +235,7 @@ func TestNextEnds(t *testing.T) {
 		if err := f.Hold(t.Context(), origin, until, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrDormant) {
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Errorf("only a dormant origin is left: %v, want ErrDormant", err)
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
@@ -252,9 +252,9 @@ func TestNextEnds(t *testing.T) {
 	})
 }
 
-func TestWaitForDormant(t *testing.T) {
+func TestWaitForSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Wait: true})
+		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitForRevisits: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
@@ -267,10 +267,10 @@ func TestWaitForDormant(t *testing.T) {
 	})
 }
 
-// tenASecond is a budget of one visit each tenth of a second.
-type tenASecond struct{ next time.Time }
+// tenASecondBudget is a budget of one visit each tenth of a second.
+type tenASecondBudget struct{ next time.Time }
 
-func (b *tenASecond) Ready(now time.Time, _ int) (int, time.Duration) {
+func (b *tenASecondBudget) AvailableVisits(now time.Time, _ int) (int, time.Duration) {
 	if wait := b.next.Sub(now); wait > 0 {
 		return 0, wait
 	}
@@ -280,7 +280,7 @@ func (b *tenASecond) Ready(now time.Time, _ int) (int, time.Duration) {
 // TestBudget: the crawl's own limit holds over all hosts.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := &tenASecond{}
+		budget := &tenASecondBudget{}
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
 		for h := range 100 {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), 1)...)
@@ -302,7 +302,7 @@ func TestBudget(t *testing.T) {
 // nothing is left to spend it on; but what is left waits for it.
 func TestBudgetAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := &tenASecond{}
+		budget := &tenASecondBudget{}
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
 		discover(t, f, entries(t, "a.test", 2)...)
 		for i, waits := range []time.Duration{0, time.Hour} {
@@ -314,7 +314,7 @@ func TestBudgetAtTheEnd(t *testing.T) {
 			if waited := time.Since(begin); waited != waits {
 				t.Errorf("lease %d came after %v, want %v", i, waited, waits)
 			}
-			done(t, f, l, 0)
+			ackDone(t, f, l, 0)
 			budget.next = time.Now().Add(time.Hour)
 		}
 		begin := time.Now()
@@ -324,27 +324,27 @@ func TestBudgetAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestLongest: nobody waits for longer than that, whatever is left.
-func TestLongest(t *testing.T) {
+// TestMaxWait: nobody waits for longer than that, whatever is left.
+func TestMaxWait(t *testing.T) {
 	for _, tt := range []struct {
 		maxWait time.Duration
 		wait    bool
 		want    error
 	}{
-		{24 * time.Hour, false, frontier.ErrDormant},
+		{24 * time.Hour, false, frontier.ErrSuspended},
 		{48 * time.Hour, false, nil},
 		{0, false, nil},
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxWait: tt.maxWait, Wait: tt.wait})
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			done(t, f, l, 48*time.Hour)
+			ackDone(t, f, l, 48*time.Hour)
 			if _, err := f.Next(t.Context()); !errors.Is(err, tt.want) {
 				t.Errorf("%+v: %v", tt, err)
 			}

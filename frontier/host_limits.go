@@ -16,7 +16,7 @@ import (
 // crawl. The store counts them, and never forgets one.
 
 // RegistrableDomain returns the registered domain of a host by the public suffix list:
-// example.co.uk for www.example.co.uk. Private suffixes count, as for Domain: each user
+// example.co.uk for www.example.co.uk. Private suffixes count, as for DomainScope: each user
 // of github.io is a separate domain, since each has a site. The domain of an IP
 // address, or of a public suffix, is itself.
 func RegistrableDomain(host string) string {
@@ -30,8 +30,8 @@ func RegistrableDomain(host string) string {
 // store is asked.
 const maxRecentHosts = 1 << 15
 
-// admission returns a host and its domain, as the store counts them.
-func admission(host string) storage.HostAdmission {
+// newHostCandidate returns a host and its domain, as the store counts them.
+func newHostCandidate(host string) storage.HostAdmission {
 	return storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
 }
 
@@ -40,7 +40,7 @@ func (f *Frontier) hostLimits() storage.HostLimits {
 	cfg := &f.cfg.Scope.cfg
 	return storage.HostLimits{
 		Hosts: cfg.MaxHosts, PerDomain: cfg.MaxHostsPerDomain,
-		RefuseNewHosts: f.cfg.LowMemory != nil && f.cfg.LowMemory(),
+		RefuseNewHosts: f.cfg.IsMemoryLow != nil && f.cfg.IsMemoryLow(),
 	}
 }
 
@@ -60,25 +60,25 @@ func (f *Frontier) admitHosts(
 		return entries, nil
 	}
 	// Usually all hosts were admitted a moment ago; then the store is not needed.
-	offered, at := f.unadmitted(entries)
-	if len(offered) == 0 {
+	candidates, at := f.unadmittedHosts(entries)
+	if len(candidates) == 0 {
 		return entries, nil
 	}
 	limits := f.hostLimits()
-	fates, err := f.store.AdmitHosts(ctx, offered, limits)
+	results, err := f.store.AdmitHosts(ctx, candidates, limits)
 	if err != nil {
 		return nil, err
 	}
-	for i, fate := range fates {
-		if fate == storage.HostAdmitted || fate == storage.HostKnown {
-			f.admitted.remember(offered[i].Host)
+	for i, result := range results {
+		if result == storage.HostAdmitted || result == storage.HostKnown {
+			f.recentlyAdmittedHosts.add(candidates[i].Host)
 		}
 	}
 	in := entries[:0]
 	for i := range entries {
 		e := entries[i]
-		if why := f.hostRefusal(e.URL, fates, at[i]); why != nil {
-			f.refuse(e, why)
+		if why := f.hostRefusal(e.URL, results, at[i]); why != nil {
+			f.recordRefusal(e, why)
 			if refused != nil {
 				refused(e, why)
 			}
@@ -89,52 +89,52 @@ func (f *Frontier) admitHosts(
 	return in, nil
 }
 
-// unadmitted returns the hosts of the entries that the cache of admitted hosts lacks,
+// unadmittedHosts returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (f *Frontier) unadmitted(entries []storage.Entry) (offered []storage.HostAdmission, at []int) {
+func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostAdmission, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
 		host := e.URL.Origin().Host()
-		if f.admitted.holds(host) {
+		if f.recentlyAdmittedHosts.contains(host) {
 			continue
 		}
 		if at == nil {
 			at, index = slices.Repeat([]int{-1}, len(entries)), map[string]int{}
 		}
-		k, there := index[host]
-		if !there {
-			k = len(offered)
+		k, ok := index[host]
+		if !ok {
+			k = len(candidates)
 			index[host] = k
-			offered = append(offered, admission(host))
+			candidates = append(candidates, newHostCandidate(host))
 		}
 		// One entry that is exempt admits the host for all of them.
-		offered[k].Always = offered[k].Always || isHostExempt(e)
+		candidates[k].Always = candidates[k].Always || isHostExempt(e)
 		at[i] = k
 	}
-	return offered, at
+	return candidates, at
 }
 
 // hostRefusal returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostRefusal(u decorum.URL, fates []storage.HostFate, at int) error {
+func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostFate, at int) error {
 	if at < 0 {
 		return nil
 	}
-	return f.cfg.Scope.hostRefusal(u, fates[at])
+	return f.cfg.Scope.hostRefusal(u, results[at])
 }
 
 // hostRefusal returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
-	switch fate {
+func (s *Scope) hostRefusal(u decorum.URL, result storage.HostFate) error {
+	switch result {
 	case storage.DomainFull:
 		domain := RegistrableDomain(u.Origin().Host())
-		return outOfScope(u, refusalOf(ManyHostsOfDomain, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
+		return outOfScopeError(u, newRefusal(TooManyDomainHosts, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
 	case storage.HostsFull:
-		return outOfScope(u, refusalOf(ManyHosts, "more than %d hosts", s.cfg.MaxHosts))
+		return outOfScopeError(u, newRefusal(TooManyHosts, "more than %d hosts", s.cfg.MaxHosts))
 	case storage.NewHostsRefused:
-		return outOfScope(u, refusalOf(LowMemory, "a new host, while memory is nearly used up"))
+		return outOfScopeError(u, newRefusal(LowMemory, "a new host, while memory is nearly used up"))
 	}
 	return nil
 }
@@ -142,29 +142,29 @@ func (s *Scope) hostRefusal(u decorum.URL, fate storage.HostFate) error {
 // checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.HostCount(ctx, admission(u.Origin().Host()))
+	count, err := f.store.HostCount(ctx, newHostCandidate(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
 	return f.cfg.Scope.hostRefusal(u, f.hostLimits().Fate(count, false)), nil
 }
 
-// countedNote records that all hosts of the store are counted.
-const countedNote = "hosts_counted"
+// hostsCountedNoteKey records that all hosts of the store are counted.
+const hostsCountedNoteKey = "hosts_counted"
 
-// IsOwnNote reports whether a note of the zero Origin describes its own store, so that
+// IsStoreSpecificNote reports whether a note of the zero OriginScope describes its own store, so that
 // an import must not copy it.
-func IsOwnNote(key string) bool { return key == countedNote }
+func IsStoreSpecificNote(key string) bool { return key == hostsCountedNoteKey }
 
-// CountHosts counts the hosts of a store that did not count hosts before: of an earlier
+// EnsureHostsCounted counts the hosts of a store that did not count hosts before: of an earlier
 // version, or filled by an import. It does so once for a store, and holds the names of
 // all hosts in memory while it counts.
-func (f *Frontier) CountHosts(ctx context.Context) error {
+func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 	store, ok := f.store.(storage.Inspector)
 	if !ok || f.cfg.Scope == nil {
 		return nil
 	}
-	if done, err := f.store.ReadNote(ctx, decorum.Origin{}, countedNote); err != nil || len(done) > 0 {
+	if done, err := f.store.ReadNote(ctx, decorum.Origin{}, hostsCountedNoteKey); err != nil || len(done) > 0 {
 		return err
 	}
 	// The store must not be called while it is inspected.
@@ -181,11 +181,11 @@ func (f *Frontier) CountHosts(ctx context.Context) error {
 	for batch := range slices.Chunk(names, 1000) {
 		hosts := make([]storage.HostAdmission, len(batch))
 		for i, host := range batch {
-			hosts[i] = admission(host)
+			hosts[i] = newHostCandidate(host)
 		}
 		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostLimits{}); err != nil {
 			return err
 		}
 	}
-	return f.store.SetNote(ctx, decorum.Origin{}, countedNote, []byte("1"))
+	return f.store.SetNote(ctx, decorum.Origin{}, hostsCountedNoteKey, []byte("1"))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// named returns the URLs of n hosts made from the format.
-func named(n int, format string) (urls []string) {
+// hostURLs returns the URLs of n hosts made from the format.
+func hostURLs(n int, format string) (urls []string) {
 	for i := range n {
 		urls = append(urls, fmt.Sprintf(format, i))
 	}
@@ -39,49 +39,49 @@ func TestRegistrableDomain(t *testing.T) {
 // hosts go on being crawled.
 func TestMaxHostsPerDomain(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxHostsPerDomain: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 10}, nil)}
 	f := frontier.New(store, cfg)
-	if n := offer(t, f, storage.Link, named(8, "http://h%d.wild.example/")...); n != 8 {
+	if n := discoverURLs(t, f, storage.Link, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
 		t.Fatalf("%d hosts were added, want 8", n)
 	}
 	f = frontier.New(store, cfg) // a restart forgets no host
 	for _, source := range []storage.Source{storage.Link, storage.Sitemap, storage.Feed, storage.Redirect} {
-		offer(t, f, source, named(100, "http://h%d.wild.example/")...)
+		discoverURLs(t, f, source, hostURLs(100, "http://h%d.wild.example/")...)
 	}
 	if c, err := store.Counts(t.Context()); err != nil || c.Hosts != 10 {
 		t.Errorf("%d hosts have URLs (%v), want 10", c.Hosts, err)
 	}
-	if n := f.Refusals()[frontier.ManyHostsOfDomain]; n != 4*90 {
+	if n := f.RefusalsByReason()[frontier.TooManyDomainHosts]; n != 4*90 {
 		t.Errorf("%d sightings were refused, want 360", n)
 	}
-	if n := offer(t, f, storage.Link, named(10, "https://h%d.wild.example/other")...); n != 10 {
+	if n := discoverURLs(t, f, storage.Link, hostURLs(10, "https://h%d.wild.example/other")...); n != 10 {
 		t.Errorf("of hosts that are known %d URLs were added, want 10", n)
 	}
-	if n := offer(t, f, storage.Link, named(20, "http://good%d.example/")...); n != 20 {
+	if n := discoverURLs(t, f, storage.Link, hostURLs(20, "http://good%d.example/")...); n != 20 {
 		t.Errorf("of other domains %d were added, want 20", n)
 	}
-	if n := offer(t, f, storage.Seed, "http://seed.wild.example/"); n != 1 {
+	if n := discoverURLs(t, f, storage.Seed, "http://seed.wild.example/"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := offer(t, f, storage.Link, "http://seed.wild.example/more"); n != 1 {
+	if n := discoverURLs(t, f, storage.Link, "http://seed.wild.example/more"); n != 1 {
 		t.Error("a link to a seed's host is refused")
 	}
 }
 
 // A domain that makes up hosts is one line of the report, not one for each host.
-func TestRefusedHostsAreKeptByDomain(t *testing.T) {
+func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxHostsPerDomain: 1}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
 	f := frontier.New(store, cfg)
-	offer(t, f, storage.Link, named(50, "http://h%d.wild.example/")...)
-	if err := f.KeepSightings(t.Context()); err != nil {
+	discoverURLs(t, f, storage.Link, hostURLs(50, "http://h%d.wild.example/")...)
+	if err := f.SaveRefusalCounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	counts, err := frontier.LoadRefusalCounts(t.Context(), store)
 	if err != nil || len(counts) != 1 {
 		t.Fatalf("kept %+v (%v), want one", counts, err)
 	}
-	want := frontier.Sighted{Host: "wild.example", Reason: frontier.ManyHostsOfDomain, Count: 49,
+	want := frontier.RefusalCount{Host: "wild.example", Reason: frontier.TooManyDomainHosts, Count: 49,
 		Why: "more than 1 hosts of wild.example", Example: "http://h1.wild.example/"}
 	if counts[0] != want {
 		t.Errorf("kept %+v, want %+v", counts[0], want)
@@ -91,16 +91,16 @@ func TestRefusedHostsAreKeptByDomain(t *testing.T) {
 // TestMaxHosts: the crawl has so many hosts, however many domains there are.
 func TestMaxHosts(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxHosts: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHosts: 10}, nil)}
 	f := frontier.New(store, cfg)
-	if n := offer(t, f, storage.Link, named(25, "http://d%d.example/")...); n != 10 {
+	if n := discoverURLs(t, f, storage.Link, hostURLs(25, "http://d%d.example/")...); n != 10 {
 		t.Errorf("%d hosts were added, want 10", n)
 	}
-	if n := f.Refusals()[frontier.ManyHosts]; n != 15 {
+	if n := f.RefusalsByReason()[frontier.TooManyHosts]; n != 15 {
 		t.Errorf("%d were refused, want 15", n)
 	}
 	u := mustURL(t, "http://new.example/")
-	if refusal, err := f.CheckURLLimits(t.Context(), u); err != nil || frontier.ReasonOf(refusal) != frontier.ManyHosts {
+	if refusal, err := f.CheckURLLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
 		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
 	}
 	if refusal, err := f.CheckURLLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
@@ -112,17 +112,17 @@ func TestMaxHosts(t *testing.T) {
 func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	low := false
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any}, nil), LowMemory: func() bool { return low }})
-	offer(t, f, storage.Link, "http://a.example/")
+		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil), IsMemoryLow: func() bool { return low }})
+	discoverURLs(t, f, storage.Link, "http://a.example/")
 	low = true
-	if n := offer(t, f, storage.Link, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
+	if n := discoverURLs(t, f, storage.Link, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
 		t.Errorf("%d URLs were added, want the 2 of the host that is known", n)
 	}
-	if n := f.Refusals()[frontier.LowMemory]; n != 1 {
+	if n := f.RefusalsByReason()[frontier.LowMemory]; n != 1 {
 		t.Errorf("%d were refused, want 1", n)
 	}
 	low = false
-	if n := offer(t, f, storage.Link, "http://b.example/"); n != 1 {
+	if n := discoverURLs(t, f, storage.Link, "http://b.example/"); n != 1 {
 		t.Error("a new host is refused when there is memory again")
 	}
 }
@@ -131,15 +131,15 @@ func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 func TestCountHosts(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
 	free := frontier.New(store, frontier.Config{}) // no scope: nothing is counted
-	offer(t, free, storage.Link, named(5, "http://h%d.wild.example/")...)
+	discoverURLs(t, free, storage.Link, hostURLs(5, "http://h%d.wild.example/")...)
 	f := frontier.New(store, frontier.Config{
-		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxHostsPerDomain: 3}, nil)})
+		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 3}, nil)})
 	for range 2 {
-		if err := f.Reopen(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
+		if err := f.ReleaseHolds(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := offer(t, f, storage.Link, named(8, "http://h%d.wild.example/x")...); n != 5 {
+	if n := discoverURLs(t, f, storage.Link, hostURLs(8, "http://h%d.wild.example/x")...); n != 5 {
 		t.Errorf("%d URLs were added, want those of the 5 hosts of before", n)
 	}
 	h := storage.HostAdmission{Host: "h1.wild.example", Domain: "wild.example"}

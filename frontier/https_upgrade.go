@@ -10,98 +10,98 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// secureNote is the note of an http origin that says how many of its pages in a
-// row redirected to themselves on https: one byte, at most secureAfter.
-const secureNote = "https"
+// httpsRedirectsNoteKey is the note of an http origin that says how many of its pages in a
+// row redirected to themselves on https: one byte, at most redirectsToUpgrade.
+const httpsRedirectsNoteKey = "https"
 
-// secureAfter is how many pages in a row make an origin one that is on https: a
+// redirectsToUpgrade is how many pages in a row make an origin one that is on https: a
 // URL on http that is found from then on is queued as its twin on https.
-const secureAfter = 3
+const redirectsToUpgrade = 3
 
 // maxCachedOrigins is how many origins are remembered in memory; the rest is read
 // from the store again.
 const maxCachedOrigins = 10_000
 
-// secured is what is known of http origins.
-type secured struct {
-	mu     sync.Mutex
-	rows   map[decorum.Origin]byte
-	some   atomic.Bool // of them, or of those before, one is of an origin on https
-	folded atomic.Int64
+// httpsUpgradeState is what is known of http origins.
+type httpsUpgradeState struct {
+	mu           sync.Mutex
+	redirectRuns map[decorum.Origin]byte
+	anyOnHTTPS   atomic.Bool // of them, or of those before, one is of an origin on https
+	upgradeCount atomic.Int64
 }
 
-// Folded returns how many URLs on http that were found were taken for their
+// HTTPSUpgradeCount returns how many URLs on http that were found were taken for their
 // twins on https, by this Frontier.
-func (f *Frontier) Folded() int64 { return f.secured.folded.Load() }
+func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgradeState.upgradeCount.Load() }
 
-// Twin returns the URL on https of one on http, and false if u is on https, or on
+// HTTPSVariant returns the URL on https of one on http, and false if u is on https, or on
 // a port of its own.
-func Twin(u decorum.URL) (decorum.URL, bool) {
-	if !mayHaveTwin(u) {
+func HTTPSVariant(u decorum.URL) (decorum.URL, bool) {
+	if !hasHTTPSVariant(u) {
 		return decorum.URL{}, false
 	}
-	twin, err := decorum.ParseURL("https://" + u.String()[len(onHTTP):])
-	return twin, err == nil
+	variant, err := decorum.ParseURL("https://" + u.String()[len(httpPrefix):])
+	return variant, err == nil
 }
 
-const onHTTP = "http://"
+const httpPrefix = "http://"
 
-// mayHaveTwin reports whether u is on http, and not on a port of its own. It is
+// hasHTTPSVariant reports whether u is on http, and not on a port of its own. It is
 // asked of each link, and makes no URL.
-func mayHaveTwin(u decorum.URL) bool {
-	return strings.HasPrefix(u.String(), onHTTP) && !hasPort(u.Origin())
+func hasHTTPSVariant(u decorum.URL) bool {
+	return strings.HasPrefix(u.String(), httpPrefix) && !hasExplicitPort(u.Origin())
 }
 
-// hasPort reports whether an origin is on a port of its own.
-func hasPort(o decorum.Origin) bool {
+// hasExplicitPort reports whether an origin is on a port of its own.
+func hasExplicitPort(o decorum.Origin) bool {
 	host := o.HostPort()
 	i := strings.LastIndexByte(host, ':')
 	return i >= 0 && i > strings.LastIndexByte(host, ']') // and not in an IPv6 address
 }
 
-// PlainTwin returns the URL on http whose Twin u is, and false if there is none.
-func PlainTwin(u decorum.URL) (decorum.URL, bool) {
+// HTTPVariant returns the URL on http whose HTTPSVariant u is, and false if there is none.
+func HTTPVariant(u decorum.URL) (decorum.URL, bool) {
 	rest, ok := strings.CutPrefix(u.String(), "https://")
 	if !ok {
 		return decorum.URL{}, false
 	}
-	plain, err := decorum.ParseURL(onHTTP + rest)
+	plain, err := decorum.ParseURL(httpPrefix + rest)
 	if err != nil {
 		return decorum.URL{}, false
 	}
-	twin, ok := Twin(plain)
-	return plain, ok && twin == u
+	variant, ok := HTTPSVariant(plain)
+	return plain, ok && variant == u
 }
 
-// Answered notes how a page was answered: whether it redirected to its twin on
+// RecordHTTPSEvidence notes how a page was answered: whether it redirected to its twin on
 // https. On https, failed says that no answer came, or one that leads back to
 // http: then its host is not on https after all.
-func (f *Frontier) Answered(ctx context.Context, u decorum.URL, toTwin, failed bool) error {
+func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	o := u.Origin()
-	if _, ok := Twin(u); ok {
-		return f.setSecured(ctx, o, toTwin)
+	if _, ok := HTTPSVariant(u); ok {
+		return f.updateHTTPSRedirectRun(ctx, o, toHTTPS)
 	}
 	if !failed {
 		return nil
 	}
-	plain, ok := PlainTwin(u)
+	plain, ok := HTTPVariant(u)
 	if !ok {
 		return nil
 	}
-	return f.setSecured(ctx, plain.Origin(), false)
+	return f.updateHTTPSRedirectRun(ctx, plain.Origin(), false)
 }
 
-// setSecured adds to the row of an origin, or ends it.
-func (f *Frontier) setSecured(ctx context.Context, o decorum.Origin, more bool) error {
-	f.secured.mu.Lock()
-	defer f.secured.mu.Unlock()
-	before, err := f.row(ctx, o)
+// updateHTTPSRedirectRun adds to the row of an origin, or ends it.
+func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin, redirected bool) error {
+	f.httpsUpgradeState.mu.Lock()
+	defer f.httpsUpgradeState.mu.Unlock()
+	before, err := f.httpsRedirectRun(ctx, o)
 	if err != nil {
 		return err
 	}
 	now := byte(0)
-	if more {
-		now = min(before+1, secureAfter)
+	if redirected {
+		now = min(before+1, redirectsToUpgrade)
 	}
 	if now == before {
 		return nil
@@ -110,81 +110,81 @@ func (f *Frontier) setSecured(ctx context.Context, o decorum.Origin, more bool) 
 	if now > 0 {
 		note = []byte{now}
 	}
-	f.secured.put(o, now)
-	return f.store.SetNote(ctx, o, secureNote, note)
+	f.httpsUpgradeState.setRedirectRun(o, now)
+	return f.store.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
-// row returns how many pages in a row of o redirected to https. It requires
+// httpsRedirectRun returns how many pages in a row of o redirected to https. It requires
 // secured.mu.
-func (f *Frontier) row(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := f.secured.rows[o]; known {
+func (f *Frontier) httpsRedirectRun(ctx context.Context, o decorum.Origin) (byte, error) {
+	if n, known := f.httpsUpgradeState.redirectRuns[o]; known {
 		return n, nil
 	}
-	note, err := f.store.ReadNote(ctx, o, secureNote)
+	note, err := f.store.ReadNote(ctx, o, httpsRedirectsNoteKey)
 	if err != nil {
 		return 0, err
 	}
-	if f.secured.rows == nil || len(f.secured.rows) >= maxCachedOrigins {
-		f.secured.rows = map[decorum.Origin]byte{}
+	if f.httpsUpgradeState.redirectRuns == nil || len(f.httpsUpgradeState.redirectRuns) >= maxCachedOrigins {
+		f.httpsUpgradeState.redirectRuns = map[decorum.Origin]byte{}
 	}
 	n := byte(0)
 	if len(note) == 1 {
-		n = min(note[0], secureAfter)
+		n = min(note[0], redirectsToUpgrade)
 	}
-	f.secured.put(o, n)
+	f.httpsUpgradeState.setRedirectRun(o, n)
 	return n, nil
 }
 
-// put remembers the row of an origin. It requires mu.
-func (s *secured) put(o decorum.Origin, n byte) {
-	s.rows[o] = n
-	if n >= secureAfter {
-		s.some.Store(true)
+// setRedirectRun remembers the row of an origin. It requires mu.
+func (s *httpsUpgradeState) setRedirectRun(o decorum.Origin, n byte) {
+	s.redirectRuns[o] = n
+	if n >= redirectsToUpgrade {
+		s.anyOnHTTPS.Store(true)
 	}
 }
 
-// fold takes an entry for its twin on https if that is where its origin has gone:
+// upgradeEntryToHTTPS takes an entry for its twin on https if that is where its origin has gone:
 // once, for one that has come back to http from there stays.
-func (f *Frontier) fold(ctx context.Context, e *storage.Entry) error {
+func (f *Frontier) upgradeEntryToHTTPS(ctx context.Context, e *storage.Entry) error {
 	if e.Folded {
 		return nil
 	}
-	secure, err := f.Secure(ctx, e.URL)
-	if err != nil || secure == e.URL {
+	upgraded, err := f.UpgradeToHTTPS(ctx, e.URL)
+	if err != nil || upgraded == e.URL {
 		return err
 	}
-	e.URL, e.Found, e.AsFound, e.Folded = secure, decorum.URL{}, false, true // Found must be of the same origin
-	f.secured.folded.Add(1)
+	e.URL, e.Found, e.AsFound, e.Folded = upgraded, decorum.URL{}, false, true // Found must be of the same origin
+	f.httpsUpgradeState.upgradeCount.Add(1)
 	return nil
 }
 
-// Secure returns the twin of u on https if that is where its origin has gone,
+// UpgradeToHTTPS returns the twin of u on https if that is where its origin has gone,
 // else u itself. A URL that belongs to the crawl stays as it is if its twin does
 // not: not all of its origin need have gone.
-func (f *Frontier) Secure(ctx context.Context, u decorum.URL) (decorum.URL, error) {
-	if !mayHaveTwin(u) {
+func (f *Frontier) UpgradeToHTTPS(ctx context.Context, u decorum.URL) (decorum.URL, error) {
+	if !hasHTTPSVariant(u) {
 		return u, nil
 	}
-	f.secured.mu.Lock()
-	defer f.secured.mu.Unlock()
-	if n, err := f.row(ctx, u.Origin()); err != nil || n < secureAfter {
+	f.httpsUpgradeState.mu.Lock()
+	defer f.httpsUpgradeState.mu.Unlock()
+	if n, err := f.httpsRedirectRun(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
 		return u, err
 	}
-	twin, ok := Twin(u)
-	if !ok || f.InScope(storage.Entry{URL: twin}) != nil && f.InScope(storage.Entry{URL: u}) == nil {
+	variant, ok := HTTPSVariant(u)
+	if !ok || f.CheckScope(storage.Entry{URL: variant}) != nil && f.CheckScope(storage.Entry{URL: u}) == nil {
 		return u, nil
 	}
-	return twin, nil
+	return variant, nil
 }
 
-// staysPlain reports whether u is known not to be taken for its twin on https, as far
+// staysHTTP reports whether u is known not to be taken for its twin on https, as far
 // as that is in memory.
-func (f *Frontier) staysPlain(u decorum.URL) bool {
-	if !f.secured.some.Load() || !mayHaveTwin(u) {
+func (f *Frontier) staysHTTP(u decorum.URL) bool {
+	if !f.httpsUpgradeState.anyOnHTTPS.Load() || !hasHTTPSVariant(u) {
 		return true
 	}
-	f.secured.mu.Lock()
-	defer f.secured.mu.Unlock()
-	n, known := f.secured.rows[u.Origin()]
-	return known && n < secureAfter
+	f.httpsUpgradeState.mu.Lock()
+	defer f.httpsUpgradeState.mu.Unlock()
+	n, known := f.httpsUpgradeState.redirectRuns[u.Origin()]
+	return known && n < redirectsToUpgrade
 }

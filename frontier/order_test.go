@@ -45,7 +45,7 @@ func TestDefaultOrder(t *testing.T) {
 		{storage.Robots, storage.First, 7, 3, storage.First, 7},
 	} {
 		e := storage.Entry{Source: tt.source, Class: tt.class, Rank: tt.rank, Depth: tt.depth}
-		if frontier.DefaultOrder(&e); e.Class != tt.want || e.Rank != tt.rankTo {
+		if frontier.AssignDefaultOrder(&e); e.Class != tt.want || e.Rank != tt.rankTo {
 			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.Class, e.Rank, tt.want, tt.rankTo)
 		}
 	}
@@ -72,7 +72,7 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Order: tt.order})
+				f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{AssignOrder: tt.order})
 				discover(t, f, offered...)
 				var got []string
 				for range offered {
@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 						t.Fatal(err)
 					}
 					got = append(got, strings.TrimPrefix(l.URL.String(), "http://a.test/"))
-					done(t, f, l, time.Second)
+					ackDone(t, f, l, time.Second)
 				}
 				if strings.Join(got, " ") != tt.want {
 					t.Errorf("went %v, want %s", got, tt.want)
@@ -91,12 +91,12 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNextWithResting: a foreground crawl ends when all pages rest, and is told
+// TestNextAwaitingRevisit: a foreground crawl ends when all pages rest, and is told
 // when the first is due; a daemon waits for that.
-func TestNextWithResting(t *testing.T) {
+func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Wait: wait})
+			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitForRevisits: wait})
 			discover(t, f, entries(t, "a.test", 1)...)
 			l, err := f.Next(t.Context())
 			if err != nil {
@@ -107,30 +107,30 @@ func TestNextWithResting(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = f.Next(t.Context())
-			var resting *frontier.RestingError
+			var awaiting *frontier.AwaitingRevisitError
 			switch {
 			case wait && (err != nil || !time.Now().Equal(first)):
 				t.Errorf("%v at %v, want the lease at %v", err, time.Now(), first)
-			case !wait && (!errors.Is(err, frontier.ErrResting) || !errors.As(err, &resting) || !resting.First.Equal(first)):
+			case !wait && (!errors.Is(err, frontier.ErrAwaitingRevisit) || !errors.As(err, &awaiting) || !awaiting.FirstRevisit.Equal(first)):
 				t.Errorf("%v, want ErrResting until %v", err, first)
 			}
 		})
 	}
 }
 
-// A ledger is an Inspector that tells of the holds it was told of.
-type ledger struct {
+// A holdRecorder is an Inspector that tells of the holds it was told of.
+type holdRecorder struct {
 	storage.Store
 	storage.Inspector
 	holds map[decorum.Origin]storage.OriginInfo
 }
 
-func (l *ledger) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
-	l.holds[o] = storage.OriginInfo{Origin: o, Hold: until, Dormant: dormant}
-	return l.Store.Hold(ctx, o, until, dormant)
+func (l *holdRecorder) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	l.holds[o] = storage.OriginInfo{Origin: o, Hold: until, Dormant: suspended}
+	return l.Store.Hold(ctx, o, until, suspended)
 }
 
-func (l *ledger) Origins(_ context.Context, yield func(storage.OriginInfo) bool) error {
+func (l *holdRecorder) Origins(_ context.Context, yield func(storage.OriginInfo) bool) error {
 	for _, o := range l.holds {
 		if !yield(o) {
 			break
@@ -139,20 +139,20 @@ func (l *ledger) Origins(_ context.Context, yield func(storage.OriginInfo) bool)
 	return nil
 }
 
-// TestReopen: origins that an earlier run has set aside are handed out at once,
+// TestReleaseHolds: origins that an earlier run has set aside are handed out at once,
 // and others that are held are not.
-func TestReopen(t *testing.T) {
+func TestReleaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &ledger{Store: storage.NewMemory(storage.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
+		store := &holdRecorder{Store: storage.NewMemory(storage.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
 		f := frontier.New(store, frontier.Config{})
-		for host, dormant := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
+		for host, suspended := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
 			es := entries(t, host, 1)
 			discover(t, f, es...)
-			if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), dormant); err != nil {
+			if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), suspended); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := f.Reopen(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
+		if err := f.ReleaseHolds(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
@@ -161,7 +161,7 @@ func TestReopen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			done(t, f, l, 0)
+			ackDone(t, f, l, 0)
 			if host, waited := l.URL.Origin().Host(), time.Since(begin); (host == "b.test") != (i == 2) || i < 2 && waited > 0 || i == 2 && waited != time.Hour {
 				t.Errorf("%s was handed out after %v", host, waited)
 			}
@@ -169,12 +169,12 @@ func TestReopen(t *testing.T) {
 	})
 }
 
-// TestRecall: a page that was modified after its visit is due at once, under
+// TestRescheduleModified: a page that was modified after its visit is due at once, under
 // whatever name it is known; others rest on.
-func TestRecall(t *testing.T) {
+func TestRescheduleModified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-			Clean: func(u decorum.URL) decorum.URL {
+			CleanURL: func(u decorum.URL) decorum.URL {
 				clean, _, _ := strings.Cut(u.String(), "?sid=")
 				return mustURL(t, clean)
 			},
@@ -192,7 +192,7 @@ func TestRecall(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n, err := f.Recall(t.Context(),
+		n, err := f.RescheduleModified(t.Context(),
 			storage.Sighting{URL: mustURL(t, "http://a.test/1?sid=5"), Modified: visited.Add(time.Second)},
 			storage.Sighting{URL: es[2].URL, Modified: visited.Add(-time.Second)},
 			storage.Sighting{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})

@@ -17,16 +17,16 @@ type ParamRules struct {
 	Sort bool     // the rest is put in the order of names
 }
 
-// Params rewrites URLs by ParamRules, and takes session ids off their paths. It
-// is immutable and safe for concurrent use. A nil Params has no rules.
-type Params struct {
+// ParamCleaner rewrites URLs by ParamRules, and takes session ids off their paths. It
+// is immutable and safe for concurrent use. A nil ParamCleaner has no rules.
+type ParamCleaner struct {
 	drop, keep []string
 	sort       bool
 }
 
-// NewParams returns the Params of rules, or an error that names a bad one.
-func NewParams(rules ParamRules) (*Params, error) {
-	p := &Params{sort: rules.Sort}
+// NewParamCleaner returns the ParamCleaner of rules, or an error that names a bad one.
+func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
+	p := &ParamCleaner{sort: rules.Sort}
 	for _, list := range []struct {
 		from []string
 		to   *[]string
@@ -46,80 +46,80 @@ func NewParams(rules ParamRules) (*Params, error) {
 	return p, nil
 }
 
-// A Change is one thing that Params.Explain did to a URL.
-type Change struct {
-	Took string `json:"took"` // what was taken off; empty if the order was changed
-	Rule string `json:"rule"` // by which
+// A URLChange is one thing that ParamCleaner.Explain did to a URL.
+type URLChange struct {
+	Removed string `json:"took"` // what was taken off; empty if the order was changed
+	Rule    string `json:"rule"` // by which
 }
 
-// Clean returns u by the rules. To clean twice is to clean once.
-func (p *Params) Clean(u decorum.URL) decorum.URL { return p.clean(u, nil) }
+// CleanURL returns u by the rules. To clean twice is to clean once.
+func (p *ParamCleaner) CleanURL(u decorum.URL) decorum.URL { return p.cleanURL(u, nil) }
 
-// Explain cleans u as Clean does, and says what was changed.
-func (p *Params) Explain(u decorum.URL) (clean decorum.URL, changes []Change) {
-	clean = p.clean(u, func(c Change) { changes = append(changes, c) })
+// Explain cleans u as CleanURL does, and says what was changed.
+func (p *ParamCleaner) Explain(u decorum.URL) (clean decorum.URL, changes []URLChange) {
+	clean = p.cleanURL(u, func(c URLChange) { changes = append(changes, c) })
 	return clean, changes
 }
 
-func (p *Params) clean(u decorum.URL, tell func(Change)) decorum.URL {
+func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLChange)) decorum.URL {
 	if u.IsZero() {
 		return u
 	}
-	if tell == nil {
-		tell = func(Change) {}
+	if report == nil {
+		report = func(URLChange) {}
 	}
-	whole := u.Path()
-	path, query, asks := strings.Cut(whole, "?")
-	kept := withoutSession(path, tell)
-	if asks {
-		if query = p.query(query, tell); query != "" {
-			kept += "?" + query
+	original := u.Path()
+	path, query, hasQuery := strings.Cut(original, "?")
+	cleaned := stripSessionIDsFromPath(path, report)
+	if hasQuery {
+		if query = p.cleanQuery(query, report); query != "" {
+			cleaned += "?" + query
 		}
 	}
-	if kept == whole {
+	if cleaned == original {
 		return u
 	}
-	clean, err := decorum.ParseURL(u.Origin().String() + kept)
+	clean, err := decorum.ParseURL(u.Origin().String() + cleaned)
 	if err != nil || clean.Origin() != u.Origin() {
 		return u
 	}
 	return clean
 }
 
-// query returns what the rules leave of a query.
-func (p *Params) query(query string, tell func(Change)) string {
+// cleanQuery returns what the rules leave of a query.
+func (p *ParamCleaner) cleanQuery(query string, report func(URLChange)) string {
 	if p == nil || len(p.drop) == 0 && !p.sort {
 		return query
 	}
 	var remaining []string
 	for parameter := range strings.SplitSeq(query, "&") {
-		if rule, drops := p.drops(parameter); drops {
-			tell(Change{Took: parameter, Rule: rule})
+		if rule, isDropped := p.matchingDropRule(parameter); isDropped {
+			report(URLChange{Removed: parameter, Rule: rule})
 			continue
 		}
 		remaining = append(remaining, parameter)
 	}
-	if p.sort && !slices.IsSortedFunc(remaining, compareNames) {
-		slices.SortStableFunc(remaining, compareNames)
-		tell(Change{Rule: "params.sort"})
+	if p.sort && !slices.IsSortedFunc(remaining, compareParamNames) {
+		slices.SortStableFunc(remaining, compareParamNames)
+		report(URLChange{Rule: "params.sort"})
 	}
 	return strings.Join(remaining, "&")
 }
 
-// drops returns the rule that takes a parameter off, if one does.
-func (p *Params) drops(parameter string) (rule string, drops bool) {
+// matchingDropRule returns the rule that takes a parameter off, if one does.
+func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDropped bool) {
 	name, _, _ := strings.Cut(parameter, "=")
-	is := func(pattern string) bool { return like(pattern, name) }
-	if slices.ContainsFunc(p.keep, is) {
+	matches := func(pattern string) bool { return matchesWildcard(pattern, name) }
+	if slices.ContainsFunc(p.keep, matches) {
 		return "", false
 	}
-	if i := slices.IndexFunc(p.drop, is); i >= 0 {
+	if i := slices.IndexFunc(p.drop, matches); i >= 0 {
 		return "params.drop: " + p.drop[i], true
 	}
 	return "", false
 }
 
-func compareNames(a, b string) int {
+func compareParamNames(a, b string) int {
 	name := func(parameter string) string {
 		before, _, _ := strings.Cut(parameter, "=")
 		return before
@@ -127,8 +127,8 @@ func compareNames(a, b string) int {
 	return strings.Compare(name(a), name(b))
 }
 
-// like reports whether name is what pattern says: "*" stands for any characters.
-func like(pattern, name string) bool {
+// matchesWildcard reports whether name is what pattern says: "*" stands for any characters.
+func matchesWildcard(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == name

@@ -13,16 +13,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-func mustParams(t testing.TB, rules frontier.ParamRules) *frontier.Params {
+func mustParamCleaner(t testing.TB, rules frontier.ParamRules) *frontier.ParamCleaner {
 	t.Helper()
-	p, err := frontier.NewParams(rules)
+	p, err := frontier.NewParamCleaner(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func TestParams(t *testing.T) {
+func TestParamCleaner(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		rules      frontier.ParamRules
@@ -49,8 +49,8 @@ func TestParams(t *testing.T) {
 		{"short ids of other things", frontier.ParamRules{}, "/stations/sid=1042/x;sid=7", "/stations/sid=1042/x;sid=7"},
 		{"queries are for rules", frontier.ParamRules{}, "/p?sid=1", "/p?sid=1"},
 	} {
-		p, u := mustParams(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
-		got := p.Clean(u)
+		p, u := mustParamCleaner(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
+		got := p.CleanURL(u)
 		if got.Path() != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got.Path(), tt.want)
 		}
@@ -60,35 +60,35 @@ func TestParams(t *testing.T) {
 		}
 	}
 	u := mustURL(t, "http://a.test/;jsessionid=1/?b=1&ref=2&a=3")
-	_, changes := mustParams(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).Explain(u)
-	if diff := cmp.Diff([]frontier.Change{
-		{Took: ";jsessionid=1", Rule: "session id in the path"}, {Took: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
+	_, changes := mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).Explain(u)
+	if diff := cmp.Diff([]frontier.URLChange{
+		{Removed: ";jsessionid=1", Rule: "session id in the path"}, {Removed: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
 	}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if got := (*frontier.Params)(nil).Clean(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.Path() != "/x?b&a" {
+	if got := (*frontier.ParamCleaner)(nil).CleanURL(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.Path() != "/x?b&a" {
 		t.Errorf("without rules: %s", got)
 	}
 	for _, bad := range []string{"", "a=b", "a&b", "a#b"} {
-		if _, err := frontier.NewParams(frontier.ParamRules{Keep: []string{bad}}); err == nil {
+		if _, err := frontier.NewParamCleaner(frontier.ParamRules{Keep: []string{bad}}); err == nil {
 			t.Errorf("%q is taken for a name", bad)
 		}
 	}
 }
 
-// FuzzParams: to clean twice is to clean once, and the origin stays.
-func FuzzParams(f *testing.F) {
+// FuzzParamCleaner: to clean twice is to clean once, and the origin stays.
+func FuzzParamCleaner(f *testing.F) {
 	for _, s := range []string{"http://a.test/;sid=1;sid=2/(S(a))/(S(b))?b&a&ref", "http://a.test//sid=1//?&&a=&=", "http://a.test/(S(sid=1))?*=1"} {
 		f.Add(s, "ref", "a*", true)
 	}
 	f.Fuzz(func(t *testing.T, s, drop, keep string, sort bool) {
 		u, err := decorum.ParseURL(s)
-		p, err2 := frontier.NewParams(frontier.ParamRules{Drop: []string{drop}, Keep: []string{keep}, Sort: sort})
+		p, err2 := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{drop}, Keep: []string{keep}, Sort: sort})
 		if err != nil || err2 != nil {
 			return
 		}
-		once := p.Clean(u)
-		if twice := p.Clean(once); twice != once || once.Origin() != u.Origin() {
+		once := p.CleanURL(u)
+		if twice := p.CleanURL(once); twice != once || once.Origin() != u.Origin() {
 			t.Errorf("%s is cleaned to %s, and that to %s", u, once, twice)
 		}
 		if len(once.String()) > len(u.String()) {
@@ -101,8 +101,8 @@ func FuzzParams(f *testing.F) {
 // and what it was found as is kept.
 func TestDiscoverRewrites(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	f := frontier.New(store, frontier.Config{Params: mustParams(t, frontier.ParamRules{Drop: []string{"ref"}})})
-	if n := offer(t, f, storage.Link, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
+	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}})})
+	if n := discoverURLs(t, f, storage.Link, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
 		t.Errorf("%d pages, want 1", n)
 	}
 	l, err := f.Next(t.Context())
@@ -111,14 +111,14 @@ func TestDiscoverRewrites(t *testing.T) {
 	}
 }
 
-// TestSecure: three pages in a row that redirect to https make the links to http
+// TestUpgradeURL: three pages in a row that redirect to https make the links to http
 // that are found later links to https, until that is no longer so.
-func TestSecure(t *testing.T) {
+func TestUpgradeURL(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
 	f := frontier.New(store, frontier.Config{})
-	answered := func(u string, toTwin, failed bool) {
+	answered := func(u string, toHTTPS, failed bool) {
 		t.Helper()
-		if err := f.Answered(t.Context(), mustURL(t, u), toTwin, failed); err != nil {
+		if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, u), toHTTPS, failed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestSecure(t *testing.T) {
 		t.Helper()
 		n++
 		path := fmt.Sprintf("/%d", n)
-		u, err := f.Secure(t.Context(), mustURL(t, origin+path))
+		u, err := f.UpgradeToHTTPS(t.Context(), mustURL(t, origin+path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,73 +165,73 @@ func TestSecure(t *testing.T) {
 			t.Errorf("%s is queued as %s", origin, got)
 		}
 	}
-	if offer(t, f, storage.Link, "http://a.test/new", "https://a.test/new") != 1 || f.Folded() != 1 {
-		t.Errorf("%d folded, want 1", f.Folded())
+	if discoverURLs(t, f, storage.Link, "http://a.test/new", "https://a.test/new") != 1 || f.HTTPSUpgradeCount() != 1 {
+		t.Errorf("%d folded, want 1", f.HTTPSUpgradeCount())
 	}
 }
 
-// TestSecureWithinScope: what belongs to a crawl is not lost because its twin on
+// TestUpgradeURLWithinScope: what belongs to a crawl is not lost because its twin on
 // https does not.
-func TestSecureWithinScope(t *testing.T) {
+func TestUpgradeURLWithinScope(t *testing.T) {
 	for name, cfg := range map[string]frontier.ScopeConfig{
-		"origin":  {Within: frontier.Origin},
+		"origin":  {Mode: frontier.OriginScope},
 		"include": {Include: []*regexp.Regexp{regexp.MustCompile(`^http://a\.test/`)}},
 		"exclude": {Exclude: []*regexp.Regexp{regexp.MustCompile(`^https:`)}},
 	} {
 		store := storage.NewMemory(storage.Config{})
 		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})})
 		for range 3 {
-			if err := f.Answered(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
+			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := offer(t, f, storage.Link, "http://a.test/page"); n != 1 {
-			t.Errorf("%s: the page is refused: %v", name, f.Refusals())
+		if n := discoverURLs(t, f, storage.Link, "http://a.test/page"); n != 1 {
+			t.Errorf("%s: the page is refused: %v", name, f.RefusalsByReason())
 		}
 	}
 }
 
-// TestSecureByOrigin: what happens on a port of its own says nothing of the
+// TestUpgradeURLByOrigin: what happens on a port of its own says nothing of the
 // usual ones, and a host with a final dot is an origin of its own.
-func TestSecureByOrigin(t *testing.T) {
+func TestUpgradeURLByOrigin(t *testing.T) {
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
 	for _, host := range []string{"a.test", "b.test."} {
 		for range 3 {
-			if err := f.Answered(t.Context(), mustURL(t, "http://"+host+"/"), true, false); err != nil {
+			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://"+host+"/"), true, false); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for answered, want := range map[string]string{"https://a.test:8443/": "https://a.test/x", "https://b.test./": "http://b.test./x"} {
-		if err := f.Answered(t.Context(), mustURL(t, answered), false, true); err != nil {
+		if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, answered), false, true); err != nil {
 			t.Fatal(err)
 		}
 		link := "http://" + want[strings.Index(want, "//")+2:]
-		if got, err := f.Secure(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
+		if got, err := f.UpgradeToHTTPS(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
 			t.Errorf("after %s failed, %s is queued as %s (%v), want %s", answered, link, got, err, want)
 		}
 	}
 }
 
-// TestRefusalsAreKept: what is refused is counted by host and reason, over all
+// TestRefusalsAreSaved: what is refused is counted by host and reason, over all
 // runs, and bounded.
-func TestRefusalsAreKept(t *testing.T) {
+func TestRefusalsAreSaved(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Domain, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
-	keep := func(f *frontier.Frontier) {
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
+	save := func(f *frontier.Frontier) {
 		t.Helper()
-		if err := f.KeepSightings(t.Context()); err != nil {
+		if err := f.SaveRefusalCounts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 {
 		f := frontier.New(store, cfg)
-		offer(t, f, storage.Link, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
-		keep(f)
-		offer(t, f, storage.Link, "http://a.test/?a&d")
-		keep(f)
-		keep(f) // nothing twice
-		if got := f.Refusals(); got[frontier.ManyParams] != 4 || got[frontier.Elsewhere] != 2 {
+		discoverURLs(t, f, storage.Link, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
+		save(f)
+		discoverURLs(t, f, storage.Link, "http://a.test/?a&d")
+		save(f)
+		save(f) // nothing twice
+		if got := f.RefusalsByReason(); got[frontier.TooManyParams] != 4 || got[frontier.OutsideScope] != 2 {
 			t.Errorf("this run refused %v", got)
 		}
 	}
@@ -240,7 +240,7 @@ func TestRefusalsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	many, where := "more than 1 parameters", "another domain than the seeds'"
-	if diff := cmp.Diff([]frontier.Sighted{
+	if diff := cmp.Diff([]frontier.RefusalCount{
 		{Host: "a.test", Reason: "params", Count: 6, Why: many, Example: "http://a.test/?a&b"},
 		{Reason: "within", Count: 4, Why: where, Example: "http://b.test/"},
 		{Host: "www.a.test", Reason: "params", Count: 2, Why: many, Example: "http://www.a.test/?a&b"},
@@ -248,8 +248,8 @@ func TestRefusalsAreKept(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	f := frontier.New(store, cfg)
-	offer(t, f, storage.Link, counted(0, 3000, "http://h%d.a.test/?a&b")...)
-	keep(f)
+	discoverURLs(t, f, storage.Link, numberedURLs(0, 3000, "http://h%d.a.test/?a&b")...)
+	save(f)
 	counts, err = frontier.LoadRefusalCounts(t.Context(), store)
 	total := int64(0)
 	for _, r := range counts {
@@ -264,20 +264,20 @@ func TestRefusalsAreKept(t *testing.T) {
 // crawl's URLs is named by host, over all runs, and nothing of it is a refusal.
 func TestSessionsAreCounted(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	params, err := frontier.NewParams(frontier.ParamRules{Drop: []string{"ref"}})
+	params, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{"ref"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := frontier.Config{Params: params,
-		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Domain}, []decorum.URL{mustURL(t, "http://a.test/")})}
+	cfg := frontier.Config{ParamCleaner: params,
+		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	for run := range 2 {
 		f := frontier.New(store, cfg)
-		offer(t, f, storage.Link, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
+		discoverURLs(t, f, storage.Link, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
 			"http://a.test/p?ref=2", "http://a.test/p;jsessionid=", "http://elsewhere.test/p;jsessionid=1")
-		if err := f.KeepSightings(t.Context()); err != nil {
+		if err := f.SaveRefusalCounts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.Refusals(); len(got) != 1 || got[frontier.Elsewhere] != 1 {
+		if got := f.RefusalsByReason(); len(got) != 1 || got[frontier.OutsideScope] != 1 {
 			t.Errorf("refused %v", got)
 		}
 	}
@@ -286,7 +286,7 @@ func TestSessionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	const why = "the id of a session in the path is taken off"
-	if diff := cmp.Diff([]frontier.Sighted{
+	if diff := cmp.Diff([]frontier.RefusalCount{
 		{Host: "a.test", Reason: "session_id", Count: 4, Why: why, Example: "http://a.test/p;jsessionid=0?ref=1"},
 		{Host: "www.a.test", Reason: "session_id", Count: 2, Why: why, Example: "http://www.a.test/PHPSESSID=1/"},
 	}, counts); diff != "" {

@@ -6,55 +6,55 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Reason is why a URL does not belong to a crawl, or not as it was found, in one
+// A RefusalReason is why a URL does not belong to a crawl, or not as it was found, in one
 // word. Reports and stored counts name it, so it stays as it is.
-type Reason string
+type RefusalReason string
 
 // Reasons.
 const (
-	WrongScheme    Reason = "scheme"       // ScopeConfig.FTP
-	LongURL        Reason = "url_length"   // ScopeConfig.MaxURLLength
-	DeepLink       Reason = "depth"        // ScopeConfig.MaxDepth
-	Elsewhere      Reason = "within"       // ScopeConfig.Within
-	NotIncluded    Reason = "include"      // ScopeConfig.Include
-	Excluded       Reason = "exclude"      // ScopeConfig.Exclude
-	ManyRedirects  Reason = "redirects"    // ScopeConfig.MaxRedirects
-	DeepPath       Reason = "path_depth"   // ScopeConfig.MaxPathDepth
-	RepeatedPath   Reason = "path_repeat"  // ScopeConfig.MaxRepeat
-	ManyParams     Reason = "params"       // ScopeConfig.MaxParams
-	FarCalendar    Reason = "calendar"     // ScopeConfig.Year
-	FullOfPattern  Reason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
-	FullHost       Reason = "host_urls"    // ScopeConfig.MaxURLsPerHost
-	unknownRefusal Reason = "scope"
+	WrongScheme        RefusalReason = "scheme"       // ScopeConfig.AllowFTP
+	LongURL            RefusalReason = "url_length"   // ScopeConfig.MaxURLLength
+	DeepLink           RefusalReason = "depth"        // ScopeConfig.MaxDepth
+	OutsideScope       RefusalReason = "within"       // ScopeConfig.Mode
+	NotIncluded        RefusalReason = "include"      // ScopeConfig.Include
+	Excluded           RefusalReason = "exclude"      // ScopeConfig.Exclude
+	TooManyRedirects   RefusalReason = "redirects"    // ScopeConfig.MaxRedirects
+	DeepPath           RefusalReason = "path_depth"   // ScopeConfig.MaxPathDepth
+	RepeatedPath       RefusalReason = "path_repeat"  // ScopeConfig.MaxPathRepeats
+	TooManyParams      RefusalReason = "params"       // ScopeConfig.MaxParams
+	FarCalendar        RefusalReason = "calendar"     // ScopeConfig.CurrentYear
+	TooManyPatternURLs RefusalReason = "pattern_urls" // ScopeConfig.MaxURLsPerPattern
+	TooManyHostURLs    RefusalReason = "host_urls"    // ScopeConfig.MaxURLsPerHost
+	unknownReason      RefusalReason = "scope"
 
-	ManyHostsOfDomain Reason = "domain_hosts" // ScopeConfig.MaxHostsPerDomain
-	ManyHosts         Reason = "hosts"        // ScopeConfig.MaxHosts
-	LowMemory         Reason = "memory"       // Config.LowMemory
+	TooManyDomainHosts RefusalReason = "domain_hosts" // ScopeConfig.MaxHostsPerDomain
+	TooManyHosts       RefusalReason = "hosts"        // ScopeConfig.MaxHosts
+	LowMemory          RefusalReason = "memory"       // Config.IsMemoryLow
 
-	SessionID Reason = "session_id" // no refusal: taken off the path
+	SessionID RefusalReason = "session_id" // no refusal: taken off the path
 )
 
 // A Refusal is why a URL does not belong to a crawl. It is the cause of an
 // error of Kind OutOfScope.
 type Refusal struct {
-	Reason Reason
-	Why    string // for people, with the limit that was reached
+	Reason RefusalReason
+	Detail string // for people, with the limit that was reached
 }
 
 // Error says why.
-func (r *Refusal) Error() string { return r.Why }
+func (r *Refusal) Error() string { return r.Detail }
 
-// ReasonOf returns the reason of an error of Kind OutOfScope, "scope" if it
+// RefusalReasonOf returns the reason of an error of Kind OutOfScope, "scope" if it
 // gives none.
-func ReasonOf(err error) Reason {
+func RefusalReasonOf(err error) RefusalReason {
 	var r *Refusal
 	if errors.As(err, &r) {
 		return r.Reason
 	}
-	return unknownRefusal
+	return unknownReason
 }
 
-// outOfScope returns the error that refuses u.
-func outOfScope(u decorum.URL, why *Refusal) error {
-	return &decorum.Error{Op: "scope", URL: u.String(), Kind: decorum.OutOfScope, Err: why}
+// outOfScopeError returns the error that refuses u.
+func outOfScopeError(u decorum.URL, refusal *Refusal) error {
+	return &decorum.Error{Op: "scope", URL: u.String(), Kind: decorum.OutOfScope, Err: refusal}
 }

@@ -18,8 +18,8 @@ import (
 // Notes of the crawl itself that count, in all runs, what Discover refused, and
 // what it took an id of a session off.
 const (
-	refusedNote = "refused"
-	cleanedNote = "cleaned"
+	refusalsNoteKey   = "refused"
+	sessionIDsNoteKey = "cleaned"
 )
 
 // Bounds of what is counted: what is beyond counts for no host, and longer
@@ -29,143 +29,143 @@ const (
 	maxExampleLength = 300
 )
 
-// A Sighted counts sightings of URLs that were not queued as they were found, of
+// A RefusalCount counts sightings of URLs that were not queued as they were found, of
 // one host and for one reason. A URL that is found on ten pages counts ten times.
-type Sighted struct {
-	Host    string `json:"host"` // empty: various
-	Reason  Reason `json:"reason"`
-	Count   int64  `json:"count"`
-	Why     string `json:"why"`     // of the first
-	Example string `json:"example"` // the first
+type RefusalCount struct {
+	Host    string        `json:"host"` // empty: various
+	Reason  RefusalReason `json:"reason"`
+	Count   int64         `json:"count"`
+	Why     string        `json:"why"`     // of the first
+	Example string        `json:"example"` // the first
 }
 
-type sightedKey struct {
+type refusalKey struct {
 	host   string
-	reason Reason
+	reason RefusalReason
 }
 
-// sightings is what this Frontier has seen, and what of it is not in the note.
-type sightings struct {
-	note    string
-	mu      sync.Mutex
-	reasons map[Reason]int64
-	unkept  map[sightedKey]*Sighted
+// refusalCounter is what this Frontier has seen, and what of it is not in the note.
+type refusalCounter struct {
+	noteKey  string
+	mu       sync.Mutex
+	byReason map[RefusalReason]int64
+	unsaved  map[refusalKey]*RefusalCount
 }
 
-// refuse counts an entry that does not belong to the crawl.
-func (f *Frontier) refuse(e storage.Entry, why error) {
-	one := Sighted{Reason: ReasonOf(why), Why: why.Error(), Example: e.URL.String()}
+// recordRefusal counts an entry that does not belong to the crawl.
+func (f *Frontier) recordRefusal(e storage.Entry, why error) {
+	c := RefusalCount{Reason: RefusalReasonOf(why), Why: why.Error(), Example: e.URL.String()}
 	var refusal *Refusal
 	if errors.As(why, &refusal) {
-		one.Why = refusal.Why
+		c.Why = refusal.Detail
 	}
-	switch one.Reason {
-	case Elsewhere, ManyHosts, LowMemory: // the hosts outside of the crawl are unlimited in number
-	case ManyHostsOfDomain:
-		one.Host = RegistrableDomain(e.URL.Origin().Host())
+	switch c.Reason {
+	case OutsideScope, TooManyHosts, LowMemory: // the hosts outside of the crawl are unlimited in number
+	case TooManyDomainHosts:
+		c.Host = RegistrableDomain(e.URL.Origin().Host())
 	default:
-		one.Host = e.URL.Origin().Host()
+		c.Host = e.URL.Origin().Host()
 	}
-	f.refused.count(one)
-	if f.cfg.Refused != nil {
-		f.cfg.Refused(e, why)
+	f.refusals.countOne(c)
+	if f.cfg.OnRefused != nil {
+		f.cfg.OnRefused(e, why)
 	}
 }
 
-// noteSession counts an entry of the crawl that was found with the id of a
+// countSessionID counts an entry of the crawl that was found with the id of a
 // session in its path: a site that puts a new one into every link has pages
 // without end, of which no limit tells.
-func (f *Frontier) noteSession(found decorum.URL, e storage.Entry) {
+func (f *Frontier) countSessionID(found decorum.URL, e storage.Entry) {
 	path, _, _ := strings.Cut(found.Path(), "?")
-	if withoutSession(path, func(Change) {}) == path || f.InScope(e) != nil {
+	if stripSessionIDsFromPath(path, func(URLChange) {}) == path || f.CheckScope(e) != nil {
 		return
 	}
-	f.cleaned.count(Sighted{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})
+	f.sessionIDCounts.countOne(RefusalCount{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})
 }
 
-func (s *sightings) count(one Sighted) {
+func (s *refusalCounter) countOne(c RefusalCount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reasons == nil {
-		s.reasons = map[Reason]int64{}
+	if s.byReason == nil {
+		s.byReason = map[RefusalReason]int64{}
 	}
-	s.reasons[one.Reason]++
-	one.Count = 1
-	add(&s.unkept, one)
+	s.byReason[c.Reason]++
+	c.Count = 1
+	addRefusalCount(&s.unsaved, c)
 }
 
-// add adds up what is of the same host and reason.
-func add(to *map[sightedKey]*Sighted, s Sighted) {
-	if *to == nil {
-		*to = map[sightedKey]*Sighted{}
+// addRefusalCount adds up what is of the same host and reason.
+func addRefusalCount(dst *map[refusalKey]*RefusalCount, s RefusalCount) {
+	if *dst == nil {
+		*dst = map[refusalKey]*RefusalCount{}
 	}
-	key := sightedKey{s.Host, s.Reason}
-	if (*to)[key] == nil && len(*to) >= maxRefusalCounts {
+	key := refusalKey{s.Host, s.Reason}
+	if (*dst)[key] == nil && len(*dst) >= maxRefusalCounts {
 		key.host, s.Host = "", ""
 	}
-	if (*to)[key] == nil {
+	if (*dst)[key] == nil {
 		s.Example = s.Example[:min(len(s.Example), maxExampleLength)]
-		(*to)[key] = &s
+		(*dst)[key] = &s
 		return
 	}
-	(*to)[key].Count += s.Count
+	(*dst)[key].Count += s.Count
 }
 
-// Refusals returns how many sightings of URLs this Frontier has refused, by
+// RefusalsByReason returns how many sightings of URLs this Frontier has refused, by
 // reason.
-func (f *Frontier) Refusals() map[Reason]int64 {
-	f.refused.mu.Lock()
-	defer f.refused.mu.Unlock()
-	return maps.Clone(f.refused.reasons)
+func (f *Frontier) RefusalsByReason() map[RefusalReason]int64 {
+	f.refusals.mu.Lock()
+	defer f.refusals.mu.Unlock()
+	return maps.Clone(f.refusals.byReason)
 }
 
-// KeepSightings adds what was refused and cleaned since the last call to what
+// SaveRefusalCounts adds what was refused and cleaned since the last call to what
 // the store has of it. What comes after the last call is not counted for good.
-func (f *Frontier) KeepSightings(ctx context.Context) error {
-	return errors.Join(f.refused.keep(ctx, f.store), f.cleaned.keep(ctx, f.store))
+func (f *Frontier) SaveRefusalCounts(ctx context.Context) error {
+	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDCounts.save(ctx, f.store))
 }
 
-func (s *sightings) keep(ctx context.Context, store storage.Store) error {
+func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.unkept) == 0 {
+	if len(s.unsaved) == 0 {
 		return nil
 	}
-	stored, err := loadCounts(ctx, store, s.note)
+	stored, err := loadCounts(ctx, store, s.noteKey)
 	if err != nil {
 		return err
 	}
-	var all map[sightedKey]*Sighted
-	for _, one := range stored {
-		add(&all, one)
+	var all map[refusalKey]*RefusalCount
+	for _, c := range stored {
+		addRefusalCount(&all, c)
 	}
-	for _, one := range s.unkept {
-		add(&all, *one)
+	for _, c := range s.unsaved {
+		addRefusalCount(&all, *c)
 	}
-	note, err := json.Marshal(slices.SortedFunc(maps.Values(all), (*Sighted).compare))
+	note, err := json.Marshal(slices.SortedFunc(maps.Values(all), (*RefusalCount).compareByCount))
 	if err != nil {
-		return fmt.Errorf("keep what was %s: %w", s.note, err)
+		return fmt.Errorf("keep what was %s: %w", s.noteKey, err)
 	}
-	if err := store.SetNote(ctx, decorum.Origin{}, s.note, note); err != nil {
+	if err := store.SetNote(ctx, decorum.Origin{}, s.noteKey, note); err != nil {
 		return err
 	}
-	s.unkept = nil
+	s.unsaved = nil
 	return nil
 }
 
 // LoadRefusalCounts returns what the crawl in the store has refused in all runs, most
 // first. A note that cannot be read says nothing.
-func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]Sighted, error) {
-	return loadCounts(ctx, store, refusedNote)
+func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
+	return loadCounts(ctx, store, refusalsNoteKey)
 }
 
 // LoadSessionIDCounts returns what the crawl in the store has taken ids of sessions
 // off in all runs, most first. A note that cannot be read says nothing.
-func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]Sighted, error) {
-	return loadCounts(ctx, store, cleanedNote)
+func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
+	return loadCounts(ctx, store, sessionIDsNoteKey)
 }
 
-func loadCounts(ctx context.Context, store storage.Store, name string) (list []Sighted, err error) {
+func loadCounts(ctx context.Context, store storage.Store, name string) (list []RefusalCount, err error) {
 	note, err := store.ReadNote(ctx, decorum.Origin{}, name)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func loadCounts(ctx context.Context, store storage.Store, name string) (list []S
 	return list, nil
 }
 
-// compare puts what was seen most first.
-func (s *Sighted) compare(t *Sighted) int {
+// compareByCount puts what was seen most first.
+func (s *RefusalCount) compareByCount(t *RefusalCount) int {
 	return cmp.Or(cmp.Compare(t.Count, s.Count), strings.Compare(s.Host, t.Host), strings.Compare(string(s.Reason), string(t.Reason)))
 }

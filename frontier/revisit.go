@@ -19,11 +19,11 @@ const (
 	AdaptiveRevisit                    // by how often the page has been found changed
 )
 
-var revisitNames = [...]string{NoRevisit: "none", IntervalRevisit: "interval", AdaptiveRevisit: "adaptive"}
+var revisitModeNames = [...]string{NoRevisit: "none", IntervalRevisit: "interval", AdaptiveRevisit: "adaptive"}
 
 // ParseRevisitMode returns the mode of that name.
 func ParseRevisitMode(name string) (RevisitMode, error) {
-	for m, n := range revisitNames {
+	for m, n := range revisitModeNames {
 		if n == name {
 			return RevisitMode(m), nil
 		}
@@ -31,40 +31,40 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 	return 0, fmt.Errorf("%q is not one of none, interval, adaptive", name)
 }
 
-// A Revisit is a plan of when pages are visited again. It is arithmetic on what
+// A RevisitPolicy is a plan of when pages are visited again. It is arithmetic on what
 // visits saw; all that it remembers of a page is a storage.Page. The zero value
 // visits no page again.
 //
 // In adaptive mode the rate at which a page changes is estimated from how many
 // of the last visits found it changed, with the bias-reduced estimator of Cho
-// and Garcia-Molina (Estimating Frequency of Change, 2003). The page then rests
+// and Garcia-Molina (Estimating Frequency of URLChange, 2003). The page then rests
 // for the geometric mean of its time between changes and the middle of the
 // plan: pages are visited as often as the square root of how often they change.
 // Of all ways to spend a number of visits, that one keeps changes waiting the
 // least to be seen; to visit in proportion to the rate spends nearly all
 // visits on the few pages that are stale again at once.
-type Revisit struct {
-	Mode  RevisitMode
-	Every time.Duration // interval: from the end of a visit to the next
-	// Min and Max bound the same in adaptive mode. A new page rests for the
+type RevisitPolicy struct {
+	Mode     RevisitMode
+	Interval time.Duration // interval: from the end of a visit to the next
+	// Min and MaxInterval bound the same in adaptive mode. A new page rests for the
 	// middle between them, their geometric mean.
-	Min, Max time.Duration
+	MinInterval, MaxInterval time.Duration
 }
 
-// MaxMissing is how many visits in a row find nothing before a page is given up.
-const MaxMissing = 3
+// MaxConsecutiveMissing is how many visits in a row find nothing before a page is given up.
+const MaxConsecutiveMissing = 3
 
 const (
-	// memory is how many observations count in full: when there are so many,
+	// maxObservations is how many observations count in full: when there are so many,
 	// all are halved, so that a page may change its ways.
-	memory = 16
-	// stride bounds how fast the rest of a page grows: it may be so many times
+	maxObservations = 16
+	// maxIntervalGrowth bounds how fast the rest of a page grows: it may be so many times
 	// what lay between its last visits.
-	stride = 2
+	maxIntervalGrowth = 2
 )
 
-// A Sight is what a visit saw of a page.
-type Sight struct {
+// A PageObservation is what a visit saw of a page.
+type PageObservation struct {
 	At           time.Time // end of the visit
 	Status       int
 	ETag         string // validators, as they came
@@ -72,15 +72,15 @@ type Sight struct {
 	Hash         uint64 // of what the page is; 0 if that is not known
 }
 
-// Missing reports whether nothing was there.
-func (s Sight) Missing() bool {
+// IsMissing reports whether nothing was there.
+func (s PageObservation) IsMissing() bool {
 	return s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
 
-// Differs reports whether the page is another than at the visit that left
+// DiffersFrom reports whether the page is another than at the visit that left
 // before. Where both know what the page was, validators do not matter: servers
 // make new ones for old pages. Where nothing can be compared, it does not.
-func (s Sight) Differs(before storage.Page) bool {
+func (s PageObservation) DiffersFrom(before storage.Page) bool {
 	switch {
 	case s.Status == http.StatusNotModified:
 		return false
@@ -92,23 +92,23 @@ func (s Sight) Differs(before storage.Page) bool {
 	return s.LastModified != "" && before.LastModified != "" && s.LastModified != before.LastModified
 }
 
-// Wanted reports whether pages are visited again at all.
-func (r Revisit) Wanted() bool { return r.Mode != NoRevisit }
+// IsEnabled reports whether pages are visited again at all.
+func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 
-// After returns what a visit leaves of a page, and how long the page rests
+// UpdateHistory returns what a visit leaves of a page, and how long the page rests
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r Revisit) After(before *storage.Page, s Sight) (storage.Page, time.Duration) {
+func (r RevisitPolicy) UpdateHistory(before *storage.Page, s PageObservation) (storage.Page, time.Duration) {
 	if before == nil {
 		before = &storage.Page{}
 	}
 	p := *before
 	p.Visited, p.Status, p.Listed = s.At, s.Status, time.Time{}
-	if s.Missing() {
+	if s.IsMissing() {
 		p.ETag, p.LastModified = "", ""
 		p.Missing++
-		return p, r.bound(r.Again(p) << min(max(p.Missing, 0), MaxMissing))
+		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.Missing, 0), MaxConsecutiveMissing))
 	}
 	p.Missing = 0
 	if s.Status != http.StatusNotModified {
@@ -117,54 +117,54 @@ func (r Revisit) After(before *storage.Page, s Sight) (storage.Page, time.Durati
 		p.ETag = s.ETag
 	}
 	if before.Visited.IsZero() {
-		return p, r.Again(p)
+		return p, r.DelayAfterFailure(p)
 	}
 	elapsed := max(s.At.Sub(before.Visited), 0)
-	observe(&p, elapsed, s.Differs(*before))
-	return p, r.rest(p, elapsed)
+	addObservation(&p, elapsed, s.DiffersFrom(*before))
+	return p, r.interval(p, elapsed)
 }
 
-// Again returns how long a page rests after a visit that saw nothing of it.
-func (r Revisit) Again(p storage.Page) time.Duration { return r.rest(p, 0) }
+// DelayAfterFailure returns how long a page rests after a visit that saw nothing of it.
+func (r RevisitPolicy) DelayAfterFailure(p storage.Page) time.Duration { return r.interval(p, 0) }
 
-// observe adds a comparison of two visits, with elapsed between them.
-func observe(p *storage.Page, elapsed time.Duration, changed bool) {
+// addObservation adds a comparison of two visits, with elapsed between them.
+func addObservation(p *storage.Page, elapsed time.Duration, changed bool) {
 	p.Visits++
 	p.Span += elapsed
 	if changed {
 		p.Changes++
 	}
-	if p.Visits >= memory {
+	if p.Visits >= maxObservations {
 		p.Visits, p.Changes, p.Span = p.Visits/2, p.Changes/2, p.Span/2
 	}
 }
 
-// rest returns how long a page rests, the time since its last visit but one
+// interval returns how long a page rests, the time since its last visit but one
 // being elapsed.
-func (r Revisit) rest(p storage.Page, elapsed time.Duration) time.Duration {
+func (r RevisitPolicy) interval(p storage.Page, elapsed time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
-		return r.Every
+		return r.Interval
 	}
-	middle := math.Sqrt(float64(r.Min) * float64(r.Max))
+	middle := math.Sqrt(float64(r.MinInterval) * float64(r.MaxInterval))
 	if p.Visits <= 0 || p.Span <= 0 {
-		return r.bound(time.Duration(middle))
+		return r.clampInterval(time.Duration(middle))
 	}
 	mean := p.Span / time.Duration(p.Visits)
-	maxDelay := stride * float64(max(mean, elapsed))
-	return r.bound(time.Duration(min(maxDelay, math.Sqrt(float64(mean)/changes(p)*middle))))
+	maxDelay := maxIntervalGrowth * float64(max(mean, elapsed))
+	return r.clampInterval(time.Duration(min(maxDelay, math.Sqrt(float64(mean)/changesPerVisit(p)*middle))))
 }
 
-// changes estimates how many times a page changes between two visits, on
+// changesPerVisit estimates how many times a page changes between two visits, on
 // average: 0 if it never was found changed.
-func changes(p storage.Page) float64 {
+func changesPerVisit(p storage.Page) float64 {
 	n, x := float64(p.Visits), float64(min(max(p.Changes, 0), p.Visits))
 	return math.Log((n + 0.5) / (n - x + 0.5))
 }
 
-// bound keeps a rest within the plan's bounds, if it has any.
-func (r Revisit) bound(d time.Duration) time.Duration {
+// clampInterval keeps a rest within the plan's bounds, if it has any.
+func (r RevisitPolicy) clampInterval(d time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
-		return max(d, r.Every)
+		return max(d, r.Interval)
 	}
-	return min(max(d, r.Min), r.Max)
+	return min(max(d, r.MinInterval), r.MaxInterval)
 }

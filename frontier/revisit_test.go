@@ -16,83 +16,83 @@ const (
 )
 
 var (
-	adaptive = frontier.Revisit{Mode: frontier.AdaptiveRevisit, Min: hour, Max: 30 * day}
-	weekly   = frontier.Revisit{Mode: frontier.IntervalRevisit, Every: 7 * day}
+	adaptive = frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: hour, MaxInterval: 30 * day}
+	weekly   = frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: 7 * day}
 	epoch    = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func TestDiffers(t *testing.T) {
+func TestDiffersFrom(t *testing.T) {
 	page := func(hash uint64, etag, modified string) storage.Page {
 		return storage.Page{Hash: hash, ETag: etag, LastModified: modified}
 	}
 	for _, tt := range []struct {
 		name   string
 		before storage.Page
-		now    frontier.Sight
+		now    frontier.PageObservation
 		want   bool
 	}{
-		{"304", page(1, `"a"`, ""), frontier.Sight{Status: 304, ETag: `"b"`}, false},
-		{"same body", page(1, "", ""), frontier.Sight{Status: 200, Hash: 1}, false},
-		{"other body", page(1, "", ""), frontier.Sight{Status: 200, Hash: 2}, true},
-		{"same body, new validators", page(1, `"a"`, "x"), frontier.Sight{Status: 200, Hash: 1, ETag: `"b"`, LastModified: "y"}, false},
-		{"other body, old validators", page(1, `"a"`, ""), frontier.Sight{Status: 200, Hash: 2, ETag: `"a"`}, true},
-		{"no body, same ETag", page(0, `"a"`, "x"), frontier.Sight{Status: 200, ETag: `"a"`, LastModified: "y"}, false},
-		{"no body, other ETag", page(0, `W/"a"`, ""), frontier.Sight{Status: 200, ETag: `W/"b"`}, true},
-		{"no body, other date", page(0, "", "x"), frontier.Sight{Status: 200, LastModified: "y"}, true},
-		{"nothing to compare", page(0, `"a"`, ""), frontier.Sight{Status: 200, Hash: 2, LastModified: "y"}, false},
+		{"304", page(1, `"a"`, ""), frontier.PageObservation{Status: 304, ETag: `"b"`}, false},
+		{"same body", page(1, "", ""), frontier.PageObservation{Status: 200, Hash: 1}, false},
+		{"other body", page(1, "", ""), frontier.PageObservation{Status: 200, Hash: 2}, true},
+		{"same body, new validators", page(1, `"a"`, "x"), frontier.PageObservation{Status: 200, Hash: 1, ETag: `"b"`, LastModified: "y"}, false},
+		{"other body, old validators", page(1, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, ETag: `"a"`}, true},
+		{"no body, same ETag", page(0, `"a"`, "x"), frontier.PageObservation{Status: 200, ETag: `"a"`, LastModified: "y"}, false},
+		{"no body, other ETag", page(0, `W/"a"`, ""), frontier.PageObservation{Status: 200, ETag: `W/"b"`}, true},
+		{"no body, other date", page(0, "", "x"), frontier.PageObservation{Status: 200, LastModified: "y"}, true},
+		{"nothing to compare", page(0, `"a"`, ""), frontier.PageObservation{Status: 200, Hash: 2, LastModified: "y"}, false},
 	} {
-		if got := tt.now.Differs(tt.before); got != tt.want {
+		if got := tt.now.DiffersFrom(tt.before); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
 
-// TestAfter pins what a visit leaves.
-func TestAfter(t *testing.T) {
+// TestUpdateHistory pins what a visit leaves.
+func TestUpdateHistory(t *testing.T) {
 	before := storage.Page{Visited: epoch, Status: 200, ETag: `"a"`, LastModified: "x", Hash: 7, Visits: 2, Changes: 1, Span: 2 * day, Listed: epoch, Missing: 2}
 	at := epoch.Add(day)
 	for _, tt := range []struct {
-		name string
-		see  frontier.Sight
-		want storage.Page
+		name     string
+		observed frontier.PageObservation
+		want     storage.Page
 	}{
-		{"unchanged", frontier.Sight{At: at, Status: 304},
+		{"unchanged", frontier.PageObservation{At: at, Status: 304},
 			storage.Page{Visited: at, Status: 304, ETag: `"a"`, LastModified: "x", Hash: 7, Visits: 3, Changes: 1, Span: 3 * day}},
-		{"unchanged, with a new validator", frontier.Sight{At: at, Status: 304, ETag: `"b"`},
+		{"unchanged, with a new validator", frontier.PageObservation{At: at, Status: 304, ETag: `"b"`},
 			storage.Page{Visited: at, Status: 304, ETag: `"b"`, LastModified: "x", Hash: 7, Visits: 3, Changes: 1, Span: 3 * day}},
-		{"changed", frontier.Sight{At: at, Status: 200, Hash: 8, LastModified: "y"},
+		{"changed", frontier.PageObservation{At: at, Status: 200, Hash: 8, LastModified: "y"},
 			storage.Page{Visited: at, Status: 200, LastModified: "y", Hash: 8, Visits: 3, Changes: 2, Span: 3 * day}},
-		{"missing: no observation", frontier.Sight{At: at, Status: 404, ETag: `"404"`, Hash: 9},
+		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
 			storage.Page{Visited: at, Status: 404, Hash: 7, Visits: 2, Changes: 1, Span: 2 * day, Missing: 3}},
 	} {
-		if got, _ := adaptive.After(&before, tt.see); got != tt.want {
+		if got, _ := adaptive.UpdateHistory(&before, tt.observed); got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)
 		}
 	}
 	if before.Visits != 2 || before.Missing != 2 {
 		t.Error("the page before was written to")
 	}
-	first, _ := adaptive.After(nil, frontier.Sight{At: at, Status: 200, Hash: 7, ETag: `"a"`})
+	first, _ := adaptive.UpdateHistory(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`})
 	if want := (storage.Page{Visited: at, Status: 200, Hash: 7, ETag: `"a"`}); first != want {
 		t.Errorf("a first visit leaves %+v, want %+v", first, want)
 	}
 }
 
-// TestRests pins how long pages rest.
-func TestRests(t *testing.T) {
+// TestRevisitDelays pins how long pages rest.
+func TestRevisitDelays(t *testing.T) {
 	middle := time.Duration(math.Sqrt(float64(hour) * float64(30*day)))
 	seen := func(n, x int, span time.Duration) *storage.Page {
 		return &storage.Page{Visited: epoch, Hash: 1, Visits: n, Changes: x, Span: span}
 	}
-	same, other := frontier.Sight{Status: 200, Hash: 1}, frontier.Sight{Status: 200, Hash: 2}
-	gone := frontier.Sight{Status: 410}
+	same, other := frontier.PageObservation{Status: 200, Hash: 1}, frontier.PageObservation{Status: 200, Hash: 2}
+	gone := frontier.PageObservation{Status: 410}
 	for _, tt := range []struct {
-		name   string
-		plan   frontier.Revisit
-		before *storage.Page
-		after  time.Duration // since the last visit
-		see    frontier.Sight
-		want   time.Duration
+		name     string
+		policy   frontier.RevisitPolicy
+		before   *storage.Page
+		after    time.Duration // since the last visit
+		observed frontier.PageObservation
+		want     time.Duration
 	}{
 		{"interval", weekly, seen(3, 3, 21*day), 7 * day, other, 7 * day},
 		{"interval, new", weekly, nil, 0, same, 7 * day},
@@ -105,58 +105,58 @@ func TestRests(t *testing.T) {
 		{"always changes: down to the shortest", adaptive, seen(15, 15, 8*time.Minute), time.Minute, other, hour},
 		{"clock set back", adaptive, seen(1, 0, 4*day), -day, same, 4 * day},
 	} {
-		see := tt.see
-		see.At = epoch.Add(tt.after)
-		if _, got := tt.plan.After(tt.before, see); got != tt.want {
+		observed := tt.observed
+		observed.At = epoch.Add(tt.after)
+		if _, got := tt.policy.UpdateHistory(tt.before, observed); got != tt.want {
 			t.Errorf("%s: rests %v, want %v", tt.name, got, tt.want)
 		}
 	}
 	// Half of the visits found a change: by the estimator the page changes
 	// every 4 days / -ln(4.5/8.5).
-	page, rest := adaptive.After(seen(7, 4, 28*day), frontier.Sight{At: epoch.Add(4 * day), Status: 304})
-	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (rest - want).Abs() > time.Microsecond {
-		t.Errorf("rests %v, want %v", rest, want)
+	page, delay := adaptive.UpdateHistory(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
+	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (delay - want).Abs() > time.Microsecond {
+		t.Errorf("rests %v, want %v", delay, want)
 	}
-	if again := adaptive.Again(page); again != rest {
-		t.Errorf("rests %v after a failure, want %v as before", again, rest)
+	if again := adaptive.DelayAfterFailure(page); again != delay {
+		t.Errorf("rests %v after a failure, want %v as before", again, delay)
 	}
 }
 
-// TestPagesMayChangeTheirWays: a page that has always changed rests for the
+// TestDelayFollowsChanges: a page that has always changed rests for the
 // longest some time after it has stopped, and what is remembered is bounded.
-func TestPagesMayChangeTheirWays(t *testing.T) {
-	p, at, rest := storage.Page{Visited: epoch, Hash: 1}, epoch, hour
+func TestDelayFollowsChanges(t *testing.T) {
+	p, at, delay := storage.Page{Visited: epoch, Hash: 1}, epoch, hour
 	visit := func(hash uint64) {
-		at = at.Add(rest)
-		p, rest = adaptive.After(&p, frontier.Sight{At: at, Status: 200, Hash: hash})
-		if p.Visits > 16 || p.Changes > p.Visits || rest < hour || rest > 30*day {
-			t.Fatalf("%+v, rests %v", p, rest)
+		at = at.Add(delay)
+		p, delay = adaptive.UpdateHistory(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
+		if p.Visits > 16 || p.Changes > p.Visits || delay < hour || delay > 30*day {
+			t.Fatalf("%+v, rests %v", p, delay)
 		}
 	}
 	for i := range 1000 {
 		visit(uint64(i + 2))
 	}
-	if rest > 10*hour {
-		t.Errorf("a page that always changes rests %v", rest)
+	if delay > 10*hour {
+		t.Errorf("a page that always changes rests %v", delay)
 	}
 	for range 40 {
 		visit(5)
 	}
-	if rest != 30*day {
-		t.Errorf("a page that changes no more rests %v", rest)
+	if delay != 30*day {
+		t.Errorf("a page that changes no more rests %v", delay)
 	}
 }
 
-// TestNeverOutOfBounds: whatever a store holds, a rest is within the bounds.
-func TestNeverOutOfBounds(t *testing.T) {
+// TestDelayIsBounded: whatever a store holds, a rest is within the bounds.
+func TestDelayIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	number := func() int64 { return r.Int64() >> r.IntN(64) * int64(r.IntN(3)-1) }
 	for range 100_000 {
 		p := storage.Page{Visited: epoch.Add(time.Duration(number())), Visits: int(number()), Changes: int(number()),
 			Span: time.Duration(number()), Missing: r.IntN(80) - 9, Hash: r.Uint64N(3)}
-		s := frontier.Sight{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
-		if _, rest := adaptive.After(&p, s); rest < hour || rest > 30*day {
-			t.Fatalf("%+v, seen %+v: rests %v", p, s, rest)
+		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
+		if _, delay := adaptive.UpdateHistory(&p, s); delay < hour || delay > 30*day {
+			t.Fatalf("%+v, seen %+v: rests %v", p, s, delay)
 		}
 	}
 }

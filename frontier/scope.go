@@ -9,33 +9,33 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Within says how far from its seeds a crawl may go.
-type Within uint8
+// ScopeMode says how far from its seeds a crawl may go.
+type ScopeMode uint8
 
 // How far. The zero value keeps to the seeds' hosts.
 const (
-	Host   Within = iota // the hosts of the seeds, any scheme and port
-	Origin               // the origins of the seeds
-	Domain               // the registrable domains of the seeds (public suffix list)
-	Any                  // anywhere
+	HostScope   ScopeMode = iota // the hosts of the seeds, any scheme and port
+	OriginScope                  // the origins of the seeds
+	DomainScope                  // the registrable domains of the seeds (public suffix list)
+	AnyScope                     // anywhere
 )
 
-// ParseWithin returns the Within of that name.
-func ParseWithin(name string) (Within, error) {
-	for w, n := range withinNames {
+// ParseScopeMode returns the ScopeMode of that name.
+func ParseScopeMode(name string) (ScopeMode, error) {
+	for w, n := range scopeModeNames {
 		if n == name {
-			return Within(w), nil
+			return ScopeMode(w), nil
 		}
 	}
 	return 0, fmt.Errorf("%q is not one of origin, host, domain, any", name)
 }
 
-var withinNames = [...]string{Host: "host", Origin: "origin", Domain: "domain", Any: "any"}
+var scopeModeNames = [...]string{HostScope: "host", OriginScope: "origin", DomainScope: "domain", AnyScope: "any"}
 
-// String returns the name, "unknown" for what is no Within.
-func (w Within) String() string {
-	if int(w) < len(withinNames) {
-		return withinNames[w]
+// String returns the name, "unknown" for what is no ScopeMode.
+func (w ScopeMode) String() string {
+	if int(w) < len(scopeModeNames) {
+		return scopeModeNames[w]
 	}
 	return "unknown"
 }
@@ -44,18 +44,18 @@ func (w Within) String() string {
 // of its name: MaxDepth 0 is DefaultMaxDepth. Those from MaxParams on end what a
 // site makes up without end.
 type ScopeConfig struct {
-	Within       Within           // how far from the seeds
-	FTP          bool             // URLs of ftp belong to it, too; they do wherever a seed is one
-	Include      []*regexp.Regexp // a URL must match one of them, if there are any
-	Exclude      []*regexp.Regexp // and none of these
-	MaxDepth     int              // links from a seed; negative: seeds only
-	MaxURLLength int              // bytes
-	MaxParams    int              // parameters of a query
-	MaxPathDepth int              // segments of a path
-	MaxRepeat    int              // times that a segment, or up to 8 in the same order, stand in a row in a path
-	MaxRedirects int              // in a row, that lead to a URL
+	Mode           ScopeMode        // how far from the seeds
+	AllowFTP       bool             // URLs of ftp belong to it, too; they do wherever a seed is one
+	Include        []*regexp.Regexp // a URL must match one of them, if there are any
+	Exclude        []*regexp.Regexp // and none of these
+	MaxDepth       int              // links from a seed; negative: seeds only
+	MaxURLLength   int              // bytes
+	MaxParams      int              // parameters of a query
+	MaxPathDepth   int              // segments of a path
+	MaxPathRepeats int              // times that a segment, or up to 8 in the same order, stand in a row in a path
+	MaxRedirects   int              // in a row, that lead to a URL
 	// MaxURLsPerPattern is how many URLs of a host are queued whose paths and
-	// queries differ in nothing but numbers, dates and tokens: see Pattern. What
+	// queries differ in nothing but numbers, dates and tokens: see URLPattern. What
 	// seeds and sitemaps name does not count. A new Frontier counts anew.
 	MaxURLsPerPattern int
 	// MaxURLsPerHost is how many URLs of a host are ever queued. Its schemes and
@@ -66,8 +66,8 @@ type ScopeConfig struct {
 	// redirect, are counted and never refused.
 	MaxHostsPerDomain int
 	// MaxHosts is how many hosts of all domains together may ever have a URL queued.
-	MaxHosts int
-	Year     int // in which the crawl is: calendars far from it end; 0: none does
+	MaxHosts    int
+	CurrentYear int // in which the crawl is: calendars far from it end; 0: none does
 }
 
 // Defaults of the limits of a ScopeConfig.
@@ -76,7 +76,7 @@ const (
 	DefaultMaxURLLength      = 2048
 	DefaultMaxParams         = 32
 	DefaultMaxPathDepth      = 20
-	DefaultMaxRepeat         = 3
+	DefaultMaxPathRepeats    = 3
 	DefaultMaxRedirects      = 10
 	DefaultMaxURLsPerPattern = 100_000
 	DefaultMaxURLsPerHost    = 1_000_000
@@ -89,7 +89,7 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 	c.MaxURLLength = cmp.Or(c.MaxURLLength, DefaultMaxURLLength)
 	c.MaxParams = cmp.Or(c.MaxParams, DefaultMaxParams)
 	c.MaxPathDepth = cmp.Or(c.MaxPathDepth, DefaultMaxPathDepth)
-	c.MaxRepeat = cmp.Or(c.MaxRepeat, DefaultMaxRepeat)
+	c.MaxPathRepeats = cmp.Or(c.MaxPathRepeats, DefaultMaxPathRepeats)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, DefaultMaxRedirects)
 	c.MaxURLsPerPattern = cmp.Or(c.MaxURLsPerPattern, DefaultMaxURLsPerPattern)
 	c.MaxURLsPerHost = cmp.Or(c.MaxURLsPerHost, DefaultMaxURLsPerHost)
@@ -100,17 +100,17 @@ func (c ScopeConfig) withDefaults() ScopeConfig {
 
 // A Scope decides which URLs belong to a crawl. It is immutable.
 type Scope struct {
-	cfg   ScopeConfig
-	roots map[string]bool // origins, hosts or domains of the seeds
-	ftp   bool
+	cfg       ScopeConfig
+	scopeKeys map[string]bool // origins, hosts or domains of the seeds
+	allowsFTP bool
 }
 
 // NewScope returns the scope of a crawl from seeds.
 func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
-	s := &Scope{cfg: cfg.withDefaults(), roots: map[string]bool{}, ftp: cfg.FTP}
+	s := &Scope{cfg: cfg.withDefaults(), scopeKeys: map[string]bool{}, allowsFTP: cfg.AllowFTP}
 	for _, u := range seeds {
-		s.roots[s.root(u)] = true
-		s.ftp = s.ftp || !u.Origin().IsHTTP()
+		s.scopeKeys[s.scopeKey(u)] = true
+		s.allowsFTP = s.allowsFTP || !u.Origin().IsHTTP()
 	}
 	return s
 }
@@ -119,45 +119,45 @@ func NewScope(cfg ScopeConfig, seeds []decorum.URL) *Scope {
 // with a *Refusal. How many URLs there are already is for Frontier.Discover to
 // judge.
 func (s *Scope) Check(e storage.Entry) error {
-	if why := s.refuse(&e); why != nil {
-		return outOfScope(e.URL, why)
+	if why := s.refusal(&e); why != nil {
+		return outOfScopeError(e.URL, why)
 	}
 	return nil
 }
 
-func (s *Scope) refuse(e *storage.Entry) *Refusal {
+func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	u := e.URL.String()
 	switch {
-	case !s.ftp && !e.URL.Origin().IsHTTP():
+	case !s.allowsFTP && !e.URL.Origin().IsHTTP():
 		return &Refusal{WrongScheme, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"}
 	case len(u) > s.cfg.MaxURLLength:
-		return refusalOf(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
+		return newRefusal(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
 	case e.Redirects > s.cfg.MaxRedirects:
-		return refusalOf(ManyRedirects, "more than %d redirects in a row", s.cfg.MaxRedirects)
+		return newRefusal(TooManyRedirects, "more than %d redirects in a row", s.cfg.MaxRedirects)
 	case e.Source == storage.Robots:
 		return nil // an errand: the rest is for pages
 	case e.Depth > max(s.cfg.MaxDepth, 0):
-		return refusalOf(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))
-	case s.cfg.Within != Any && !s.roots[s.root(e.URL)]:
-		return refusalOf(Elsewhere, "another %s than the seeds'", s.cfg.Within)
+		return newRefusal(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))
+	case s.cfg.Mode != AnyScope && !s.scopeKeys[s.scopeKey(e.URL)]:
+		return newRefusal(OutsideScope, "another %s than the seeds'", s.cfg.Mode)
 	case len(s.cfg.Include) > 0 && !matchesAny(s.cfg.Include, u):
 		return &Refusal{NotIncluded, "matches no include pattern"}
 	case matchesAny(s.cfg.Exclude, u):
 		return &Refusal{Excluded, "matches an exclude pattern"}
 	}
-	return s.cfg.trap(e.URL.Path())
+	return s.cfg.trapRefusal(e.URL.Path())
 }
 
-func refusalOf(r Reason, format string, args ...any) *Refusal {
+func newRefusal(r RefusalReason, format string, args ...any) *Refusal {
 	return &Refusal{r, fmt.Sprintf(format, args...)}
 }
 
-// root returns what u shares with the other URLs that are within its reach.
-func (s *Scope) root(u decorum.URL) string {
-	switch s.cfg.Within {
-	case Origin:
+// scopeKey returns what u shares with the other URLs that are within its reach.
+func (s *Scope) scopeKey(u decorum.URL) string {
+	switch s.cfg.Mode {
+	case OriginScope:
 		return u.Origin().String()
-	case Domain:
+	case DomainScope:
 		return RegistrableDomain(u.Origin().Host())
 	}
 	return u.Origin().Host()

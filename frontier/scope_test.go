@@ -34,13 +34,13 @@ func TestScope(t *testing.T) {
 		{"host takes in any scheme and port", frontier.ScopeConfig{}, "http://www.example.co.uk:8080/a", 1, ""},
 		{"host leaves out a sister", frontier.ScopeConfig{}, "https://shop.example.co.uk/a", 1, "another host than the seeds'"},
 		{"host leaves out a suffix trick", frontier.ScopeConfig{}, "https://www.example.co.uk.evil.test/", 1, "another host than the seeds'"},
-		{"origin leaves out another port", frontier.ScopeConfig{Within: frontier.Origin}, "https://www.example.co.uk:8443/", 1, "another origin than the seeds'"},
-		{"origin leaves out another scheme", frontier.ScopeConfig{Within: frontier.Origin}, "http://www.example.co.uk/", 1, "another origin than the seeds'"},
-		{"origin", frontier.ScopeConfig{Within: frontier.Origin}, "https://www.example.co.uk:443/", 1, ""},
-		{"domain takes in a sister", frontier.ScopeConfig{Within: frontier.Domain}, "https://shop.example.co.uk/", 1, ""},
-		{"domain knows public suffixes", frontier.ScopeConfig{Within: frontier.Domain}, "https://other.co.uk/", 1, "another domain than the seeds'"},
-		{"domain leaves out an address", frontier.ScopeConfig{Within: frontier.Domain}, "https://192.0.2.1/", 1, "another domain than the seeds'"},
-		{"any", frontier.ScopeConfig{Within: frontier.Any}, "https://other.test/", 1, ""},
+		{"origin leaves out another port", frontier.ScopeConfig{Mode: frontier.OriginScope}, "https://www.example.co.uk:8443/", 1, "another origin than the seeds'"},
+		{"origin leaves out another scheme", frontier.ScopeConfig{Mode: frontier.OriginScope}, "http://www.example.co.uk/", 1, "another origin than the seeds'"},
+		{"origin", frontier.ScopeConfig{Mode: frontier.OriginScope}, "https://www.example.co.uk:443/", 1, ""},
+		{"domain takes in a sister", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://shop.example.co.uk/", 1, ""},
+		{"domain knows public suffixes", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://other.co.uk/", 1, "another domain than the seeds'"},
+		{"domain leaves out an address", frontier.ScopeConfig{Mode: frontier.DomainScope}, "https://192.0.2.1/", 1, "another domain than the seeds'"},
+		{"any", frontier.ScopeConfig{Mode: frontier.AnyScope}, "https://other.test/", 1, ""},
 		{"the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 32, ""},
 		{"beyond the default depth", frontier.ScopeConfig{}, "https://www.example.co.uk/a", 33, "deeper than 32 links"},
 		{"depth", frontier.ScopeConfig{MaxDepth: 2}, "https://www.example.co.uk/a", 3, "deeper than 2 links"},
@@ -51,8 +51,8 @@ func TestScope(t *testing.T) {
 		{"included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/docs/x", 1, ""},
 		{"not included", frontier.ScopeConfig{Include: docs}, "https://www.example.co.uk/news", 1, "matches no include pattern"},
 		{"ftp is not asked for", frontier.ScopeConfig{}, "ftp://www.example.co.uk/a", 1, "ftp is not fetched unless a seed is on ftp, or fetch.ftp says so"},
-		{"ftp", frontier.ScopeConfig{FTP: true}, "ftp://www.example.co.uk/a", 1, ""},
-		{"ftp elsewhere", frontier.ScopeConfig{FTP: true}, "ftp://ftp.example.co.uk/a", 1, "another host than the seeds'"},
+		{"ftp", frontier.ScopeConfig{AllowFTP: true}, "ftp://www.example.co.uk/a", 1, ""},
+		{"ftp elsewhere", frontier.ScopeConfig{AllowFTP: true}, "ftp://ftp.example.co.uk/a", 1, "another host than the seeds'"},
 		{"excluded", frontier.ScopeConfig{Exclude: pdf}, "https://www.example.co.uk/a.pdf", 1, "matches an exclude pattern"},
 		{"exclude beats include", frontier.ScopeConfig{Include: docs, Exclude: pdf}, "https://www.example.co.uk/docs/a.pdf", 1, "matches an exclude pattern"},
 	}
@@ -73,18 +73,18 @@ func TestScope(t *testing.T) {
 	}
 }
 
-func TestParseWithin(t *testing.T) {
-	for _, w := range []frontier.Within{frontier.Origin, frontier.Host, frontier.Domain, frontier.Any} {
-		if got, err := frontier.ParseWithin(w.String()); err != nil || got != w {
+func TestParseScopeMode(t *testing.T) {
+	for _, w := range []frontier.ScopeMode{frontier.OriginScope, frontier.HostScope, frontier.DomainScope, frontier.AnyScope} {
+		if got, err := frontier.ParseScopeMode(w.String()); err != nil || got != w {
 			t.Errorf("%v: %v, %v", w, got, err)
 		}
 	}
-	if _, err := frontier.ParseWithin("galaxy"); err == nil {
+	if _, err := frontier.ParseScopeMode("galaxy"); err == nil {
 		t.Error("galaxy is accepted")
 	}
 }
 
-// A seed on ftp says that ftp is wanted, as far as Within goes.
+// A seed on ftp says that ftp is wanted, as far as ScopeMode goes.
 func TestScopeOfSeedOnFTP(t *testing.T) {
 	seeds := []decorum.URL{mustURL(t, "https://www.example.test/"), mustURL(t, "ftp://ftp.example.test/")}
 	s := frontier.NewScope(frontier.ScopeConfig{}, seeds)

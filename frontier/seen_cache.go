@@ -11,52 +11,54 @@ import (
 // A hashCache remembers texts by their hashes, for as long as it has room. Its methods
 // may be called at the same time.
 type hashCache struct {
-	seed    maphash.Seed
-	size    int                     // texts that it has room for, in 8 bytes each
-	shelves atomic.Pointer[[]shelf] // nil: it remembers nothing
+	seed     maphash.Seed
+	capacity int                          // texts that it has room for, in 8 bytes each
+	buckets  atomic.Pointer[[]hashBucket] // nil: it remembers nothing
 }
 
 // newHashCache returns a cache with room for size texts. It takes the room with the
 // first text: a program that only inspects a crawl has a Frontier, too.
-func newHashCache(size int) hashCache {
-	return hashCache{seed: maphash.MakeSeed(), size: size}
+func newHashCache(capacity int) hashCache {
+	return hashCache{seed: maphash.MakeSeed(), capacity: capacity}
 }
 
-// A shelf is where some hashes may be, in any of its places: a line of a processor's
+// A hashBucket is where some hashes may be, in any of its places: a line of a processor's
 // cache. 0 is none.
-type shelf [8]atomic.Uint64
+type hashBucket [8]atomic.Uint64
 
-// holds reports whether the cache remembers text.
-func (c *hashCache) holds(text string) bool {
-	shelves := c.shelves.Load()
-	if shelves == nil {
+// contains reports whether the cache remembers text.
+func (c *hashCache) contains(text string) bool {
+	buckets := c.buckets.Load()
+	if buckets == nil {
 		return false
 	}
 	hash := maphash.String(c.seed, text)
-	return shelfOf(*shelves, hash).holds(hash)
+	return hashBucketOf(*buckets, hash).contains(hash)
 }
 
-// remember adds text to the cache, and drops another if its shelf is full.
-func (c *hashCache) remember(text string) {
-	shelves := c.shelves.Load()
-	for shelves == nil {
-		empty := make([]shelf, c.size/len(shelf{}))
-		c.shelves.CompareAndSwap(nil, &empty)
-		shelves = c.shelves.Load()
+// add adds text to the cache, and drops another if its shelf is full.
+func (c *hashCache) add(text string) {
+	buckets := c.buckets.Load()
+	for buckets == nil {
+		empty := make([]hashBucket, c.capacity/len(hashBucket{}))
+		c.buckets.CompareAndSwap(nil, &empty)
+		buckets = c.buckets.Load()
 	}
 	hash := maphash.String(c.seed, text)
-	if shelf := shelfOf(*shelves, hash); !shelf.holds(hash) {
-		shelf.put(hash)
+	if bucket := hashBucketOf(*buckets, hash); !bucket.contains(hash) {
+		bucket.insert(hash)
 	}
 }
 
-// forget clears the cache.
-func (c *hashCache) forget() { c.shelves.Store(nil) }
+// reset clears the cache.
+func (c *hashCache) reset() { c.buckets.Store(nil) }
 
-// shelfOf returns where a hash may be.
-func shelfOf(shelves []shelf, hash uint64) *shelf { return &shelves[hash%uint64(len(shelves))] }
+// hashBucketOf returns where a hash may be.
+func hashBucketOf(buckets []hashBucket, hash uint64) *hashBucket {
+	return &buckets[hash%uint64(len(buckets))]
+}
 
-func (s *shelf) holds(hash uint64) bool {
+func (s *hashBucket) contains(hash uint64) bool {
 	for i := range s {
 		if s[i].Load() == hash {
 			return true
@@ -65,8 +67,8 @@ func (s *shelf) holds(hash uint64) bool {
 	return false
 }
 
-// put puts a hash into a place that is free, or else into one that it names itself.
-func (s *shelf) put(hash uint64) {
+// insert puts a hash into a place that is free, or else into one that it names itself.
+func (s *hashBucket) insert(hash uint64) {
 	for i := range s {
 		if s[i].CompareAndSwap(0, hash) {
 			return
@@ -75,29 +77,29 @@ func (s *shelf) put(hash uint64) {
 	s[hash>>32%uint64(len(s))].Store(hash)
 }
 
-// familiar remembers URLs that are in the seen set: links that are on each page of a
+// seenCache remembers URLs that are in the seen set: links that are on each page of a
 // site need neither be judged nor looked up again. Nothing that is seen is ever unseen,
 // unless the store has lost it.
-type familiar struct{ hashCache }
+type seenCache struct{ hashCache }
 
 // maxRecentURLs is how many URLs are remembered.
 const maxRecentURLs = 1 << 17
 
-// meet remembers the entries that the store has, to judge by what became of them. They
+// addStored remembers the entries that the store has, to judge by what became of them. They
 // are clean, but for the crawl's own errands.
-func (f *familiar) meet(entries []storage.Entry, fates []storage.Fate) {
-	for i, fate := range fates {
+func (f *seenCache) addStored(entries []storage.Entry, results []storage.Fate) {
+	for i, result := range results {
 		e := &entries[i]
-		if fate == storage.Over || e.Request != nil || e.Source == storage.Robots {
+		if result == storage.Over || e.Request != nil || e.Source == storage.Robots {
 			continue
 		}
-		f.remember(e.URL.String())
+		f.add(e.URL.String())
 	}
 }
 
-// Knows reports whether u was offered lately, so that to offer it as a link again
+// RecentlyOffered reports whether u was offered lately, so that to offer it as a link again
 // would change nothing: it would still be queued under the same name. It is quick, and
 // asks nobody: false says nothing.
-func (f *Frontier) Knows(u decorum.URL) bool {
-	return f.familiar.holds(u.String()) && (f.cfg.Clean == nil || f.cfg.Clean(u) == u) && f.staysPlain(u)
+func (f *Frontier) RecentlyOffered(u decorum.URL) bool {
+	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.staysHTTP(u)
 }

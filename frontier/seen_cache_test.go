@@ -11,16 +11,16 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestKnows: what the store has is known, whether it was new or not. What was refused
+// TestRecentlyOffered: what the store has is known, whether it was new or not. What was refused
 // is not, nor what is asked for otherwise than by GET: they may be wanted later.
-func TestKnows(t *testing.T) {
+func TestRecentlyOffered(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
 	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"), mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
 	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
 	for _, run := range []string{"new", "known"} {
 		f := frontier.New(store, cfg)
-		if f.Knows(a) {
+		if f.RecentlyOffered(a) {
 			t.Errorf("%s: a URL is known that was not offered", run)
 		}
 		for _, e := range []storage.Entry{
@@ -31,24 +31,24 @@ func TestKnows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !f.Knows(a) || !f.Knows(b) {
+		if !f.RecentlyOffered(a) || !f.RecentlyOffered(b) {
 			t.Errorf("%s: what was queued is not known", run)
 		}
-		if f.Knows(third) || f.Knows(deep) || f.Knows(posted) || f.Knows(hop) {
+		if f.RecentlyOffered(third) || f.RecentlyOffered(deep) || f.RecentlyOffered(posted) || f.RecentlyOffered(hop) {
 			t.Errorf("%s: what was not queued as a page is known", run)
 		}
 	}
 }
 
-// TestKnowsNoMore: a link is offered again where it would now be queued as another URL,
+// TestNoLongerRecentlyOffered: a link is offered again where it would now be queued as another URL,
 // as the rules that clean its origin's have changed, or the origin has gone to https.
-func TestKnowsNoMore(t *testing.T) {
+func TestNoLongerRecentlyOffered(t *testing.T) {
 	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
 	clean := func(u decorum.URL) decorum.URL { return u }
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Clean: func(u decorum.URL) decorum.URL { return clean(u) }})
+	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
 	all := []decorum.URL{session, moved, other}
 	for _, u := range all {
-		offer(t, f, storage.Link, u.String())
+		discoverURLs(t, f, storage.Link, u.String())
 	}
 	clean = func(u decorum.URL) decorum.URL {
 		if u == session {
@@ -57,13 +57,13 @@ func TestKnowsNoMore(t *testing.T) {
 		return u
 	}
 	for range 3 {
-		if err := f.Answered(t.Context(), mustURL(t, "http://b.test/"), true, false); err != nil {
+		if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://b.test/"), true, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range []int{1, 1, 0} {
-		known := f.Knows(all[i])
-		if n := offer(t, f, storage.Link, all[i].String()); n != want || known != (want == 0) {
+		known := f.RecentlyOffered(all[i])
+		if n := discoverURLs(t, f, storage.Link, all[i].String()); n != want || known != (want == 0) {
 			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
 		}
 	}
@@ -85,8 +85,8 @@ func TestFrontierIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkKnown offers the links of pages of a site, all of which are known.
-func BenchmarkKnown(b *testing.B) {
+// BenchmarkRecentlyOffered offers the links of pages of a site, all of which are known.
+func BenchmarkRecentlyOffered(b *testing.B) {
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
 	for i := range links {
@@ -97,15 +97,15 @@ func BenchmarkKnown(b *testing.B) {
 	}
 	for b.Loop() {
 		for i := range links {
-			if !f.Knows(links[i].URL) {
+			if !f.RecentlyOffered(links[i].URL) {
 				b.Fatal(links[i].URL)
 			}
 		}
 	}
 }
 
-// TestKnowsMany: of as many URLs as there is room for, most are known.
-func TestKnowsMany(t *testing.T) {
+// TestManyRecentlyOffered: of as many URLs as there is room for, most are known.
+func TestManyRecentlyOffered(t *testing.T) {
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
 	u := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("http://a.test/%d", i)) }
 	const many = 1 << 16
@@ -116,7 +116,7 @@ func TestKnowsMany(t *testing.T) {
 	}
 	known := 0
 	for i := range many {
-		if f.Knows(u(i)) {
+		if f.RecentlyOffered(u(i)) {
 			known++
 		}
 	}

@@ -7,34 +7,34 @@ import "strings"
 // cookie is given a new id with every page, so that no page is ever the same.
 var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_id", "aspsessionid", "sid"}
 
-// shortestSID is how long a "sid" is that is the id of a session, and not of a
+// minSIDLength is how long a "sid" is that is the id of a session, and not of a
 // station or a story.
-const shortestSID = 8
+const minSIDLength = 8
 
-// sessionRule is what Params.Explain names.
+// sessionRule is what ParamCleaner.Explain names.
 const sessionRule = "session id in the path"
 
-// withoutSession returns path without ids of sessions: ;jsessionid=…, the
+// stripSessionIDsFromPath returns path without ids of sessions: ;jsessionid=…, the
 // segment /(S(…))/ of ASP.NET, and segments such as /PHPSESSID=…/.
-func withoutSession(path string, tell func(Change)) string {
+func stripSessionIDsFromPath(path string, report func(URLChange)) string {
 	if !strings.ContainsAny(path, ";(=") {
 		return path
 	}
 	segments := strings.Split(path, "/")
 	remaining := segments[:0]
 	for i, s := range segments {
-		bare := withoutParameters(s)
-		if bare != s {
-			tell(Change{Took: s, Rule: sessionRule})
+		stripped := stripSessionParamsFromSegment(s)
+		if stripped != s {
+			report(URLChange{Removed: s, Rule: sessionRule})
 		}
-		if isSession(bare) {
-			tell(Change{Took: bare, Rule: sessionRule})
+		if isSessionID(stripped) {
+			report(URLChange{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
 				continue
 			}
-			bare = ""
+			stripped = ""
 		}
-		remaining = append(remaining, bare)
+		remaining = append(remaining, stripped)
 	}
 	if path = strings.Join(remaining, "/"); path == "" {
 		return "/"
@@ -42,28 +42,28 @@ func withoutSession(path string, tell func(Change)) string {
 	return path
 }
 
-// withoutParameters returns a segment without those of its parameters, after
+// stripSessionParamsFromSegment returns a segment without those of its parameters, after
 // semicolons, that are ids of sessions.
-func withoutParameters(segment string) (bare string) {
+func stripSessionParamsFromSegment(segment string) (stripped string) {
 	name, parameters, ok := strings.Cut(segment, ";")
-	bare = name
+	stripped = name
 	for more := ok; more; {
 		var parameter string
 		parameter, parameters, more = strings.Cut(parameters, ";")
-		if !isSession(parameter) {
-			bare += ";" + parameter
+		if !isSessionID(parameter) {
+			stripped += ";" + parameter
 		}
 	}
-	return bare
+	return stripped
 }
 
-// isSession reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
+// isSessionID reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
 // other letters may stand before and after.
-func isSession(s string) bool {
+func isSessionID(s string) bool {
 	if name, id, ok := strings.Cut(s, "="); ok && id != "" {
 		for _, known := range sessionNames {
 			if strings.EqualFold(name, known) {
-				return len(id) >= shortestSID || known != "sid"
+				return len(id) >= minSIDLength || known != "sid"
 			}
 		}
 		return false

@@ -23,11 +23,11 @@ func TestTraps(t *testing.T) {
 		return b.String()
 	}
 	params := func(n int) string { return "/?" + strings.TrimSuffix(strings.Repeat("a&", n), "&") }
-	small := frontier.ScopeConfig{MaxParams: 2, MaxPathDepth: 3, MaxRepeat: 1, MaxRedirects: 1}
+	small := frontier.ScopeConfig{MaxParams: 2, MaxPathDepth: 3, MaxPathRepeats: 1, MaxRedirects: 1}
 	for _, tt := range []struct {
 		path   string
 		cfg    frontier.ScopeConfig
-		reason frontier.Reason // "": in scope
+		reason frontier.RefusalReason // "": in scope
 	}{
 		{segments(20), frontier.ScopeConfig{}, ""},
 		{segments(20) + "/", frontier.ScopeConfig{}, ""},
@@ -35,9 +35,9 @@ func TestTraps(t *testing.T) {
 		{"/a/b/c", small, ""},
 		{"/a/b/c/d", small, frontier.DeepPath},
 		{params(32), frontier.ScopeConfig{}, ""},
-		{params(33), frontier.ScopeConfig{}, frontier.ManyParams},
+		{params(33), frontier.ScopeConfig{}, frontier.TooManyParams},
 		{"/?a&b", small, ""},
-		{"/?a&b&c", small, frontier.ManyParams},
+		{"/?a&b&c", small, frontier.TooManyParams},
 		{"/a/b/b", small, frontier.RepeatedPath},
 		{"/a/b/a", small, ""},
 		{"/2030/1/31", frontier.ScopeConfig{}, ""},
@@ -67,13 +67,13 @@ func TestTraps(t *testing.T) {
 		{"/events/4711/2", frontier.ScopeConfig{}, ""}, // the second page of an event
 	} {
 		cfg := tt.cfg
-		cfg.Year = year
+		cfg.CurrentYear = year
 		err := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")}).Check(storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)})
 		switch {
 		case tt.reason == "" && err != nil:
 			t.Errorf("%s: %v", tt.path, err)
-		case tt.reason != "" && (!errors.Is(err, decorum.OutOfScope) || frontier.ReasonOf(err) != tt.reason):
-			t.Errorf("%s: %v (%s), want %s", tt.path, err, frontier.ReasonOf(err), tt.reason)
+		case tt.reason != "" && (!errors.Is(err, decorum.OutOfScope) || frontier.RefusalReasonOf(err) != tt.reason):
+			t.Errorf("%s: %v (%s), want %s", tt.path, err, frontier.RefusalReasonOf(err), tt.reason)
 		}
 	}
 	for maxRedirects, cfg := range map[int]frontier.ScopeConfig{10: {}, 1: small} {
@@ -84,18 +84,18 @@ func TestTraps(t *testing.T) {
 				t.Errorf("%d redirects: %v", maxRedirects, err)
 			}
 			e.Redirects++
-			if err := s.Check(e); frontier.ReasonOf(err) != frontier.ManyRedirects {
+			if err := s.Check(e); frontier.RefusalReasonOf(err) != frontier.TooManyRedirects {
 				t.Errorf("%d redirects: %v", e.Redirects, err)
 			}
 		}
 	}
 	// Who does not say which year it is has no calendar refused.
-	if err := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
+	if err := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil).Check(storage.Entry{URL: mustURL(t, "http://a.test/9999/1/1")}); err != nil {
 		t.Error(err)
 	}
 }
 
-// A path is refused for what stands in a row more often than MaxRepeat, and for
+// A path is refused for what stands in a row more often than MaxPathRepeats, and for
 // nothing that only comes back.
 func TestRepeats(t *testing.T) {
 	for _, tt := range []struct {
@@ -129,16 +129,16 @@ func TestRepeats(t *testing.T) {
 	} {
 		u := storage.Entry{URL: mustURL(t, "http://a.test"+tt.path)}
 		for maxRepeats := 1; maxRepeats <= 5; maxRepeats++ {
-			cfg := frontier.ScopeConfig{Within: frontier.Any, MaxRepeat: maxRepeats}
+			cfg := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxPathRepeats: maxRepeats}
 			err := frontier.NewScope(cfg, nil).Check(u)
-			if refused := err != nil && frontier.ReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
+			if refused := err != nil && frontier.RefusalReasonOf(err) == frontier.RepeatedPath; refused != (tt.times > maxRepeats) || refused != (err != nil) {
 				t.Errorf("%s with MaxRepeat %d: %v, want it to count as %d times", tt.path, maxRepeats, err, tt.times)
 			}
 		}
 	}
 }
 
-func TestPattern(t *testing.T) {
+func TestURLPattern(t *testing.T) {
 	for _, tt := range []struct{ path, want string }{
 		{"/about", "/about"},
 		{"/p/0", "/p/#"},
@@ -155,18 +155,18 @@ func TestPattern(t *testing.T) {
 		{"/%E4%BD%A07", "/%E4%BD%A0#"},
 		{"/%", "/%"},
 	} {
-		got, folded := frontier.Pattern(tt.path)
-		if got != tt.want || folded != (got != tt.path) {
-			t.Errorf("%s: %s, %v, want %s", tt.path, got, folded, tt.want)
+		got, masked := frontier.URLPattern(tt.path)
+		if got != tt.want || masked != (got != tt.path) {
+			t.Errorf("%s: %s, %v, want %s", tt.path, got, masked, tt.want)
 		}
-		if again, _ := frontier.Pattern(got); again != got {
+		if again, _ := frontier.URLPattern(got); again != got {
 			t.Errorf("%s: %s, then %s", tt.path, got, again)
 		}
 	}
 }
 
-// offer discovers links and returns how many were new.
-func offer(t *testing.T, f *frontier.Frontier, source storage.Source, urls ...string) int {
+// discoverURLs discovers links and returns how many were new.
+func discoverURLs(t *testing.T, f *frontier.Frontier, source storage.Source, urls ...string) int {
 	t.Helper()
 	entries := make([]storage.Entry, len(urls))
 	for i, u := range urls {
@@ -179,7 +179,7 @@ func offer(t *testing.T, f *frontier.Frontier, source storage.Source, urls ...st
 	return added
 }
 
-func counted(from, to int, format string) (urls []string) {
+func numberedURLs(from, to int, format string) (urls []string) {
 	for i := from; i < to; i++ {
 		urls = append(urls, fmt.Sprintf(format, i))
 	}
@@ -190,32 +190,32 @@ func counted(from, to int, format string) (urls []string) {
 // often they are met, but those that a person or a sitemap names beyond that.
 func TestPatternLimit(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerPattern: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 10}, nil)}
 	f := frontier.New(store, cfg)
 	const days = "http://a.test/day/%d"
 	for range 3 {
 		for i := range 8 {
-			offer(t, f, storage.Link, fmt.Sprintf(days, i), fmt.Sprintf(days, i))
+			discoverURLs(t, f, storage.Link, fmt.Sprintf(days, i), fmt.Sprintf(days, i))
 		}
 	}
-	if n := offer(t, f, storage.Link, counted(0, 100, days)...); n != 2 {
+	if n := discoverURLs(t, f, storage.Link, numberedURLs(0, 100, days)...); n != 2 {
 		t.Errorf("%d more were added, want 2", n)
 	}
-	if got := f.Refusals()[frontier.FullOfPattern]; got != 90 {
+	if got := f.RefusalsByReason()[frontier.TooManyPatternURLs]; got != 90 {
 		t.Errorf("%d were refused, want 90", got)
 	}
 	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x", "http://b.test/day/1", "https://b.test/day/1"} {
-		if n := offer(t, f, storage.Link, same); n != 1 {
+		if n := discoverURLs(t, f, storage.Link, same); n != 1 {
 			t.Errorf("%s was not added", same)
 		}
 	}
-	if n := offer(t, f, storage.Sitemap, counted(200, 220, days)...); n != 20 {
+	if n := discoverURLs(t, f, storage.Sitemap, numberedURLs(200, 220, days)...); n != 20 {
 		t.Errorf("of a sitemap %d were added, want 20", n)
 	}
-	if n := offer(t, f, storage.Seed, counted(300, 303, days)...); n != 3 {
+	if n := discoverURLs(t, f, storage.Seed, numberedURLs(300, 303, days)...); n != 3 {
 		t.Errorf("of seeds %d were added, want 3", n)
 	}
-	if n := offer(t, frontier.New(store, cfg), storage.Link, counted(400, 500, days)...); n != 10 {
+	if n := discoverURLs(t, frontier.New(store, cfg), storage.Link, numberedURLs(400, 500, days)...); n != 10 {
 		t.Errorf("after a restart %d were added, want one limit more", n)
 	}
 }
@@ -223,28 +223,28 @@ func TestPatternLimit(t *testing.T) {
 // TestHostLimit: a host has so many URLs in all runs together.
 func TestHostLimit(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
-	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerHost: 10}, nil)}
+	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10}, nil)}
 	f := frontier.New(store, cfg)
 	word := func(i int) string { return fmt.Sprintf("http://a.test/%s", strings.Repeat("x", i+1)) }
 	for i := range 8 {
-		offer(t, f, storage.Link, word(i))
+		discoverURLs(t, f, storage.Link, word(i))
 	}
 	f = frontier.New(store, cfg)
 	for range 2 {
 		for i := range 12 {
-			offer(t, f, storage.Sitemap, word(i))
+			discoverURLs(t, f, storage.Sitemap, word(i))
 		}
 	}
-	if n := f.Refusals()[frontier.FullHost]; n != 2*2 {
+	if n := f.RefusalsByReason()[frontier.TooManyHostURLs]; n != 2*2 {
 		t.Errorf("%d sightings were refused, want 4", n)
 	}
 	if c, err := store.Counts(t.Context()); err != nil || c.Seen != 10 {
 		t.Errorf("%d URLs (%v), want 10", c.Seen, err)
 	}
-	if n := offer(t, f, storage.Seed, "http://a.test/seed"); n != 1 {
+	if n := discoverURLs(t, f, storage.Seed, "http://a.test/seed"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := offer(t, f, storage.Link, "http://b.test/"); n != 1 {
+	if n := discoverURLs(t, f, storage.Link, "http://b.test/"); n != 1 {
 		t.Error("another host is refused")
 	}
 }
@@ -253,18 +253,18 @@ func TestHostLimit(t *testing.T) {
 // not make the one forgotten that has the most URLs.
 func TestPatternsAreBounded(t *testing.T) {
 	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
-		Scope: frontier.NewScope(frontier.ScopeConfig{Within: frontier.Any, MaxURLsPerPattern: 5}, nil)})
-	offer(t, f, storage.Link, counted(0, 5, "http://a.test/day/%d")...)
+		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 5}, nil)})
+	discoverURLs(t, f, storage.Link, numberedURLs(0, 5, "http://a.test/day/%d")...)
 	const words = "abcdefghijklmnopqrstuvwxyz"
 	var others []string
 	for i := range 110_000 {
 		others = append(others, fmt.Sprintf("http://a.test/%c%c%c%c/1", words[i%26], words[i/26%26], words[i/676%26], words[i/17576%26]))
 	}
-	offer(t, f, storage.Link, others...)
-	if n := f.PatternsCounted(); n > 100_000 || n < 1000 {
+	discoverURLs(t, f, storage.Link, others...)
+	if n := f.PatternCount(); n > 100_000 || n < 1000 {
 		t.Errorf("%d patterns are held", n)
 	}
-	if n := offer(t, f, storage.Link, "http://a.test/day/6"); n != 0 {
+	if n := discoverURLs(t, f, storage.Link, "http://a.test/day/6"); n != 0 {
 		t.Error("the fullest pattern was forgotten")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestGiveBack: leases that were made for workers which have gone are queued
+// TestReturnUnusedLeases: leases that were made for workers which have gone are queued
 // again.
-func TestGiveBack(t *testing.T) {
+func TestReturnUnusedLeases(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
 	f := New(store, Config{})
 	for _, s := range []string{"http://a.test/", "http://b.test/"} {
@@ -23,10 +23,10 @@ func TestGiveBack(t *testing.T) {
 		}
 	}
 	var err error
-	if f.ready, _, err = store.Lease(t.Context(), time.Now(), time.Hour, 2); err != nil || len(f.ready) != 2 {
-		t.Fatalf("%d leases, %v", len(f.ready), err)
+	if f.readyLeases, _, err = store.Lease(t.Context(), time.Now(), time.Hour, 2); err != nil || len(f.readyLeases) != 2 {
+		t.Fatalf("%d leases, %v", len(f.readyLeases), err)
 	}
-	if err := f.GiveBack(t.Context()); err != nil {
+	if err := f.ReturnUnusedLeases(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := f.Counts(t.Context()); err != nil || n.Leased != 0 || n.Queued != 2 {

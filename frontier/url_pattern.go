@@ -7,47 +7,47 @@ import (
 	"sync"
 )
 
-// Pattern returns path, with its query, with all that may be counted up or
+// URLPattern returns path, with its query, with all that may be counted up or
 // drawn by chance replaced by "#": runs of digits, UUIDs, and tokens of letters
 // and digits that look drawn (16 of both, or 8 of hexadecimal digits). folded is
 // false if there is nothing of the kind: then no other path has that pattern.
-func Pattern(path string) (pattern string, folded bool) {
+func URLPattern(path string) (pattern string, masked bool) {
 	pattern = string(appendPattern(nil, path))
 	return pattern, pattern != path
 }
 
-func appendPattern(to []byte, path string) []byte {
+func appendPattern(dst []byte, path string) []byte {
 	for path != "" {
-		n, kind := token(path)
+		n, kind := nextToken(path)
 		switch kind {
-		case drawn:
-			to = append(to, '#')
+		case randomToken:
+			dst = append(dst, '#')
 		case plainToken:
-			to = appendFolded(to, path[:n])
+			dst = appendDigitsMasked(dst, path[:n])
 		default:
-			to = append(to, path[:n]...)
+			dst = append(dst, path[:n]...)
 		}
 		path = path[n:]
 	}
-	return to
+	return dst
 }
 
 // Kinds of tokens.
 const (
-	separator  = iota // no token: it stays
-	plainToken        // its digits are folded
-	drawn             // as a whole
+	separator   = iota // no token: it stays
+	plainToken         // its digits are folded
+	randomToken        // as a whole
 )
 
 const uuidLength = len("00000000-0000-0000-0000-000000000000")
 
-// token returns the length and the kind of what s begins with.
-func token(s string) (n, kind int) {
+// nextToken returns the length and the kind of what s begins with.
+func nextToken(s string) (n, kind int) {
 	if s[0] == '%' && len(s) >= 3 {
 		return 3, separator // an escape is one character
 	}
 	if len(s) >= uuidLength && isUUID(s[:uuidLength]) && (len(s) == uuidLength || !isAlphanumeric(s[uuidLength])) {
-		return uuidLength, drawn
+		return uuidLength, randomToken
 	}
 	var digits, letters, beyondHex int
 	for n < len(s) && isAlphanumeric(s[n]) {
@@ -66,7 +66,7 @@ func token(s string) (n, kind int) {
 	case n == 0:
 		return 1, separator
 	case digits > 0 && letters > 0 && (n >= 16 || n >= 8 && beyondHex == 0):
-		return n, drawn
+		return n, randomToken
 	}
 	return n, plainToken
 }
@@ -87,17 +87,17 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// appendFolded appends a token with # for each run of digits.
-func appendFolded(to []byte, token string) []byte {
+// appendDigitsMasked appends a token with # for each run of digits.
+func appendDigitsMasked(dst []byte, token string) []byte {
 	for i := range len(token) {
 		switch {
 		case !isDigit(token[i]):
-			to = append(to, token[i])
+			dst = append(dst, token[i])
 		case i == 0 || !isDigit(token[i-1]):
-			to = append(to, '#')
+			dst = append(dst, '#')
 		}
 	}
-	return to
+	return dst
 }
 
 // maxPatterns is how many patterns are counted at a time, of all hosts: about
@@ -105,16 +105,16 @@ func appendFolded(to []byte, token string) []byte {
 // all or more.
 const maxPatterns = 100_000
 
-// patterns count URLs by host and pattern.
-type patterns struct {
+// patternCounts count URLs by host and pattern.
+type patternCounts struct {
 	mu           sync.Mutex
 	counts       map[uint64]int // by patternKey
 	largestCount int            // the highest of the counts
 }
 
-// hashSeed is that of patternKey: a site cannot know which of its patterns share
+// patternHashSeed is that of patternKey: a site cannot know which of its patterns share
 // a count.
-var hashSeed = maphash.MakeSeed()
+var patternHashSeed = maphash.MakeSeed()
 
 // patternKey returns what stands for host and pattern in this process; 0 if no
 // other path has the pattern.
@@ -125,28 +125,28 @@ func patternKey(host, path string) uint64 {
 		return 0
 	}
 	var h maphash.Hash
-	h.SetSeed(hashSeed)
+	h.SetSeed(patternHashSeed)
 	h.WriteString(host)
 	h.Write(pattern)
 	return max(1, h.Sum64())
 }
 
-// counted returns how many URLs of the kind there are.
-func (p *patterns) counted(key uint64) int {
+// urlCount returns how many URLs of the kind there are.
+func (p *patternCounts) urlCount(key uint64) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[key]
 }
 
-// highest returns the highest count.
-func (p *patterns) highest() int {
+// highestCount returns the highest count.
+func (p *patternCounts) highestCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.largestCount
 }
 
-// count counts a URL, unless its kind is none.
-func (p *patterns) count(key uint64) {
+// addURL counts a URL, unless its kind is none.
+func (p *patternCounts) addURL(key uint64) {
 	if key == 0 {
 		return
 	}
@@ -158,12 +158,12 @@ func (p *patterns) count(key uint64) {
 	p.counts[key]++
 	p.largestCount = max(p.largestCount, p.counts[key])
 	if len(p.counts) > maxPatterns {
-		p.forget()
+		p.dropSmallest()
 	}
 }
 
-// forget drops the patterns with the fewest URLs. It requires p.mu.
-func (p *patterns) forget() {
+// dropSmallest drops the patterns with the fewest URLs. It requires p.mu.
+func (p *patternCounts) dropSmallest() {
 	sizes := make([]int, 0, len(p.counts))
 	for _, n := range p.counts {
 		sizes = append(sizes, n)

@@ -57,7 +57,7 @@ func (c *breakerClock) wantOpen(want bool) {
 
 // visits returns how many of ten visits Ready lets begin.
 func (c *breakerClock) visits() int {
-	n, _ := c.limits.Ready(c.now, 10)
+	n, _ := c.limits.AvailableVisits(c.now, 10)
 	return n
 }
 

@@ -99,7 +99,7 @@ func (l *Limits) tell(host string, from time.Time) {
 
 // Ready returns how many of want requests may begin now under the limits of the crawl
 // and of the process, and, if none, how long to wait.
-func (l *Limits) Ready(now time.Time, want int) (grant int, wait time.Duration) {
+func (l *Limits) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	l.lock()
 	defer l.unlock()
 	if grant, wait = l.hosts.breaker.ready(now, want); grant == 0 {

@@ -73,7 +73,7 @@ func TestRequestsPerSecond(t *testing.T) {
 	began := 0
 	for at := time.Duration(0); at < 10*sec; {
 		now := noon.Add(at)
-		grant, wait := l.Ready(now, 3)
+		grant, wait := l.AvailableVisits(now, 3)
 		if grant == 0 {
 			if wait <= 0 {
 				t.Fatalf("at %v: no grant and no wait", at)
@@ -105,7 +105,7 @@ func TestTinyRates(t *testing.T) {
 		if _, err := l.Request(noon, "a.test", politeness.Wish{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
 		}
-		if grant, wait := l.Ready(noon, 1); grant != 0 || wait < 300*24*time.Hour {
+		if grant, wait := l.AvailableVisits(noon, 1); grant != 0 || wait < 300*24*time.Hour {
 			t.Errorf("%g a second: %d requests may begin, or in %v", rate, grant, wait)
 		}
 	}
@@ -121,15 +121,15 @@ func TestTinyRates(t *testing.T) {
 
 func TestBytesPerSecond(t *testing.T) {
 	l := politeness.NewLimits(politeness.LimitsConfig{BytesPerSecond: 1000})
-	if grant, _ := l.Ready(noon, 5); grant != 5 {
+	if grant, _ := l.AvailableVisits(noon, 5); grant != 5 {
 		t.Fatalf("granted %d of 5 before anything was fetched", grant)
 	}
 	l.Ended("a", politeness.Rest{Due: noon, Gap: 0}, 11_000)
-	grant, wait := l.Ready(noon, 5)
+	grant, wait := l.AvailableVisits(noon, 5)
 	if grant != 0 || wait < 9*sec || wait > 11*sec {
 		t.Errorf("after 11 kB at 1 kB/s: granted %d, wait %v; want a wait of about 10 s", grant, wait)
 	}
-	if grant, _ := l.Ready(noon.Add(wait), 5); grant == 0 {
+	if grant, _ := l.AvailableVisits(noon.Add(wait), 5); grant == 0 {
 		t.Error("still no grant after the wait")
 	}
 }

@@ -58,16 +58,16 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
-	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), Clean: gate.Clean, Budget: limits, MaxWait: 24 * time.Hour})
+	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: gate.Clean, Budget: limits, MaxNextWait: 24 * time.Hour})
 	collector := collyfetch.NewCollector(f, fetcher)
 	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{
 		Frontier: f, Gate: gate, Policy: projectPolicy(), Limiter: limits, Fetcher: collector, Handler: collector.Handle,
 		Settings: crawler.Settings{MaxPagesPerHost: 13, ProductToken: "decorum",
-			Revisit: frontier.Revisit{Mode: frontier.IntervalRevisit, Every: time.Hour}},
+			Revisit: frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	must(f.Reopen(t.Context(), c.StillSuspended))
+	must(f.ReleaseHolds(t.Context(), c.StillSuspended))
 	return &c
 }
 
@@ -92,7 +92,7 @@ func projectScope(t *testing.T) *frontier.Scope {
 		seeds = append(seeds, parseURL(t, "http://"+name+".example/"))
 	}
 	seeds = append(seeds, parseURL(t, "http://secure.example.com/"))
-	return frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, seeds)
+	return frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, seeds)
 }
 
 func parseURL(t *testing.T, url string) core.URL {
@@ -111,7 +111,7 @@ func (c *resumedCrawl) run(t *testing.T) {
 	defer cancel()
 	switch err := c.Run(ctx); {
 	case err == nil, errors.Is(err, context.DeadlineExceeded):
-	case errors.Is(err, frontier.ErrResting), errors.Is(err, frontier.ErrDormant):
+	case errors.Is(err, frontier.ErrAwaitingRevisit), errors.Is(err, frontier.ErrSuspended):
 	default:
 		t.Errorf("the crawl ended with %v", err)
 	}

@@ -258,7 +258,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrDormant) {
+	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrSuspended) {
 		t.Fatal(err)
 	}
 	if at := <-sent; at.Before(<-given) || len(sent) > 0 {

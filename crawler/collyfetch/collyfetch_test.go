@@ -297,7 +297,7 @@ func TestFetch(t *testing.T) {
 					t.Fatal(err)
 				}
 				// A redirect leads to a host that is not there.
-				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
 					t.Fatal(err)
 				}
 				switch {

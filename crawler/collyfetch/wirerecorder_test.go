@@ -148,7 +148,7 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Co
 			t.Fatal(err)
 		}
 	}
-	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrDormant) {
+	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
 		t.Fatal(err)
 	}
 	byPath := map[string]*decorum.Exchange{}

@@ -130,7 +130,7 @@ func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
 	o.Fetch.MaxBody = cmp.Or(o.Fetch.MaxBody, int64(c.MaxBodySize))
 	if o.Frontier.Scope == nil { // MaxDepth is the collector's own affair
-		scope := frontier.ScopeConfig{Within: frontier.Any, MaxDepth: math.MaxInt, Year: time.Now().Year()}
+		scope := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxDepth: math.MaxInt, CurrentYear: time.Now().Year()}
 		o.Frontier.Scope = frontier.NewScope(scope, nil)
 	}
 	return o
@@ -187,7 +187,7 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
 	}
 	limits := politeness.NewLimits(o.Limiter)
 	gate := robots.NewGate(o.Robots, c.stores[0])
-	o.Frontier.Clean, o.Frontier.Budget = gate.Clean, limits
+	o.Frontier.CleanURL, o.Frontier.Budget = gate.Clean, limits
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limiter: limits,
 		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
@@ -216,7 +216,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 // run is Run, by whom has set running and called settle.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
-		if err := c.crawler.Frontier.Reopen(ctx, c.crawler.StillSuspended); err != nil {
+		if err := c.crawler.Frontier.ReleaseHolds(ctx, c.crawler.StillSuspended); err != nil {
 			return err
 		}
 		c.mustReleaseHolds = false
@@ -249,7 +249,7 @@ func (c *Crawl) Wait() {
 // warnIfSuspended logs an end of the crawl that colly's users expect to be none: origins
 // are left that do not answer.
 func (c *Crawl) warnIfSuspended(err error) error {
-	if errors.Is(err, frontier.ErrDormant) {
+	if errors.Is(err, frontier.ErrSuspended) {
 		c.Log.Warn("not all was visited", "why", err)
 		return nil
 	}

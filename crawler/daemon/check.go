@@ -103,7 +103,7 @@ func checkSeeds(p *Project) *fieldProblem {
 func itemPath(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
 func checkScope(p *Project) *fieldProblem {
-	if _, err := frontier.ParseWithin(p.Scope.Within); err != nil {
+	if _, err := frontier.ParseScopeMode(p.Scope.Within); err != nil {
 		return newFieldProblem("scope.within", "%v", err)
 	}
 	budget := newPatternBudget()
@@ -122,7 +122,7 @@ func checkScope(p *Project) *fieldProblem {
 		names []string
 	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
 		for i, name := range f.names {
-			if _, err := frontier.NewParams(frontier.ParamRules{Drop: []string{name}}); err != nil {
+			if _, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{name}}); err != nil {
 				return newFieldProblem(itemPath(f.field, i), "%v, as in ref or utm_*", err)
 			}
 		}

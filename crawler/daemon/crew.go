@@ -209,8 +209,8 @@ func (c *workerCoordinator) AddBytes(bytes int64) {
 	c.nextStatus.Received += bytes
 }
 
-// Ready implements frontier.Budget: nothing is leased that would be given back.
-func (c *workerCoordinator) Ready(now time.Time, want int) (grant int, wait time.Duration) {
+// Ready implements frontier.VisitBudget: nothing is leased that would be given back.
+func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	var busy *politeness.Busy
 	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)
@@ -224,5 +224,5 @@ func (c *workerCoordinator) Ready(now time.Time, want int) (grant int, wait time
 			return 0, heartbeatInterval
 		}
 	}
-	return c.limiter.Ready(now, want)
+	return c.limiter.AvailableVisits(now, want)
 }

@@ -42,7 +42,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 	if e.urlFrontierState.storedEntry != nil {
 		entry = *e.urlFrontierState.storedEntry
 	} else {
-		frontier.DefaultOrder(&entry)
+		frontier.AssignDefaultOrder(&entry)
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
 	e.FrontierState.Class, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
@@ -72,7 +72,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		return u, nil, err
 	}
 	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalization(text, u)}}
-	httpsURL, err := frontier.New(q.store, frontier.Config{Scope: q.scope}).Secure(ctx, u)
+	httpsURL, err := frontier.New(q.store, frontier.Config{Scope: q.scope}).UpgradeToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
@@ -83,7 +83,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 	u, changes := q.paramCleaner.Explain(u)
 	step := api.RewriteStep{Step: "params", URL: u.String()}
 	for _, c := range changes {
-		step.Changes = append(step.Changes, strings.TrimSpace(c.Took+" by "+c.Rule))
+		step.Changes = append(step.Changes, strings.TrimSpace(c.Removed+" by "+c.Rule))
 	}
 	steps = append(steps, step)
 	u, removedParams, err := q.gate.ExplainClean(ctx, u)
@@ -128,7 +128,7 @@ func (q *inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 	case stored.Source == storage.Robots: // an errand is as it was named
 		return []decorum.URL{stored.URL}, nil
 	}
-	clean, _, err := q.gate.ExplainClean(ctx, q.paramCleaner.Clean(stored.URL))
+	clean, _, err := q.gate.ExplainClean(ctx, q.paramCleaner.CleanURL(stored.URL))
 	if clean == stored.URL {
 		return []decorum.URL{stored.URL}, err
 	}
@@ -140,7 +140,7 @@ func (q *inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
-	if pattern, folded := frontier.Pattern(u.Path()); folded {
+	if pattern, folded := frontier.URLPattern(u.Path()); folded {
 		s.CountedPattern = pattern
 	}
 	if q.scope == nil {
@@ -157,7 +157,7 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		refusal, err = frontier.New(q.store, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
 	}
 	if refusal != nil {
-		s.InScope, s.Reason, s.Detail = false, frontier.ReasonOf(refusal), innerErrorText(refusal)
+		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), innerErrorText(refusal)
 	}
 	return err
 }

@@ -176,7 +176,7 @@ func TestExplainHTTPVariant(t *testing.T) {
 	}
 	f := frontier.New(s, frontier.Config{})
 	for range 3 {
-		if err := f.Answered(t.Context(), parse("http://puzzle.example/"), true, false); err != nil {
+		if err := f.RecordHTTPSEvidence(t.Context(), parse("http://puzzle.example/"), true, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,8 +62,8 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 		if err := k.loadScope(); err != nil {
 			return err
 		}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, Params: k.paramCleaner, Clean: k.gate.Clean})
-		in := newURLAdder(f.Offer)
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.Clean})
+		in := newURLAdder(f.DiscoverWithCallback)
 		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
 		result := in.result()
 		if addErr == nil && result.InvalidLines > 0 {

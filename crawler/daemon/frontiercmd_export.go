@@ -213,7 +213,7 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 func (x *exporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.recordError(s.Notes(ctx, o, func(key string, value []byte) bool {
-			if o.IsZero() && (key == importNoteKey || frontier.IsOwnNote(key)) {
+			if o.IsZero() && (key == importNoteKey || frontier.IsStoreSpecificNote(key)) {
 				return true
 			}
 			x.totals.Notes++

@@ -16,7 +16,7 @@ type inspector struct {
 	store        inspectableStore
 	gate         *robots.Gate
 	scope        *frontier.Scope // nil if it is not known
-	paramCleaner *frontier.Params
+	paramCleaner *frontier.ParamCleaner
 	now          time.Time
 	// anyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// reach into private networks.
@@ -33,7 +33,7 @@ type inspectableStore interface {
 // newInspector returns an inquiry at the present moment.
 func (r *crawlEngine) newInspector() *inspector {
 	return &inspector{project: r.project, store: r.stores.frontier, gate: r.gate, scope: r.scope,
-		paramCleaner: r.frontier.Params(), now: time.Now()}
+		paramCleaner: r.frontier.ParamCleaner(), now: time.Now()}
 }
 
 // loadScope works out the scope, for which all seeds are read.

@@ -49,7 +49,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if n := add(storage.Link, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
 		t.Errorf("%d links were queued, want that to the host of the seed", n)
 	}
-	if n := r.frontier.Refusals()[frontier.LowMemory]; n != 2 {
+	if n := r.frontier.RefusalsByReason()[frontier.LowMemory]; n != 2 {
 		t.Errorf("%d were refused, want 2", n)
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "memory is nearly used up") {

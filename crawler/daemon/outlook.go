@@ -58,7 +58,7 @@ type crawlForecast struct {
 	EndReason  string    `json:"ends"` // why
 	Unknowns   []string  `json:"unknown"`
 	forecastCounts
-	RefusalCounts []frontier.Sighted `json:"refused,omitempty"` // where they were found
+	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
 	hosts         []*hostForecast
 	refusals      []api.RefusalSummary
 	pageSize      Size

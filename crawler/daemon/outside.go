@@ -13,19 +13,19 @@ import (
 // end, by the reason for which a URL beyond is refused. Where there is none, the
 // limit is fixed. How deep and how far a crawl goes is no such limit: its
 // operator wants it to end there.
-var limitFieldByReason = map[frontier.Reason]string{
-	frontier.LongURL:       "scope.max_url_length",
-	frontier.ManyRedirects: "scope.max_redirects",
-	frontier.DeepPath:      "scope.max_path_depth",
-	frontier.RepeatedPath:  "scope.max_repeat",
-	frontier.ManyParams:    "scope.max_params",
-	frontier.FarCalendar:   "",
-	frontier.FullOfPattern: "scope.max_urls_per_pattern",
-	frontier.FullHost:      "scope.max_urls_per_host",
+var limitFieldByReason = map[frontier.RefusalReason]string{
+	frontier.LongURL:            "scope.max_url_length",
+	frontier.TooManyRedirects:   "scope.max_redirects",
+	frontier.DeepPath:           "scope.max_path_depth",
+	frontier.RepeatedPath:       "scope.max_repeat",
+	frontier.TooManyParams:      "scope.max_params",
+	frontier.FarCalendar:        "",
+	frontier.TooManyPatternURLs: "scope.max_urls_per_pattern",
+	frontier.TooManyHostURLs:    "scope.max_urls_per_host",
 
-	frontier.ManyHostsOfDomain: "scope.max_hosts_per_domain",
-	frontier.ManyHosts:         "scope.max_hosts",
-	frontier.LowMemory:         "",
+	frontier.TooManyDomainHosts: "scope.max_hosts_per_domain",
+	frontier.TooManyHosts:       "scope.max_hosts",
+	frontier.LowMemory:          "",
 }
 
 // maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
@@ -46,7 +46,7 @@ type refusalReporter struct {
 // A reachedLimit is a limit that a host or a domain has reached.
 type reachedLimit struct {
 	hostOrDomain string // the domain for a limit of a domain; empty: the whole crawl
-	reason       frontier.Reason
+	reason       frontier.RefusalReason
 }
 
 // countAndReportRefusal is told of each URL that is refused. A seed that leads away is said,
@@ -56,7 +56,7 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 	if o.onRefused != nil {
 		o.onRefused(e, err)
 	}
-	field, isLimit := limitFieldByReason[frontier.ReasonOf(err)]
+	field, isLimit := limitFieldByReason[frontier.RefusalReasonOf(err)]
 	switch {
 	case e.Source == storage.Seed:
 		if o.refusedSeeds.Add(1) <= maxLimitWarnings {
@@ -73,15 +73,15 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
 func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
-	limit := reachedLimit{e.URL.Origin().Host(), frontier.ReasonOf(err)}
+	limit := reachedLimit{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
-	case frontier.ManyHostsOfDomain:
+	case frontier.TooManyDomainHosts:
 		subject, key, limit.hostOrDomain = "a domain has", "domain", frontier.RegistrableDomain(limit.hostOrDomain)
-	case frontier.ManyHosts:
+	case frontier.TooManyHosts:
 		subject, key, limit.hostOrDomain = "the crawl has", "", ""
 	case frontier.LowMemory:
-		return // the source of Config.LowMemory logs it
+		return // the source of Config.IsMemoryLow logs it
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // reportedRefusals offers URLs to an outside and returns what it logs.
-func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.Reason, urls ...string) string {
+func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.RefusalReason, urls ...string) string {
 	t.Helper()
 	var log bytes.Buffer
 	o.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -24,7 +24,7 @@ func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.Reason, 
 			t.Fatal(err)
 		}
 		e := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
-		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Why: "too many"}})
+		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Detail: "too many"}})
 	}
 	return log.String()
 }
@@ -33,17 +33,17 @@ func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.Reason, 
 // field that sets it.
 func TestLimitsAreWarnedOf(t *testing.T) {
 	var o refusalReporter
-	first := reportedRefusals(t, &o, frontier.FullHost, "http://a.test/1", "http://a.test/2")
+	first := reportedRefusals(t, &o, frontier.TooManyHostURLs, "http://a.test/1", "http://a.test/2")
 	if strings.Count(first, "\n") != 1 || !strings.Contains(first, `host=a.test reason=host_urls why="too many" url=http://a.test/1 field=scope.max_urls_per_host`) {
 		t.Errorf("logged %s", first)
 	}
-	if again := reportedRefusals(t, &o, frontier.FullHost, "https://a.test/3"); again != "" {
+	if again := reportedRefusals(t, &o, frontier.TooManyHostURLs, "https://a.test/3"); again != "" {
 		t.Errorf("logged again %s", again)
 	}
 	if other := reportedRefusals(t, &o, frontier.FarCalendar, "http://a.test/3"); strings.Count(other, "\n") != 1 || strings.Contains(other, "field=") {
 		t.Errorf("of another limit %s", other)
 	}
-	for _, wanted := range []frontier.Reason{frontier.Elsewhere, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
+	for _, wanted := range []frontier.RefusalReason{frontier.OutsideScope, frontier.Excluded, frontier.NotIncluded, frontier.DeepLink, frontier.WrongScheme} {
 		if got := reportedRefusals(t, &o, wanted, "http://b.test/"); got != "" {
 			t.Errorf("%s is no surprise: %s", wanted, got)
 		}
@@ -60,15 +60,15 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 // of the crawl, however many hosts have reached limits before.
 func TestLimitsOfHostsAreWarnedOfOnce(t *testing.T) {
 	var o refusalReporter
-	log := reportedRefusals(t, &o, frontier.ManyHostsOfDomain, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
+	log := reportedRefusals(t, &o, frontier.TooManyDomainHosts, "http://1.a.test/", "http://2.a.test/", "https://x.y.a.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "domain=a.test reason=domain_hosts") ||
 		!strings.Contains(log, "field=scope.max_hosts_per_domain") {
 		t.Errorf("logged %s", log)
 	}
 	for i := range 2 * maxLimitWarnings {
-		reportedRefusals(t, &o, frontier.FullHost, fmt.Sprintf("http://h%d.test/", i))
+		reportedRefusals(t, &o, frontier.TooManyHostURLs, fmt.Sprintf("http://h%d.test/", i))
 	}
-	log = reportedRefusals(t, &o, frontier.ManyHosts, "http://b.test/", "http://c.test/")
+	log = reportedRefusals(t, &o, frontier.TooManyHosts, "http://b.test/", "http://c.test/")
 	if strings.Count(log, "\n") != 1 || !strings.Contains(log, "the crawl has reached a limit") ||
 		!strings.Contains(log, "reason=hosts") || !strings.Contains(log, "field=scope.max_hosts") {
 		t.Errorf("logged %s", log)
@@ -82,7 +82,7 @@ func TestWarningsOfLimitsAreBounded(t *testing.T) {
 	for i := range 3 * maxLimitWarnings {
 		urls = append(urls, fmt.Sprintf("http://h%d.test/", i))
 	}
-	log := reportedRefusals(t, &o, frontier.FullOfPattern, urls...)
+	log := reportedRefusals(t, &o, frontier.TooManyPatternURLs, urls...)
 	if n := strings.Count(log, "\n"); n != maxLimitWarnings+1 || !strings.Contains(log, "by decorum report only") || len(o.warnedLimits) != maxLimitWarnings {
 		t.Errorf("%d lines, %d remembered", n, len(o.warnedLimits))
 	}

@@ -161,16 +161,16 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 }
 
 func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
-	mode, err := frontier.ParseWithin(p.Scope.Within)
+	mode, err := frontier.ParseScopeMode(p.Scope.Within)
 	if err != nil {
 		return frontier.ScopeConfig{}, err
 	}
 	cfg := frontier.ScopeConfig{
-		Within: mode, FTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
-		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxRepeat: p.Scope.MaxRepeat,
+		Mode: mode, AllowFTP: p.Fetch.FTP, MaxDepth: p.Scope.MaxDepth, MaxURLLength: p.Scope.MaxURLLength,
+		MaxParams: p.Scope.MaxParams, MaxPathDepth: p.Scope.MaxPathDepth, MaxPathRepeats: p.Scope.MaxRepeat,
 		MaxRedirects: p.Scope.MaxRedirects, MaxURLsPerPattern: p.Scope.MaxURLsPerPattern,
 		MaxURLsPerHost: p.Scope.MaxURLsPerHost, MaxHostsPerDomain: p.Scope.MaxHostsPerDomain,
-		MaxHosts: p.Scope.MaxHosts, Year: time.Now().Year(),
+		MaxHosts: p.Scope.MaxHosts, CurrentYear: time.Now().Year(),
 	}
 	if cfg.MaxDepth == 0 {
 		cfg.MaxDepth = -1
@@ -184,8 +184,8 @@ func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
 }
 
 // paramCleaner returns the project's rules for parameters.
-func (p *Project) paramCleaner() (*frontier.Params, error) {
-	return frontier.NewParams(frontier.ParamRules(p.Scope.Params))
+func (p *Project) paramCleaner() (*frontier.ParamCleaner, error) {
+	return frontier.NewParamCleaner(frontier.ParamRules(p.Scope.Params))
 }
 
 func (p *Project) crawlerSettings() (crawler.Settings, error) {
@@ -197,9 +197,9 @@ func (p *Project) crawlerSettings() (crawler.Settings, error) {
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
 		Follow: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		LedgerRefusals: p.Output.LedgerRefusals,
-		Revisit: frontier.Revisit{
-			Mode: mode, Every: time.Duration(p.Revisit.Interval),
-			Min: time.Duration(p.Revisit.MinInterval), Max: time.Duration(p.Revisit.MaxInterval),
+		Revisit: frontier.RevisitPolicy{
+			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
+			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
 		},
 	}, err
 }

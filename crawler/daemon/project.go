@@ -210,7 +210,7 @@ func DefaultProject() Project {
 		Scope: Scope{
 			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
-			MaxRepeat: frontier.DefaultMaxRepeat, MaxRedirects: frontier.DefaultMaxRedirects,
+			MaxRepeat: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
 			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},

@@ -220,7 +220,7 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 // change while somebody sends a long list.
 func (r *runner) discoverURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlEngine, _ crawlStores) error {
-		added, err = engine.frontier.Offer(ctx, onRefused, entries)
+		added, err = engine.frontier.DiscoverWithCallback(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)
 		}

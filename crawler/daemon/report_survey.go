@@ -130,7 +130,7 @@ func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *ap
 		return err
 	}
 	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.store)
-	isOtherHost := func(r frontier.Sighted) bool { return onlyHost != "" && r.Host != onlyHost }
+	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCounts, isOtherHost)
 	return err
 }

@@ -85,7 +85,7 @@ func (p *textBuilder) writeAllRefusalCounts(s *api.Report) {
 	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.SessionIDCounts)
 }
 
-func (p *textBuilder) writeRefusalCounts(title string, list []frontier.Sighted) {
+func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {
 	if len(list) == 0 {
 		return
 	}

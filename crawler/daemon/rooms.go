@@ -78,7 +78,7 @@ func (g engineConfig) politenessPolicy(p Project) politeness.Policy {
 
 // newEngineWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
 // has been checked: all that judges and queues URLs. budget may be nil.
-func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.Budget) (*crawlEngine, error) {
+func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlEngine, error) {
 	scopeConfig, err := p.scopeConfig()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 		setFastRobotsRetries(&gateConfig)
 	}
 	if g.now != nil {
-		scopeConfig.Year = g.now().Year()
+		scopeConfig.CurrentYear = g.now().Year()
 		if !gateConfig.Session.IsZero() {
 			gateConfig.Session = g.now()
 		}
@@ -106,9 +106,9 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
-		Scope: r.scope, Params: params, LeaseTTL: p.Store.leaseTTL(), Clean: r.gate.Clean, Budget: budget,
-		Now: g.now, Wait: g.waitForRevisits, MaxWait: maxPolitenessDelay(g.politenessPolicy(p)), Discovered: g.onDiscovered, Refused: r.refusalReporter.countAndReportRefusal,
-		LowMemory: g.memoryPressure.Low,
+		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.Clean, Budget: budget,
+		Now: g.now, WaitForRevisits: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnDiscovered: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
+		IsMemoryLow: g.memoryPressure.Low,
 	})
 	return r, nil
 }
@@ -132,7 +132,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		return nil, err
 	}
 	limiter := g.sharedHosts.Limits(p.limiterConfig(g.restartedAt))
-	var budget frontier.Budget = limiter
+	var budget frontier.VisitBudget = limiter
 	coordinator := newWorkerCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are
 		budget, settings.MaxPages, settings.MaxBytes = coordinator, 0, 0
@@ -158,7 +158,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		r.crawler.Ledger = g.ledger
 	}
 	if g.archive != nil {
-		g.archive.captureNotes, g.archive.revisitsPages = r.frontier, settings.Revisit.Wanted()
+		g.archive.captureNotes, g.archive.revisitsPages = r.frontier, settings.Revisit.IsEnabled()
 		r.crawler.Archive = g.archive
 	}
 	return r, nil
@@ -167,7 +167,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 // releaseHolds offers again what an earlier run, which may have been set otherwise, has
 // put away.
 func (r *crawlEngine) releaseHolds(ctx context.Context) error {
-	return r.frontier.Reopen(ctx, r.crawler.StillSuspended)
+	return r.frontier.ReleaseHolds(ctx, r.crawler.StillSuspended)
 }
 
 // discoverSeeds discovers the project's seeds.
@@ -180,7 +180,7 @@ func (r *crawlEngine) discoverSeeds(ctx context.Context) error {
 // that, so that a kill in between repeats it.
 func (r *crawlEngine) applyProjectToState(ctx context.Context, dir stateDir, previous *projectSource) error {
 	if previous == nil || !previous.allowsSameURLs(r.project) {
-		if err := errors.Join(r.frontier.ReviveAll(ctx), r.frontier.Flush(ctx)); err != nil {
+		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err
 		}
 	}

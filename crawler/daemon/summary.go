@@ -27,7 +27,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	if st.LocalFaults > 0 {
 		fmt.Fprintf(&b, "failed on this machine, and made again: %d visits\n", st.LocalFaults)
 	}
-	if refused := refusalCountsText(j.frontier.Refusals()); refused != "" {
+	if refused := refusalCountsText(j.frontier.RefusalsByReason()); refused != "" {
 		fmt.Fprintf(&b, "out of scope, by reason: %s\n", refused)
 	}
 	if st.PagesWithheld > 0 {
@@ -83,7 +83,7 @@ func failureCountsText(st crawler.Stats) string {
 
 // refusalCountsText says how often URLs were refused, reason by reason; nothing if none
 // was.
-func refusalCountsText(refused map[frontier.Reason]int64) string {
+func refusalCountsText(refused map[frontier.RefusalReason]int64) string {
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(refused)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, refused[r]))
@@ -93,11 +93,11 @@ func refusalCountsText(refused map[frontier.Reason]int64) string {
 
 // firstRevisitText says when the first revisit is due, if the crawl has ended for that.
 func firstRevisitText(runErr error) string {
-	var awaiting *frontier.RestingError
+	var awaiting *frontier.AwaitingRevisitError
 	if !errors.As(runErr, &awaiting) {
 		return ""
 	}
-	return ", the first is due at " + awaiting.First.Local().Format(time.RFC3339)
+	return ", the first is due at " + awaiting.FirstRevisit.Local().Format(time.RFC3339)
 }
 
 // exitErrorFor turns the end of a run into an exit.
@@ -108,11 +108,11 @@ func (j *crawlRun) exitErrorFor(runErr error) error {
 		}
 	}
 	switch {
-	case runErr == nil, errors.Is(runErr, frontier.ErrResting):
+	case runErr == nil, errors.Is(runErr, frontier.ErrAwaitingRevisit):
 		return nil
-	case errors.Is(runErr, frontier.ErrDormant) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
+	case errors.Is(runErr, frontier.ErrSuspended) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
-	case errors.Is(runErr, frontier.ErrDormant):
+	case errors.Is(runErr, frontier.ErrSuspended):
 		return runErr
 	}
 	return &exitError{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}

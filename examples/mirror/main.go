@@ -67,7 +67,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 		return err
 	}
 	c.Archive = archiveRecorder{archive}
-	if err := c.Frontier.Reopen(ctx, c.StillSuspended); err != nil { // what an earlier run put away
+	if err := c.Frontier.ReleaseHolds(ctx, c.StillSuspended); err != nil { // what an earlier run put away
 		return err
 	}
 	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.Seed}); err != nil {
@@ -88,9 +88,9 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	}
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
 	limits := politeness.NewLimits(politeness.LimitsConfig{Restarted: time.Now()})
-	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host, Year: time.Now().Year()}, []decorum.URL{seed})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{
-		Frontier: frontier.New(state, frontier.Config{Scope: scope, Clean: gate.Clean, Budget: limits}),
+		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.Clean, Budget: limits}),
 		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
 		Settings: crawler.Settings{Follow: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
 	}, nil

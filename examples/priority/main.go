@@ -35,7 +35,7 @@ func main() {
 // orderNewsFirst gives an entry its place among the URLs of its origin: by class, then
 // by rank, then as they were found.
 func orderNewsFirst(e *storage.Entry) {
-	frontier.DefaultOrder(e)
+	frontier.AssignDefaultOrder(e)
 	switch path := e.URL.Path(); {
 	case strings.HasPrefix(path, "/news/"):
 		e.Class, e.Rank = storage.Early, 1 // after the seeds
@@ -46,7 +46,7 @@ func orderNewsFirst(e *storage.Entry) {
 
 // crawlAndPrint prints the URLs of a site in the order of their visits.
 func crawlAndPrint(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
-	o.Frontier.Order = orderNewsFirst
+	o.Frontier.AssignOrder = orderNewsFirst
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx)), o)
 	if err != nil {
 		return err

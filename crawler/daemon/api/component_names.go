@@ -46,7 +46,7 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[FrontierURL]():            "URL",
 	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
 	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
-	reflect.TypeFor[frontier.Sighted]():       "frontier.Sighted",
+	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
 	reflect.TypeFor[robots.Match]():           "robots.Match",
 	reflect.TypeFor[robots.Signal]():          "robots.Signal",
 	reflect.TypeFor[robots.Span]():            "robots.Span",

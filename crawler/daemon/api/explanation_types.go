@@ -28,10 +28,10 @@ type RewriteStep struct {
 
 // ExplainedScope is whether a URL is in scope.
 type ExplainedScope struct {
-	InScope        bool            `json:"in"`
-	Reason         frontier.Reason `json:"reason,omitempty"`  // why not, in one word, as decorum report counts it
-	Detail         string          `json:"why,omitempty"`     // reason in words, with the limit that was reached
-	CountedPattern string          `json:"pattern,omitempty"` // under which max_urls_per_pattern counts it; empty: under none
+	InScope        bool                   `json:"in"`
+	Reason         frontier.RefusalReason `json:"reason,omitempty"`  // why not, in one word, as decorum report counts it
+	Detail         string                 `json:"why,omitempty"`     // reason in words, with the limit that was reached
+	CountedPattern string                 `json:"pattern,omitempty"` // under which max_urls_per_pattern counts it; empty: under none
 }
 
 // ExplainedRules are what robots.txt says of a URL.

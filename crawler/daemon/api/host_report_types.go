@@ -135,11 +135,11 @@ type Report struct {
 	LargestDelayShortfall Milliseconds     `json:"shortfall_ms"`       // the most of any host: it must be 0
 	ParkedByRule          []RefusalSummary `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
 	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
-	RefusalCounts []frontier.Sighted `json:"refused,omitempty"`
+	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"`
 	// SessionIDCounts counts sightings of URLs with the id of a session in the path, which
 	// were queued without it, by host.
-	SessionIDCounts []frontier.Sighted `json:"cleaned,omitempty"`
-	Hosts           []*Host            `json:"hosts"` // what asks most to be looked at comes first
+	SessionIDCounts []frontier.RefusalCount `json:"cleaned,omitempty"`
+	Hosts           []*Host                 `json:"hosts"` // what asks most to be looked at comes first
 }
 
 // An AddURLsResult is what became of URLs that were offered.

@@ -143,12 +143,12 @@ func (m *Metrics) visited(project string, v *crawler.Visit) {
 	m.bytes.Add(float64(v.BodyLen()))
 }
 
-// Discovered counts a URL that was queued: frontier.Config.Discovered.
+// Discovered counts a URL that was queued: frontier.Config.OnDiscovered.
 func (m *Metrics) Discovered(e storage.Entry) { m.discovered.WithLabelValues(e.Source.String()).Inc() }
 
-// Refused counts a URL that was not queued: frontier.Config.Refused.
+// Refused counts a URL that was not queued: frontier.Config.OnRefused.
 func (m *Metrics) Refused(_ storage.Entry, err error) {
-	m.refused.WithLabelValues(string(frontier.ReasonOf(err))).Inc()
+	m.refused.WithLabelValues(string(frontier.RefusalReasonOf(err))).Inc()
 }
 
 // turnedDown counts a URL whose turn it was, and that was not visited.
@@ -170,7 +170,7 @@ func reasonOf(err error) string {
 	)
 	switch {
 	case errors.Is(err, decorum.OutOfScope):
-		return string(frontier.ReasonOf(err))
+		return string(frontier.RefusalReasonOf(err))
 	case errors.As(err, &refusal) && refusal.TDMRep != "":
 		return "tdmrep"
 	case errors.Is(err, decorum.Disallowed):

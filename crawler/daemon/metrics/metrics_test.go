@@ -66,9 +66,9 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{})
-	scope := frontier.NewScope(frontier.ScopeConfig{Within: frontier.Host}, []decorum.URL{parse(t, "http://town.test/")})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parse(t, "http://town.test/")})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, Discovered: m.Discovered, Refused: m.Refused}),
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnDiscovered: m.Discovered, OnRefused: m.Refused}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),

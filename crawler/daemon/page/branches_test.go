@@ -129,7 +129,7 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 }
 
 func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	r := &api.Report{RefusalCounts: []frontier.Sighted{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.Elsewhere, Count: 1}}}
+	r := &api.Report{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.OutsideScope, Count: 1}}}
 	for _, why := range []string{"robots", "scope", "nothing"} {
 		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /", RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
 	}
