@@ -55,7 +55,7 @@ func (p *Project) newSchemeFetcher(httpFetcher *collyfetch.Fetcher, bodyMemory *
 	ftp, err := ftpfetch.New(ftpfetch.Config{
 		Dialer: httpFetcher, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
 		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
-		Bodies: bodyMemory,
+		BodyMemory: bodyMemory,
 	})
 	fetchers["ftp"] = ftp
 	return fetchers, err

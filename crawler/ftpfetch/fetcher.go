@@ -36,9 +36,9 @@ type Config struct {
 	// comes and as a page. Default 10 MiB. Of a robots.txt at least 512,000
 	// bytes are kept, of a sitemap as many as the crawl's Settings say.
 	MaxBody int64
-	// Bodies is the memory that the bodies of all visits under way take together, as in
+	// BodyMemory is the memory that the bodies of all visits under way take together, as in
 	// collyfetch.Config. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
-	Bodies *bodymem.Memory
+	BodyMemory *bodymem.Memory
 	// ContentTypes are the media types whose bodies are read. The type of a file
 	// is that of the ending of its name or, if that has none, of its first bytes;
 	// a listing is text/html. Empty: all. robots.txt, sitemaps and feeds are
@@ -57,7 +57,7 @@ func New(cfg Config) (*Fetcher, error) {
 	switch {
 	case cfg.Dialer == nil:
 		return nil, errors.New("ftpfetch: a dialler is compulsory")
-	case cfg.Password == "" || !sendable(cfg.Password):
+	case cfg.Password == "" || !isSendable(cfg.Password):
 		return nil, errors.New("ftpfetch: a password is compulsory, in one line: it says who comes")
 	}
 	if cfg.Timeout == 0 {
@@ -66,8 +66,8 @@ func New(cfg Config) (*Fetcher, error) {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 10 << 20
 	}
-	if cfg.Bodies == nil {
-		cfg.Bodies = bodymem.NewDefault()
+	if cfg.BodyMemory == nil {
+		cfg.BodyMemory = bodymem.NewDefault()
 	}
 	cfg.MaxBody = min(cfg.MaxBody, math.MaxInt64-1) // one more is read, to see whether there is more
 	return &Fetcher{cfg}, nil
@@ -81,37 +81,37 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	if u.IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
-	name, err := nameOf(u)
+	name, err := filePath(u)
 	if err != nil {
 		return nil, &decorum.Error{Op: "fetch", URL: u.String(), Kind: decorum.Invalid, Err: err}
 	}
-	s := &session{cfg: f.cfg, ticket: t, limit: f.limit(t)}
-	f.cfg.Bodies.OpenShare(&s.share, u.String())
+	s := &session{cfg: f.cfg, ticket: t, maxBodyBytes: f.bodyLimit(t)}
+	f.cfg.BodyMemory.OpenShare(&s.memoryShare, u.String())
 	defer func() { // of a visit without an answer
-		if !s.answered {
-			s.share.Close()
+		if !s.shareHeldByTicket {
+			s.memoryShare.Close()
 		}
 	}()
-	if err := s.share.ReserveAhead(ctx, s.maxMemory(), false); err != nil {
+	if err := s.memoryShare.ReserveAhead(ctx, s.maxMemoryNeeded(), false); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
 	if err := t.Redeem(u.String()); err != nil {
 		return nil, err
 	}
-	outer := ctx
+	parent := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, fmt.Errorf("no whole answer within %v", f.cfg.Timeout))
 	defer cancel()
 	s.ctx = ctx
 	res := &decorum.Response{URL: u, Header: http.Header{}, Start: time.Now()}
-	err = s.visit(name, res)
+	err = s.connectAndFetch(name, res)
 	s.close()
-	res.Addr, res.End = s.addr, time.Now()
-	full := s.share.Err()
-	switch status := statusOf(err); {
-	case full != nil && outer.Err() == nil:
-		return nil, crawler.NewFetchError(t, full)
+	res.Addr, res.End = s.serverAddr, time.Now()
+	memoryErr := s.memoryShare.Err()
+	switch status := httpStatus(err); {
+	case memoryErr != nil && parent.Err() == nil:
+		return nil, crawler.NewFetchError(t, memoryErr)
 	case err == nil:
-		s.holdBody(res)
+		s.retainBodyMemory(res)
 		return res, nil
 	case status != 0: // whatever came of a body is none of this answer
 		return &decorum.Response{URL: u, Status: status, Header: http.Header{}, Addr: res.Addr, Start: res.Start, End: res.End}, nil

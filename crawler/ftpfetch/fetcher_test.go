@@ -22,8 +22,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// fetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
-func fetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
+// newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
+func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *ftpfetch.Fetcher {
 	t.Helper()
 	to, err := collyfetch.ParseConnectTo("::" + addr)
 	if err != nil {
@@ -86,19 +86,19 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	return ticket
 }
 
-// tree writes files: a name that ends in a slash is a directory.
-func tree(t *testing.T, files map[string]string) string {
+// writeFiles writes files: a name that ends in a slash is a directory.
+func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		place := filepath.Join(dir, filepath.FromSlash(name))
+		path := filepath.Join(dir, filepath.FromSlash(name))
 		if strings.HasSuffix(name, "/") {
-			if err := os.MkdirAll(place, 0o755); err != nil {
+			if err := os.MkdirAll(path, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(place), 0o755), os.WriteFile(place, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func tree(t *testing.T, files map[string]string) string {
 // TestFetch: what a server has, and what becomes of it.
 func TestFetch(t *testing.T) {
 	const limit = 1000
-	dir := tree(t, map[string]string{
+	dir := writeFiles(t, map[string]string{
 		"robots.txt": "User-agent: *\nDisallow: /secret\n", "a.html": "<p>a", "README": "read me\n", "pub/b.html": "b",
 		"just.txt": strings.Repeat("x", limit), "big.txt": strings.Repeat("x", 1<<20), "film.png": "moo", "raw": "\x00\x01\x02", "empty": "",
 	})
@@ -135,7 +135,7 @@ func TestFetch(t *testing.T) {
 	} {
 		t.Run(tt.path, func(t *testing.T) {
 			server := ftptest.Start(t, dir, nil)
-			f := fetcher(t, server.Addr, ftpfetch.Config{MaxBody: limit, ContentTypes: []string{"text/html", "text/plain"}}, true)
+			f := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: limit, ContentTypes: []string{"text/html", "text/plain"}}, true)
 			ticket := ticketFor(t, "ftp://a.test"+tt.path)
 			res, err := f.Fetch(t.Context(), ticket)
 			if err != nil {
@@ -167,8 +167,8 @@ func TestListing(t *testing.T) {
 		"a b.txt": "1", "100%.txt": "2", "%41.txt": "3", "what?.txt": "4", "#1.txt": "5", "a:b.txt": "6", "žluť.txt": "7",
 		"<b>&amp;.txt": "8", `"q".txt`: "9", "dir/x.txt": "10", "-la": "11", "*": "12",
 	}
-	server := ftptest.Start(t, tree(t, files), nil)
-	f := fetcher(t, server.Addr, ftpfetch.Config{}, true)
+	server := ftptest.Start(t, writeFiles(t, files), nil)
+	f := newFetcher(t, server.Addr, ftpfetch.Config{}, true)
 	res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestListing(t *testing.T) {
 		}
 	}
 	// A listing is cut where it would be longer than a body may be.
-	short, err := fetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
+	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
 	if err != nil || !short.Truncated || len(short.Body) > 500 || len(extract.Scan(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
@@ -202,8 +202,8 @@ func TestListing(t *testing.T) {
 // TestNothingIsSent for URLs that name no file: the path that was shown to
 // robots.txt is the path that is asked for, and never more than a path.
 func TestNothingIsSent(t *testing.T) {
-	server := ftptest.Start(t, tree(t, map[string]string{"secret/x": "x"}), nil)
-	f := fetcher(t, server.Addr, ftpfetch.Config{}, true)
+	server := ftptest.Start(t, writeFiles(t, map[string]string{"secret/x": "x"}), nil)
+	f := newFetcher(t, server.Addr, ftpfetch.Config{}, true)
 	for _, url := range []string{
 		"ftp://a.test/x%0d%0aDELE%20/secret/x", "ftp://a.test/x%0A", "ftp://a.test/%00", "ftp://a.test/a%09b", "ftp://a.test/%7f",
 		"ftp://a.test/%FF%F4%FF%F2ABOR", "ftp://a.test/pub%2F..%2Fsecret/x", "ftp://a.test/..%2fsecret/x", "ftp://a.test/..%5Csecret%5Cx",
@@ -216,7 +216,7 @@ func TestNothingIsSent(t *testing.T) {
 	if _, err := f.Fetch(t.Context(), crawler.Ticket{}); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("no ticket: %v, want Unticketed", err)
 	}
-	public := fetcher(t, server.Addr, ftpfetch.Config{}, false)
+	public := newFetcher(t, server.Addr, ftpfetch.Config{}, false)
 	for _, url := range []string{"ftp://a.test/robots.txt", "ftp://a.test/secret/"} {
 		if _, err := public.Fetch(t.Context(), ticketFor(t, url)); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("%s at a loopback address: %v, want Forbidden", url, err)
@@ -230,20 +230,20 @@ func TestNothingIsSent(t *testing.T) {
 func TestLoginRefused(t *testing.T) {
 	server := ftptest.Start(t, t.TempDir(), func(string) bool { return false })
 	for _, url := range []string{"ftp://a.test/robots.txt", "ftp://a.test/x"} {
-		res, err := fetcher(t, server.Addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, url))
+		res, err := newFetcher(t, server.Addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, url))
 		if !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), `the server says 530 "Incorrect password`) {
 			t.Errorf("%s: %v, %v; want no answer, in the words of the server", url, res, err)
 		}
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
-	if _, err := fetcher(t, l.Addr().String(), ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/")); !errors.Is(err, decorum.Unreachable) {
+	if _, err := newFetcher(t, l.Addr().String(), ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/")); !errors.Is(err, decorum.Unreachable) {
 		t.Errorf("%v, want Unreachable", err)
 	}
 }

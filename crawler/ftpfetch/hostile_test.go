@@ -18,26 +18,26 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 )
 
-// A script is a server that says what it likes.
-type script struct {
-	replies map[string]string       // to commands by their first word, "" to the connection; what is not here is answered as usual
-	data    func(net.Conn)          // sends over the data connection, which is then closed
-	flood   func(w io.Writer) error // sends over the control connection instead of the answer to FEAT
-	silent  bool                    // it says nothing at all
+// A scriptedServer is a server that says what it likes.
+type scriptedServer struct {
+	replies      map[string]string       // to commands by their first word, "" to the connection; what is not here is answered as usual
+	writeData    func(net.Conn)          // sends over the data connection, which is then closed
+	floodControl func(w io.Writer) error // sends over the control connection instead of the answer to FEAT
+	silent       bool                    // it says nothing at all
 
 	addr  string
 	conns atomic.Int32 // control connections that are open
 	wg    sync.WaitGroup
 }
 
-// usual are the replies of a server that has one file. %d is the port of the data.
-var usual = map[string]string{
+// defaultReplies are the replies of a server that has one file. %d is the port of the data.
+var defaultReplies = map[string]string{
 	"": "220 here", "USER": "331 who", "PASS": "230 in", "FEAT": "211 none", "TYPE": "200 ok", "EPSV": "229 (|||%d|)", "CWD": "250 ok",
 	"RETR": "150 comes", "LIST": "150 comes", "sent": "226 sent",
 }
 
 // start serves until the test ends.
-func (s *script) start(t *testing.T) {
+func (s *scriptedServer) start(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *script) start(t *testing.T) {
 	t.Cleanup(func() { l.Close(); s.wg.Wait() })
 }
 
-func (s *script) serve(conn net.Conn) {
+func (s *scriptedServer) serve(conn net.Conn) {
 	in := bufio.NewScanner(conn)
 	if s.silent {
 		for in.Scan() {
@@ -76,7 +76,7 @@ func (s *script) serve(conn net.Conn) {
 	say := func(to string) bool {
 		reply, ok := s.replies[to]
 		if !ok {
-			reply = usual[to]
+			reply = defaultReplies[to]
 		}
 		if reply == "" {
 			reply = "502 no"
@@ -90,31 +90,31 @@ func (s *script) serve(conn net.Conn) {
 	say("")
 	for in.Scan() {
 		command, _, _ := strings.Cut(in.Text(), " ")
-		if command == "FEAT" && s.flood != nil {
-			_ = s.flood(conn)
+		if command == "FEAT" && s.floodControl != nil {
+			_ = s.floodControl(conn)
 			return
 		}
 		if say(command) {
-			s.send(data)
+			s.serveData(data)
 			say("sent")
 		}
 	}
 }
 
-// send sends over the data connection.
-func (s *script) send(l net.Listener) {
+// serveData sends over the data connection.
+func (s *scriptedServer) serveData(l net.Listener) {
 	conn, err := l.Accept()
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	if s.data != nil {
-		s.data(conn)
+	if s.writeData != nil {
+		s.writeData(conn)
 	}
 }
 
-// endless writes a line again and again until the other side has enough.
-func endless(w io.Writer, line string) error {
+// writeEndlessly writes a line again and again until the other side has enough.
+func writeEndlessly(w io.Writer, line string) error {
 	block := []byte(strings.Repeat(line, 1000))
 	for {
 		if _, err := w.Write(block); err != nil {
@@ -123,8 +123,8 @@ func endless(w io.Writer, line string) error {
 	}
 }
 
-// elsewhere is a service that must not be visited by way of another.
-func elsewhere(t *testing.T, addr string) (l net.Listener, visits *atomic.Int32) {
+// startCountingServer is a service that must not be visited by way of another.
+func startCountingServer(t *testing.T, addr string) (l net.Listener, visits *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -153,39 +153,39 @@ func TestHostile(t *testing.T) {
 	half := func(c net.Conn) { fmt.Fprint(c, "User-agent: *\nDis") }
 	for _, tt := range []struct {
 		name   string
-		script *script
-		says   string
+		script *scriptedServer
+		want   string
 	}{
-		{"silence", &script{silent: true}, "no whole answer within 300ms"},
-		{"data that does not come", &script{data: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}, "no whole answer within 300ms"},
-		{"another port", &script{replies: on("EPSV", "229 (|||22|)")}, "the server names no port above 1023"},
-		{"no port", &script{replies: on("EPSV", "229 (|||99999|)")}, "the server names no port above 1023"},
-		{"a port below zero", &script{replies: on("EPSV", "229 (|||-1|)")}, "the server names no port above 1023"},
-		{"a port of PASV beyond all", &script{replies: pasv("227 (127,0,0,1,999,999)")}, "the server names no port above 1023"},
-		{"parentheses the wrong way round", &script{replies: pasv("227 )(")}, "a reply of the server cannot be read"},
-		{"no data port", &script{replies: pasv("502 no")}, `the server says 502 "no"`},
-		{"cut by its own word", &script{data: half, replies: on("sent", "426 broken")}, `the server says 426 "broken"`},
-		{"cut, in the words of a missing file", &script{data: half, replies: on("sent", "550 read error")}, `the server says 550 "read error"`},
-		{"cut without a word", &script{data: half, replies: on("sent", "")}, `the server says 502 "no"`},
-		{"a login that fails in the words of a missing file", &script{replies: on("PASS", "550 no such user")}, `the server says 550 "no such user"`},
-		{"a login that wants an account", &script{replies: on("PASS", "332 account")}, `the server says 332 "account"`},
-		{"nobody may log in", &script{replies: on("USER", "530 not here")}, "not here"},
-		{"no ftp", &script{replies: on("", "HTTP/1.1 400 Bad Request")}, "short response"},
-		{"busy for now", &script{replies: on("RETR", "450 in use")}, `the server says 450 "in use"`},
-		{"words that would change a terminal", &script{replies: on("RETR", "450 \x1b[2J"+strings.Repeat("x", 500))}, `the server says 450 "\x1b[2Jxxx`},
-		{"replies without end", &script{flood: func(w io.Writer) error { return endless(w, "211-more\r\n") }}, "the replies of the server are longer"},
-		{"a line without end", &script{flood: func(w io.Writer) error { return endless(w, "x") }}, "short response"},
+		{"silence", &scriptedServer{silent: true}, "no whole answer within 300ms"},
+		{"data that does not come", &scriptedServer{writeData: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}, "no whole answer within 300ms"},
+		{"another port", &scriptedServer{replies: on("EPSV", "229 (|||22|)")}, "the server names no port above 1023"},
+		{"no port", &scriptedServer{replies: on("EPSV", "229 (|||99999|)")}, "the server names no port above 1023"},
+		{"a port below zero", &scriptedServer{replies: on("EPSV", "229 (|||-1|)")}, "the server names no port above 1023"},
+		{"a port of PASV beyond all", &scriptedServer{replies: pasv("227 (127,0,0,1,999,999)")}, "the server names no port above 1023"},
+		{"parentheses the wrong way round", &scriptedServer{replies: pasv("227 )(")}, "a reply of the server cannot be read"},
+		{"no data port", &scriptedServer{replies: pasv("502 no")}, `the server says 502 "no"`},
+		{"cut by its own word", &scriptedServer{writeData: half, replies: on("sent", "426 broken")}, `the server says 426 "broken"`},
+		{"cut, in the words of a missing file", &scriptedServer{writeData: half, replies: on("sent", "550 read error")}, `the server says 550 "read error"`},
+		{"cut without a word", &scriptedServer{writeData: half, replies: on("sent", "")}, `the server says 502 "no"`},
+		{"a login that fails in the words of a missing file", &scriptedServer{replies: on("PASS", "550 no such user")}, `the server says 550 "no such user"`},
+		{"a login that wants an account", &scriptedServer{replies: on("PASS", "332 account")}, `the server says 332 "account"`},
+		{"nobody may log in", &scriptedServer{replies: on("USER", "530 not here")}, "not here"},
+		{"no ftp", &scriptedServer{replies: on("", "HTTP/1.1 400 Bad Request")}, "short response"},
+		{"busy for now", &scriptedServer{replies: on("RETR", "450 in use")}, `the server says 450 "in use"`},
+		{"words that would change a terminal", &scriptedServer{replies: on("RETR", "450 \x1b[2J"+strings.Repeat("x", 500))}, `the server says 450 "\x1b[2Jxxx`},
+		{"replies without end", &scriptedServer{floodControl: func(w io.Writer) error { return writeEndlessly(w, "211-more\r\n") }}, "the replies of the server are longer"},
+		{"a line without end", &scriptedServer{floodControl: func(w io.Writer) error { return writeEndlessly(w, "x") }}, "short response"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.script.start(t)
 			timeout := time.Minute
-			if strings.Contains(tt.says, "within") {
+			if strings.Contains(tt.want, "within") {
 				timeout = 300 * time.Millisecond
 			}
-			f := fetcher(t, tt.script.addr, ftpfetch.Config{Timeout: timeout}, true)
+			f := newFetcher(t, tt.script.addr, ftpfetch.Config{Timeout: timeout}, true)
 			res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
-			if res != nil || !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), tt.says) || len(err.Error()) > 300 {
-				t.Errorf("%+v, %v; want no answer, because %q", res, err, tt.says)
+			if res != nil || !errors.Is(err, decorum.Unreachable) || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 300 {
+				t.Errorf("%+v, %v; want no answer, because %q", res, err, tt.want)
 			}
 		})
 	}
@@ -194,23 +194,23 @@ func TestHostile(t *testing.T) {
 // TestBounce: a server that names another address for the data gets its own
 // visited, and nobody else.
 func TestBounce(t *testing.T) {
-	other, visits := elsewhere(t, "127.0.0.2:0")
+	other, visits := startCountingServer(t, "127.0.0.2:0")
 	port := other.Addr().(*net.TCPAddr).Port
-	s := &script{replies: map[string]string{"EPSV": "500 no", "PASV": fmt.Sprintf("227 (127,0,0,2,%d,%d)", port/256, port%256)}}
+	s := &scriptedServer{replies: map[string]string{"EPSV": "500 no", "PASV": fmt.Sprintf("227 (127,0,0,2,%d,%d)", port/256, port%256)}}
 	s.start(t)
-	f := fetcher(t, s.addr, ftpfetch.Config{}, true)
+	f := newFetcher(t, s.addr, ftpfetch.Config{}, true)
 	res, err := f.Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
 	if !errors.Is(err, decorum.Unreachable) || visits.Load() != 0 {
 		t.Errorf("%v, %v, and %d visits to the other address; want no answer and none", res, err, visits.Load())
 	}
 }
 
-// TestNoRoom: 421 is the server's way to ask for less.
-func TestNoRoom(t *testing.T) {
+// TestServiceUnavailable: 421 is the server's way to ask for less.
+func TestServiceUnavailable(t *testing.T) {
 	for _, command := range []string{"", "PASS", "RETR", "sent"} {
-		s := &script{replies: map[string]string{command: "421 too many"}, data: func(c net.Conn) { fmt.Fprint(c, "User-agent: *\n") }}
+		s := &scriptedServer{replies: map[string]string{command: "421 too many"}, writeData: func(c net.Conn) { fmt.Fprint(c, "User-agent: *\n") }}
 		s.start(t)
-		res, err := fetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
+		res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
 		if err != nil || res.Status != 503 || len(res.Body) > 0 {
 			t.Errorf("421 to %q: %+v, %v; want 503", command, res, err)
 		}
@@ -219,9 +219,9 @@ func TestNoRoom(t *testing.T) {
 
 // TestCompleteBy250: either reply says that the file is whole (RFC 959 §4.2.2).
 func TestCompleteBy250(t *testing.T) {
-	s := &script{data: func(c net.Conn) { fmt.Fprint(c, "whole") }, replies: map[string]string{"sent": "250 sent"}}
+	s := &scriptedServer{writeData: func(c net.Conn) { fmt.Fprint(c, "whole") }, replies: map[string]string{"sent": "250 sent"}}
 	s.start(t)
-	res, err := fetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
+	res, err := newFetcher(t, s.addr, ftpfetch.Config{}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/robots.txt"))
 	if err != nil || string(res.Body) != "whole" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -232,9 +232,9 @@ func TestCompleteBy250(t *testing.T) {
 func TestEndlessData(t *testing.T) {
 	const limit = 1 << 20
 	line := "-rw-r--r-- 1 ftp ftp 1 Jan 01 00:00 a name that is always the same\r\n"
-	s := &script{data: func(c net.Conn) { _ = endless(c, line) }}
+	s := &scriptedServer{writeData: func(c net.Conn) { _ = writeEndlessly(c, line) }}
 	s.start(t)
-	f := fetcher(t, s.addr, ftpfetch.Config{MaxBody: limit}, true)
+	f := newFetcher(t, s.addr, ftpfetch.Config{MaxBody: limit}, true)
 	for _, url := range []string{"ftp://a.test/long.txt", "ftp://a.test/"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -249,9 +249,9 @@ func TestEndlessData(t *testing.T) {
 	}
 }
 
-// TestHalt: a visit ends when the crawl does, and leaves no connection behind.
-func TestHalt(t *testing.T) {
-	s := &script{silent: true}
+// TestFetchCancelled: a visit ends when the crawl does, and leaves no connection behind.
+func TestFetchCancelled(t *testing.T) {
+	s := &scriptedServer{silent: true}
 	s.start(t)
 	ctx, halt := context.WithCancelCause(t.Context())
 	why := errors.New("halted")
@@ -262,7 +262,7 @@ func TestHalt(t *testing.T) {
 		}
 		halt(why)
 	}()
-	if _, err := fetcher(t, s.addr, ftpfetch.Config{Timeout: time.Hour}, true).Fetch(ctx, ticketFor(t, "ftp://a.test/x")); !errors.Is(err, why) {
+	if _, err := newFetcher(t, s.addr, ftpfetch.Config{Timeout: time.Hour}, true).Fetch(ctx, ticketFor(t, "ftp://a.test/x")); !errors.Is(err, why) {
 		t.Errorf("%v, want that it was halted", err)
 	}
 	for s.conns.Load() != 0 {

@@ -11,17 +11,17 @@ import (
 	"github.com/jlaffaye/ftp"
 )
 
-// listingType is the content type of a listing.
-const listingType = "text/html; charset=utf-8"
+// listingContentType is the content type of a listing.
+const listingContentType = "text/html; charset=utf-8"
 
-// listing returns a page with a link to each entry of the directory, in the order
+// listingPage returns a page with a link to each entry of the directory, in the order
 // of their names, and whether it had to be cut to be no longer than limit.
-func listing(directory string, entries []*ftp.Entry, limit int64) (page []byte, cut bool) {
+func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []byte, truncated bool) {
 	title := html.EscapeString(strings.ToValidUTF8(directory, "\uFFFD"))
 	b := bytes.NewBufferString("<!DOCTYPE html>\n<title>" + title + "</title>\n")
-	for _, name := range names(entries) {
+	for _, name := range entryNames(entries) {
 		// ./ keeps a colon from ending a scheme.
-		link := fmt.Sprintf("<a href=\"./%s\">%s</a><br>\n", html.EscapeString(escaped(name)), html.EscapeString(strings.ToValidUTF8(name, "\uFFFD")))
+		link := fmt.Sprintf("<a href=\"./%s\">%s</a><br>\n", html.EscapeString(escapeEntryName(name)), html.EscapeString(strings.ToValidUTF8(name, "\uFFFD")))
 		if int64(b.Len()+len(link)) > limit {
 			return b.Bytes(), true
 		}
@@ -30,12 +30,12 @@ func listing(directory string, entries []*ftp.Entry, limit int64) (page []byte, 
 	return b.Bytes(), false
 }
 
-// names returns the names of the entries that a URL in the directory can have,
+// entryNames returns the names of the entries that a URL in the directory can have,
 // sorted; those of directories end in a slash.
-func names(entries []*ftp.Entry) []string {
+func entryNames(entries []*ftp.Entry) []string {
 	var names []string
 	for _, e := range entries {
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, `/\`) || !sendable(e.Name) {
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, `/\`) || !isSendable(e.Name) {
 			continue
 		}
 		name := e.Name
@@ -48,8 +48,8 @@ func names(entries []*ftp.Entry) []string {
 	return slices.Compact(names)
 }
 
-// escaped returns the path of a name.
-func escaped(name string) string {
+// escapeEntryName returns the path of a name.
+func escapeEntryName(name string) string {
 	name, isDir := strings.CutSuffix(name, "/")
 	name = url.PathEscape(name)
 	if isDir {

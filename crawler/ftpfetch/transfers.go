@@ -15,22 +15,22 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// visit opens the session and fills res with what is at name. A reply of the
+// connectAndFetch opens the session and fills res with what is at name. A reply of the
 // server that ends the visit is a *textproto.Error.
-func (s *session) visit(name string, res *decorum.Response) (err error) {
+func (s *session) connectAndFetch(name string, res *decorum.Response) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the client stumbles over some replies
 			err = fmt.Errorf("a reply of the server cannot be read: %v", p)
 		}
 	}()
-	if err := s.open(); err != nil {
+	if err := s.connectAndLogin(); err != nil {
 		return err
 	}
 	if strings.HasSuffix(name, "/") {
-		return s.directory(name, res)
+		return s.fetchListing(name, res)
 	}
-	err = s.file(name, res)
-	if codeOf(err)/100 == 5 && !s.ticket.ForRobots() && s.server.ChangeDir(name) == nil {
+	err = s.fetchFile(name, res)
+	if replyCode(err)/100 == 5 && !s.ticket.ForRobots() && s.client.ChangeDir(name) == nil {
 		res.Status, res.Body = http.StatusMovedPermanently, nil
 		res.Header = http.Header{"Location": {res.URL.String() + "/"}}
 		return nil
@@ -38,23 +38,23 @@ func (s *session) visit(name string, res *decorum.Response) (err error) {
 	return err
 }
 
-// sniffed is how many bytes of a file say of what type it is.
-const sniffed = 512
+// sniffBytes is how many bytes of a file say of what type it is.
+const sniffBytes = 512
 
-// file fetches a file, if it is wanted and not as it was at the last visit.
-func (s *session) file(name string, res *decorum.Response) error {
-	if !s.modified(name, res.Header) {
+// fetchFile fetches a file, if it is wanted and not as it was at the last visit.
+func (s *session) fetchFile(name string, res *decorum.Response) error {
+	if !s.checkModified(name, res.Header) {
 		res.Status = http.StatusNotModified
 		return nil
 	}
-	answer, err := s.server.Retr(name)
+	answer, err := s.client.Retr(name)
 	if err != nil {
-		return named(err)
+		return markNotFound(err)
 	}
 	var head []byte
 	contentType := mime.TypeByExtension(path.Ext(name))
 	if contentType == "" {
-		if head, err = io.ReadAll(io.LimitReader(answer, sniffed)); err != nil {
+		if head, err = io.ReadAll(io.LimitReader(answer, sniffBytes)); err != nil {
 			return err
 		}
 		contentType = http.DetectContentType(head)
@@ -67,32 +67,32 @@ func (s *session) file(name string, res *decorum.Response) error {
 	}
 	body := io.MultiReader(bytes.NewReader(head), answer)
 	if s.ticket.StreamsBody() {
-		if s.spool, err = s.share.NewSpool(s.ctx, s.cfg.Bodies.MaxBodyLen(1)); err != nil {
+		if s.bodySpool, err = s.memoryShare.NewSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
 			return err
 		}
-		res.Truncated, err = s.spool.Fill(body, s.limit)
+		res.Truncated, err = s.bodySpool.Fill(body, s.maxBodyBytes)
 	} else {
-		res.Body, res.Truncated, err = s.share.ReadAll(s.ctx, body, s.limit, 0, nil)
+		res.Body, res.Truncated, err = s.memoryShare.ReadAll(s.ctx, body, s.maxBodyBytes, 0, nil)
 	}
 	if err != nil || res.Truncated {
 		return err
 	}
-	return whole(answer.Close())
+	return errorUnlessComplete(answer.Close())
 }
 
-// whole returns err unless it says that the transfer is complete. Without that
+// errorUnlessComplete returns err unless it says that the transfer is complete. Without that
 // reply it may have been cut.
-func whole(err error) error {
-	if codeOf(err) == ftp.StatusRequestedFileActionOK { // as good as 226 (RFC 959 §4.2.2)
+func errorUnlessComplete(err error) error {
+	if replyCode(err) == ftp.StatusRequestedFileActionOK { // as good as 226 (RFC 959 §4.2.2)
 		return nil
 	}
 	return err
 }
 
-// modified notes when a file was modified, and reports whether it is to be
+// checkModified notes when a file was modified, and reports whether it is to be
 // fetched. Not every server knows; one that has gone does not answer RETR either.
-func (s *session) modified(name string, h http.Header) bool {
-	at, err := s.server.GetTime(name)
+func (s *session) checkModified(name string, h http.Header) bool {
+	at, err := s.client.GetTime(name)
 	if err != nil {
 		return true
 	}
@@ -102,30 +102,30 @@ func (s *session) modified(name string, h http.Header) bool {
 	return last != now
 }
 
-// entryFactor is how many bytes an entry of a listing takes, as it was parsed and in the
+// entryMemoryFactor is how many bytes an entry of a listing takes, as it was parsed and in the
 // page that is made of it, for each byte of its line.
-const entryFactor = 4
+const entryMemoryFactor = 4
 
-// directory makes a page of the entries of a directory. It is listed from
+// fetchListing makes a page of the entries of a directory. It is listed from
 // within: some servers take a name for options or a pattern.
-func (s *session) directory(name string, res *decorum.Response) error {
+func (s *session) fetchListing(name string, res *decorum.Response) error {
 	inside := strings.TrimSuffix(name, "/")
-	if err := s.server.ChangeDir(cmp.Or(inside, "/")); err != nil {
-		return named(err)
+	if err := s.client.ChangeDir(cmp.Or(inside, "/")); err != nil {
+		return markNotFound(err)
 	}
 	res.Status = http.StatusOK
-	res.Header.Set("Content-Type", listingType)
-	if !s.ticket.WantsContentType(listingType, s.cfg.ContentTypes) {
+	res.Header.Set("Content-Type", listingContentType)
+	if !s.ticket.WantsContentType(listingContentType, s.cfg.ContentTypes) {
 		res.Truncated = true
 		return nil
 	}
-	s.listing = true
-	entries, err := s.server.List("")
-	cut := s.data != nil && s.data.left == 0
-	if err = whole(err); err != nil && !cut {
+	s.isListing = true
+	entries, err := s.client.List("")
+	truncated := s.dataConn != nil && s.dataConn.remaining == 0
+	if err = errorUnlessComplete(err); err != nil && !truncated {
 		return err
 	}
-	res.Body, res.Truncated = listing(name, entries, s.limit)
-	res.Truncated = res.Truncated || cut
+	res.Body, res.Truncated = listingPage(name, entries, s.maxBodyBytes)
+	res.Truncated = res.Truncated || truncated
 	return nil
 }
