@@ -69,7 +69,7 @@ func TestFTP(t *testing.T) {
 	}
 	var lastCommand ftptest.Command // the last that the server worked on, of a visit
 	visits := 0
-	for _, c := range server.Log() {
+	for _, c := range server.ReceivedCommands() {
 		word, _, _ := strings.Cut(c.Text, " ")
 		switch {
 		case word == "USER":

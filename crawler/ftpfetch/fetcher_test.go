@@ -222,7 +222,7 @@ func TestNothingIsSent(t *testing.T) {
 			t.Errorf("%s at a loopback address: %v, want Forbidden", url, err)
 		}
 	}
-	if log := server.Log(); len(log) != 0 {
+	if log := server.ReceivedCommands(); len(log) != 0 {
 		t.Errorf("the server was told %v", log)
 	}
 }

@@ -19,9 +19,9 @@ import (
 type Server struct {
 	Addr string // host and port
 
-	login func(password string) bool
-	mu    sync.Mutex
-	log   []Command
+	acceptPassword   func(password string) bool
+	mu               sync.Mutex
+	receivedCommands []Command
 }
 
 // A Command is one line that a client sent: "RETR /a".
@@ -32,7 +32,7 @@ type Command struct {
 
 // Start serves dir until the test ends. login says which passwords of the user
 // anonymous are good; nil: all.
-func Start(t testing.TB, dir string, login func(password string) bool) *Server {
+func Start(t testing.TB, dir string, acceptPassword func(password string) bool) *Server {
 	t.Helper()
 	driver, err := file.NewDriver(dir)
 	if err != nil {
@@ -42,9 +42,9 @@ func Start(t testing.TB, dir string, login func(password string) bool) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Addr: l.Addr().String(), login: login}
+	s := &Server{Addr: l.Addr().String(), acceptPassword: acceptPassword}
 	commands := maps.Clone(server.DefaultCommands())
-	commands["MDTM"] = announced{commands["MDTM"]}
+	commands["MDTM"] = advertisedCommand{commands["MDTM"]}
 	srv, err := server.NewServer(&server.Options{
 		Driver: driver, Auth: s, Perm: server.NewSimplePerm("ftp", "ftp"), Logger: s, Commands: commands,
 	})
@@ -60,23 +60,23 @@ func Start(t testing.TB, dir string, login func(password string) bool) *Server {
 	return s
 }
 
-// announced is a command that FEAT lists.
-type announced struct{ server.Command }
+// advertisedCommand is a command that FEAT lists.
+type advertisedCommand struct{ server.Command }
 
 // IsExtend implements server.Command.
-func (announced) IsExtend() bool { return true }
+func (advertisedCommand) IsExtend() bool { return true }
 
-// Log returns the commands that came so far.
-func (s *Server) Log() []Command {
+// ReceivedCommands returns the commands that came so far.
+func (s *Server) ReceivedCommands() []Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.log)
+	return slices.Clone(s.receivedCommands)
 }
 
 // CommandsNamed returns the texts of the commands that begin with one of these words, in
 // order.
 func (s *Server) CommandsNamed(words ...string) (texts []string) {
-	for _, c := range s.Log() {
+	for _, c := range s.ReceivedCommands() {
 		if word, _, _ := strings.Cut(c.Text, " "); slices.Contains(words, word) {
 			texts = append(texts, c.Text)
 		}
@@ -86,14 +86,14 @@ func (s *Server) CommandsNamed(words ...string) (texts []string) {
 
 // CheckPasswd implements server.Auth.
 func (s *Server) CheckPasswd(_ *server.Context, user, password string) (bool, error) {
-	return user == "anonymous" && (s.login == nil || s.login(password)), nil
+	return user == "anonymous" && (s.acceptPassword == nil || s.acceptPassword(password)), nil
 }
 
 // PrintCommand implements server.Logger.
 func (s *Server) PrintCommand(_, command, params string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
+	s.receivedCommands = append(s.receivedCommands, Command{strings.TrimSpace(fmt.Sprint(command, " ", params)), time.Now()})
 }
 
 // Print, Printf and PrintResponse are the rest of server.Logger.
