@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" {
 		daemon.Main(daemon.Handlers{"past": registerCallbacks})
 	}
-	testwait.Together(8)
+	testwait.SetParallel(8)
 	m.Run()
 }
 

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testwait.Together(8)
+	testwait.SetParallel(8)
 	m.Run()
 }
 

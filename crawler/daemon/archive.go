@@ -76,7 +76,7 @@ func openWARCDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error
 	if c != nil {
 		return c.openOutputDir(name, mode)
 	}
-	if err := disk.MakeDir(name, mode); err != nil {
+	if err := disk.MakeDirAll(name, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(name)

@@ -81,14 +81,14 @@ func (c *connectionLimits) withDefaults(maxFiles uint64) connectionLimits {
 func (c *connectionLimits) apiLimits() connlimit.Limits {
 	effective := c.withDefaults(maxDescriptors())
 	return connlimit.Limits{
-		Trusted: effective.maxTrusted, Strangers: effective.maxUntrusted,
-		PerNetwork: effective.maxUntrustedPerAddress, StrangerTime: time.Duration(effective.untrustedRequestTimeout),
+		MaxTrusted: effective.maxTrusted, MaxUntrusted: effective.maxUntrusted,
+		MaxUntrustedPerNetwork: effective.maxUntrustedPerAddress, UntrustedRequestTimeout: time.Duration(effective.untrustedRequestTimeout),
 	}
 }
 
 // botLimits returns the limits of the listener for site owners, who have no tokens.
 func (c *connectionLimits) botLimits() connlimit.Limits {
 	l := c.apiLimits()
-	l.Strangers = c.withDefaults(maxDescriptors()).maxBot
+	l.MaxUntrusted = c.withDefaults(maxDescriptors()).maxBot
 	return l
 }

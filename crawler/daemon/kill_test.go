@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(asPeerEnv); name != "" {
 		runPeer(name)
 	}
-	testwait.Together(12)
+	testwait.SetParallel(12)
 	m.Run()
 }
 

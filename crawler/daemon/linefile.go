@@ -24,7 +24,7 @@ type jsonlFile struct {
 	maxBytes  int64       // bytes; 0: no limit. A line that is longer alone has a longer file
 	isRegular bool        // false: a pipe or a device, which no disk holds
 
-	syncTracker       disk.Tail
+	syncTracker       disk.SyncTracker
 	mu                sync.Mutex // of what follows
 	file              *os.File   // nil: the last one is full, and the next is not begun
 	size              int64
@@ -37,7 +37,7 @@ type jsonlFile struct {
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
 		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: privateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
-		syncTracker: disk.Tail{What: "lines of output", Remedy: "go on with --resume"},
+		syncTracker: disk.SyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"},
 	}
 }
 
@@ -102,7 +102,7 @@ func continueJSONLFile(
 	if err := f.repairEnd(durable); err != nil {
 		return nil, fmt.Errorf("cannot continue the output: %w", err)
 	}
-	f.syncTracker.Wrote(file, f.wholeLineBytes) // by an earlier run, perhaps
+	f.syncTracker.RecordWrite(file, f.wholeLineBytes) // by an earlier run, perhaps
 	return f, nil
 }
 
@@ -156,7 +156,7 @@ func (f *jsonlFile) Write(p []byte) (int, error) {
 			f.wholeLineBytes = f.size
 		}
 		if f.isRegular {
-			f.syncTracker.Wrote(f.file, f.wholeLineBytes)
+			f.syncTracker.RecordWrite(f.file, f.wholeLineBytes)
 		}
 	}
 	return n, err
@@ -178,7 +178,7 @@ func (f *jsonlFile) Close() error {
 	if f.file == nil {
 		return f.dir.close()
 	}
-	return errors.Join(f.syncTracker.Close(f.file), f.dir.close())
+	return errors.Join(f.syncTracker.SyncAndClose(f.file), f.dir.close())
 }
 
 // cutOrEndTornLine cuts a last line of ours without an end: a full disk or a loss of

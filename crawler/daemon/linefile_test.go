@@ -80,7 +80,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err := flush("/1"); err != nil {
 		t.Errorf("with a disk that is well: %v", err)
 	}
-	out.file.syncTracker.Fail(errors.New("the disk is gone"))
+	out.file.syncTracker.RecordFailure(errors.New("the disk is gone"))
 	if err := flush("/2"); !errors.Is(err, storage.ErrFailed) {
 		t.Errorf("with lines that may be lost: %v, want ErrFailed", err)
 	}

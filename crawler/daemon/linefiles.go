@@ -64,7 +64,7 @@ func splitExt(name string) (stem, ext string) {
 // the next run makes anew. The caller has f.mu.
 func (f *jsonlFile) rotate() error {
 	if f.file != nil {
-		err := f.syncTracker.Close(f.file) // before the name: some systems refuse it for an open file
+		err := f.syncTracker.SyncAndClose(f.file) // before the name: some systems refuse it for an open file
 		f.file = nil
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (f *jsonlFile) rotate() error {
 		return err
 	}
 	if err := errors.Join(file.Chmod(f.perm), f.dir.sync()); err != nil { // whatever the umask
-		return errors.Join(f.syncTracker.Fail(err), file.Close()) // a line that is on the disk must have a name there
+		return errors.Join(f.syncTracker.RecordFailure(err), file.Close()) // a line that is on the disk must have a name there
 	}
 	f.file, f.size, f.wholeLineBytes = file, 0, 0
 	return nil

@@ -23,7 +23,7 @@ const damagedFileRemedy = "restore it from a backup, or move it away to begin an
 // repairAfterDurableEnd repairs the end of a file whose first known.Size bytes are on the disk.
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
-// remains of the rest again: see disk.Rewrite.
+// remains of the rest again: see disk.RewriteRange.
 func (f *jsonlFile) repairAfterDurableEnd(durable durableFileRecord) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *jsonlFile) durableExtent() (serial, size int64, ok bool) {
 	if f.file == nil { // the file is full, and the next one does not exist yet
 		return int64(f.lastRotatedSerial) + 1, 0, true
 	}
-	size = f.syncTracker.OnDisk(f.file)
+	size = f.syncTracker.SyncedBytes(f.file)
 	if info, err := f.file.Stat(); err != nil || info.Size() < size { // another program has emptied the file
 		size = 0
 	}

@@ -115,9 +115,9 @@ func (r *Record) setResponse(v *crawler.Visit) {
 // encodeLine returns the record as a line of JSON. Each visit makes one: it is put together by
 // hand.
 func (r *Record) encodeLine() ([]byte, error) {
-	o := jsonline.New(1 << 10)
+	o := jsonline.NewObjectBuilder(1 << 10)
 	o.String("url", r.URL)
-	o.StringIfAny("method", r.Method)
+	o.StringNonEmpty("method", r.Method)
 	o.Int("status", int64(r.Status))
 	o.String("error", r.Error)
 	o.Time("fetched_at", r.FetchedAt)
@@ -133,11 +133,11 @@ func (r *Record) encodeLine() ([]byte, error) {
 	o.Int("links", int64(r.LinkCount))
 	o.String("redirect_to", r.RedirectTo)
 	o.String("canonical", r.Canonical)
-	o.Open("robots")
+	o.OpenObject("robots")
 	o.String("file_sha256", r.Robots.FileSHA256)
 	o.String("rule", r.Robots.Rule)
 	o.Int("line", int64(r.Robots.Line))
-	o.Close()
+	o.CloseObject()
 	o.BoolIfTrue("not_for_indexing", r.NotForIndexing)
 	o.Int("delay_required_ms", r.DelayRequiredMS)
 	o.Int("delay_observed_ms", r.DelayObservedMS)

@@ -14,7 +14,7 @@ func TestRecordLine(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		var r Record
-		jsonlinetest.Fill(random, &r)
+		jsonlinetest.FillRandom(random, &r)
 		want, err := jsonline.Marshal(&r)
 		if err != nil {
 			t.Fatal(err)

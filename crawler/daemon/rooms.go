@@ -108,7 +108,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.Clean, Budget: budget,
 		Now: g.now, WaitForRevisits: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnDiscovered: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
-		IsMemoryLow: g.memoryPressure.Low,
+		IsMemoryLow: g.memoryPressure.IsMemoryLow,
 	})
 	return r, nil
 }

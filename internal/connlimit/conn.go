@@ -10,64 +10,64 @@ import (
 )
 
 // A Conn is a connection that counts against the limits of its Limiter until it is
-// closed. A nil *Conn stands for a connection without limits: Begin, End and Trust do
+// closed. A nil *Conn stands for a connection without limits: Begin, EndRequest and Trust do
 // nothing.
 type Conn struct {
 	net.Conn
-	limiter *Limiter
-	network string
-	timer   *time.Timer // closes an idle stranger
-	once    sync.Once   // closes Conn
-	err     error       // returned by Conn.Close
+	limiter   *Limiter
+	network   string
+	idleTimer *time.Timer // closes an idle stranger
+	closeOnce sync.Once   // closes Conn
+	closeErr  error       // returned by Conn.Close
 
 	// These fields are guarded by limiter.mu.
-	in        *list.List // where a stranger is in its network; nil: not a stranger, or closed
-	element   *list.Element
-	idleSince uint64 // the value of limiter.idles when it became idle
-	requests  int    // being served now; HTTP/2 serves several at a time
-	trusted   bool
+	list           *list.List // where a stranger is in its network; nil: not a stranger, or closed
+	element        *list.Element
+	idleSeq        uint64 // the value of limiter.idles when it became idle
+	activeRequests int    // being served now; HTTP/2 serves several at a time
+	trusted        bool
 }
 
-// Begin records that the server begins to serve a request of the connection. The caller
-// must call End.
-func (c *Conn) Begin() {
+// BeginRequest records that the server begins to serve a request of the connection. The caller
+// must call EndRequest.
+func (c *Conn) BeginRequest() {
 	if c == nil {
 		return
 	}
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.requests++
-	if c.in == nil || c.requests > 1 {
+	c.activeRequests++
+	if c.list == nil || c.activeRequests > 1 {
 		return
 	}
-	c.timer.Stop()
+	c.idleTimer.Stop()
 	n := l.networks[c.network]
 	n.idle.Remove(c.element)
-	c.in, c.element = &n.busy, n.busy.PushBack(c)
+	c.list, c.element = &n.busy, n.busy.PushBack(c)
 }
 
-// End records that the server has served a request. A stranger then has StrangerTime to
+// EndRequest records that the server has served a request. A stranger then has UntrustedRequestTimeout to
 // send the next one.
-func (c *Conn) End() {
+func (c *Conn) EndRequest() {
 	if c == nil {
 		return
 	}
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.requests--
-	if c.in == nil || c.requests > 0 {
+	c.activeRequests--
+	if c.list == nil || c.activeRequests > 0 {
 		return
 	}
 	n := l.networks[c.network]
 	n.busy.Remove(c.element)
 	l.enterIdleLocked(c, n)
-	c.timer.Reset(l.limits.StrangerTime)
+	c.idleTimer.Reset(l.limits.UntrustedRequestTimeout)
 }
 
 // Trust exempts the connection, whose caller has authenticated, from the limits of
-// strangers. While Limits.Trusted connections are trusted, the connection keeps the
+// strangers. While Limits.MaxTrusted connections are trusted, the connection keeps the
 // limits of strangers.
 func (c *Conn) Trust() {
 	if c == nil {
@@ -76,28 +76,28 @@ func (c *Conn) Trust() {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.in == nil || l.trusted >= l.limits.Trusted {
+	if c.list == nil || l.trustedCount >= l.limits.MaxTrusted {
 		return
 	}
 	l.removeLocked(c)
 	c.trusted = true
-	l.trusted++
+	l.trustedCount++
 }
 
 // Close closes the connection. Further calls return the result of the first.
 func (c *Conn) Close() error {
-	c.once.Do(func() {
+	c.closeOnce.Do(func() {
 		l := c.limiter
 		l.mu.Lock()
 		l.removeLocked(c)
 		if c.trusted {
 			c.trusted = false
-			l.trusted--
+			l.trustedCount--
 		}
 		l.mu.Unlock()
-		c.err = c.Conn.Close()
+		c.closeErr = c.Conn.Close()
 	})
-	return c.err
+	return c.closeErr
 }
 
 // abort closes a stranger's connection to make room for another. It resets TCP
@@ -112,7 +112,7 @@ func (c *Conn) abort() {
 
 type contextKey struct{}
 
-// WithConn returns a context from which Of returns the *Conn, if c is one or wraps one
+// WithConn returns a context from which FromContext returns the *Conn, if c is one or wraps one
 // as a *tls.Conn does. It suits http.Server.ConnContext.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if wrapper, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -124,16 +124,16 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of returns the connection of a context made by WithConn, or nil.
-func Of(ctx context.Context) *Conn {
+// FromContext returns the connection of a context made by WithConn, or nil.
+func FromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(contextKey{}).(*Conn)
 	return c
 }
 
-// Network returns the network that one party is likely to control: an IPv4 address, or
-// the /64 of an IPv6 address. remote is ADDRESS:PORT; Network returns other strings
+// NetworkPrefix returns the network that one party is likely to control: an IPv4 address, or
+// the /64 of an IPv6 address. remote is ADDRESS:PORT; NetworkPrefix returns other strings
 // unchanged.
-func Network(remote string) string {
+func NetworkPrefix(remote string) string {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote

@@ -12,20 +12,20 @@ import (
 
 // Limits are limits on open connections. The zero value has the defaults.
 type Limits struct {
-	Trusted    int // trusted connections; 0: 4096. Connections beyond it keep the limits of strangers.
-	Strangers  int // connections of strangers; 0: 1024
-	PerNetwork int // connections of strangers of one network (see Network); 0: 64
-	// StrangerTime is how long a stranger may take to send a request, counted from the
+	MaxTrusted             int // trusted connections; 0: 4096. Connections beyond it keep the limits of strangers.
+	MaxUntrusted           int // connections of strangers; 0: 1024
+	MaxUntrustedPerNetwork int // connections of strangers of one network (see NetworkPrefix); 0: 64
+	// UntrustedRequestTimeout is how long a stranger may take to send a request, counted from the
 	// connect or from the end of its last request; 0: 10 s. The TLS handshake and the
 	// request's header are part of it.
-	StrangerTime time.Duration
+	UntrustedRequestTimeout time.Duration
 }
 
 // withDefaults returns l with a value for each limit that is not set.
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Trusted: cmp.Or(l.Trusted, 4096), Strangers: cmp.Or(l.Strangers, 1024),
-		PerNetwork: cmp.Or(l.PerNetwork, 64), StrangerTime: cmp.Or(l.StrangerTime, 10*time.Second),
+		MaxTrusted: cmp.Or(l.MaxTrusted, 4096), MaxUntrusted: cmp.Or(l.MaxUntrusted, 1024),
+		MaxUntrustedPerNetwork: cmp.Or(l.MaxUntrustedPerNetwork, 64), UntrustedRequestTimeout: cmp.Or(l.UntrustedRequestTimeout, 10*time.Second),
 	}
 }
 
@@ -34,28 +34,28 @@ func (l Limits) withDefaults() Limits {
 type Limiter struct {
 	limits Limits
 
-	mu        sync.Mutex // guards the fields below, and those of each Conn and network
-	networks  map[string]*network
-	strangers int    // connections in networks
-	trusted   int    // open connections that are trusted
-	idles     uint64 // counts how often a connection became idle
+	mu             sync.Mutex // guards the fields below, and those of each Conn and network
+	networks       map[string]*networkConns
+	untrustedCount int    // connections in networks
+	trustedCount   int    // open connections that are trusted
+	lastIdleSeq    uint64 // counts how often a connection became idle
 }
 
-// A network holds the connections of the strangers of one network.
-type network struct {
+// A networkConns holds the connections of the strangers of one network.
+type networkConns struct {
 	idle list.List // of *Conn that serve no request; the one that is idle longest is first
 	busy list.List // of *Conn that serve a request; the one that began first is first
 }
 
-func (n *network) len() int { return n.idle.Len() + n.busy.Len() }
+func (n *networkConns) len() int { return n.idle.Len() + n.busy.Len() }
 
 // oldest returns the connection to close first: an idle one if possible. The network
 // must hold a connection.
-func (n *network) oldest() *Conn { return n.oldestBut(nil) }
+func (n *networkConns) oldest() *Conn { return n.oldestExcept(nil) }
 
-// oldestBut is oldest, but spares the idle connection c if there is another connection:
+// oldestExcept is oldest, but spares the idle connection c if there is another connection:
 // requests that are sent slowly must not keep a new connection out.
-func (n *network) oldestBut(c *Conn) *Conn {
+func (n *networkConns) oldestExcept(c *Conn) *Conn {
 	e := n.idle.Front()
 	if e != nil && e.Value.(*Conn) == c {
 		if e = e.Next(); e == nil && n.busy.Len() == 0 {
@@ -70,29 +70,33 @@ func (n *network) oldestBut(c *Conn) *Conn {
 
 // New returns a Limiter without connections.
 func New(l Limits) *Limiter {
-	return &Limiter{limits: l.withDefaults(), networks: map[string]*network{}}
+	return &Limiter{limits: l.withDefaults(), networks: map[string]*networkConns{}}
 }
 
 // Listener returns a listener that accepts the connections of inner under the limits.
 // Each connection that it returns is a *Conn.
-func (l *Limiter) Listener(inner net.Listener) net.Listener { return &limited{unlimited{inner, l}} }
+func (l *Limiter) Listener(inner net.Listener) net.Listener {
+	return &limitedListener{unlimitedListener{inner, l}}
+}
 
-type limited struct{ unlimited }
+type limitedListener struct{ unlimitedListener }
 
 // Accept returns the next connection, which counts against the limits.
-func (l *limited) Accept() (net.Conn, error) {
-	c, err := l.unlimited.Accept()
+func (l *limitedListener) Accept() (net.Conn, error) {
+	c, err := l.unlimitedListener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return l.limiter.add(c), nil
+	return l.limiter.addConn(c), nil
 }
 
-// Unlimited returns a listener that accepts the connections of inner without limits.
+// UnlimitedListener returns a listener that accepts the connections of inner without limits.
 // As Listener does, it closes strangers when the process has no descriptor left.
-func (l *Limiter) Unlimited(inner net.Listener) net.Listener { return &unlimited{inner, l} }
+func (l *Limiter) UnlimitedListener(inner net.Listener) net.Listener {
+	return &unlimitedListener{inner, l}
+}
 
-type unlimited struct {
+type unlimitedListener struct {
 	net.Listener
 	limiter *Limiter
 }
@@ -100,17 +104,17 @@ type unlimited struct {
 // Accept returns the next connection. When the process has no descriptor left, Accept
 // closes strangers and tries again; when there are none, it returns the error, which
 // net/http takes as temporary.
-func (l *unlimited) Accept() (net.Conn, error) {
+func (l *unlimitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
-		if err == nil || !isShortage(err) || !l.limiter.Evict() {
+		if err == nil || !isResourceExhausted(err) || !l.limiter.EvictUntrusted() {
 			return c, err
 		}
 	}
 }
 
-// isShortage reports whether an accept failed because descriptors or memory ran out.
-func isShortage(err error) bool {
+// isResourceExhausted reports whether an accept failed because descriptors or memory ran out.
+func isResourceExhausted(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, e) {
 			return true
@@ -119,26 +123,26 @@ func isShortage(err error) bool {
 	return false
 }
 
-// add counts a connection that was just accepted, and closes the connections that are
+// addConn counts a connection that was just accepted, and closes the connections that are
 // then beyond the limits.
-func (l *Limiter) add(inner net.Conn) *Conn {
-	c := &Conn{Conn: inner, limiter: l, network: Network(inner.RemoteAddr().String())}
+func (l *Limiter) addConn(inner net.Conn) *Conn {
+	c := &Conn{Conn: inner, limiter: l, network: NetworkPrefix(inner.RemoteAddr().String())}
 	l.mu.Lock()
 	n := l.networks[c.network]
 	if n == nil {
-		n = &network{}
+		n = &networkConns{}
 		l.networks[c.network] = n
 	}
-	l.strangers++
+	l.untrustedCount++
 	l.enterIdleLocked(c, n)
 	// The timer is set under mu, so that it is there when the connection is found.
-	c.timer = time.AfterFunc(l.limits.StrangerTime, func() { _ = c.Close() })
+	c.idleTimer = time.AfterFunc(l.limits.UntrustedRequestTimeout, func() { _ = c.Close() })
 	var victims []*Conn
-	if n.len() > l.limits.PerNetwork {
-		victims = append(victims, l.removeLocked(n.oldestBut(c)))
+	if n.len() > l.limits.MaxUntrustedPerNetwork {
+		victims = append(victims, l.removeLocked(n.oldestExcept(c)))
 	}
-	if l.strangers > l.limits.Strangers {
-		victims = append(victims, l.removeLocked(l.largestLocked().oldestBut(c)))
+	if l.untrustedCount > l.limits.MaxUntrusted {
+		victims = append(victims, l.removeLocked(l.largestNetworkLocked().oldestExcept(c)))
 	}
 	l.mu.Unlock()
 	for _, v := range victims {
@@ -147,29 +151,29 @@ func (l *Limiter) add(inner net.Conn) *Conn {
 	return c
 }
 
-// Evict closes one stranger, as a new connection beyond the limit would, and reports
+// EvictUntrusted closes one stranger, as a new connection beyond the limit would, and reports
 // whether there was a stranger.
-func (l *Limiter) Evict() bool {
+func (l *Limiter) EvictUntrusted() bool {
 	l.mu.Lock()
-	if l.strangers == 0 {
+	if l.untrustedCount == 0 {
 		l.mu.Unlock()
 		return false
 	}
-	victim := l.removeLocked(l.largestLocked().oldest())
+	victim := l.removeLocked(l.largestNetworkLocked().oldest())
 	l.mu.Unlock()
 	victim.abort()
 	return true
 }
 
-// largestLocked returns the network that holds most connections, so that a flood from
+// largestNetworkLocked returns the network that holds most connections, so that a flood from
 // few networks closes its own; of several, the one that has been idle longest. There
 // are at most as many networks as strangers. The caller holds mu, and there is a
 // stranger.
-func (l *Limiter) largestLocked() *network {
-	var largest *network
+func (l *Limiter) largestNetworkLocked() *networkConns {
+	var largest *networkConns
 	for _, n := range l.networks {
 		if largest == nil || n.len() > largest.len() ||
-			n.len() == largest.len() && n.oldest().idleSince < largest.oldest().idleSince {
+			n.len() == largest.len() && n.oldest().idleSeq < largest.oldest().idleSeq {
 			largest = n
 		}
 	}
@@ -178,22 +182,22 @@ func (l *Limiter) largestLocked() *network {
 
 // enterIdleLocked puts a stranger at the end of its network's idle connections. The
 // caller holds mu.
-func (l *Limiter) enterIdleLocked(c *Conn, n *network) {
-	l.idles++
-	c.idleSince, c.in = l.idles, &n.idle
+func (l *Limiter) enterIdleLocked(c *Conn, n *networkConns) {
+	l.lastIdleSeq++
+	c.idleSeq, c.list = l.lastIdleSeq, &n.idle
 	c.element = n.idle.PushBack(c)
 }
 
 // removeLocked takes a stranger out of its network. It does nothing if it is not in
 // one. The caller holds mu.
 func (l *Limiter) removeLocked(c *Conn) *Conn {
-	if c.in == nil {
+	if c.list == nil {
 		return c
 	}
-	c.in.Remove(c.element)
-	c.in, c.element = nil, nil
-	c.timer.Stop()
-	l.strangers--
+	c.list.Remove(c.element)
+	c.list, c.element = nil, nil
+	c.idleTimer.Stop()
+	l.untrustedCount--
 	if n := l.networks[c.network]; n.len() == 0 {
 		delete(l.networks, c.network)
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A pair is a connection as both ends see it.
-type pair struct {
+// A connPair is a connection as both ends see it.
+type connPair struct {
 	client net.Conn
 	server *Conn
 }
 
 // dial connects to l from an address of loopback.
-func dial(t *testing.T, l net.Listener, from string) pair {
+func dial(t *testing.T, l net.Listener, from string) connPair {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	client, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
@@ -30,12 +30,12 @@ func dial(t *testing.T, l net.Listener, from string) pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	return pair{client, server.(*Conn)}
+	return connPair{client, server.(*Conn)}
 }
 
 // isOpen reports whether the server's end is open. It is exact: abort closes before
 // Accept returns.
-func (p pair) isOpen() bool {
+func (p connPair) isOpen() bool {
 	_, err := p.server.Conn.Write([]byte("x"))
 	return !errors.Is(err, net.ErrClosed)
 }
@@ -50,8 +50,8 @@ func listen(t *testing.T, l *Limiter) net.Listener {
 	return l.Listener(inner)
 }
 
-// open says of each connection whether it is open.
-func open(pairs ...pair) (is []bool) {
+// areOpen says of each connection whether it is open.
+func areOpen(pairs ...connPair) (is []bool) {
 	for _, p := range pairs {
 		is = append(is, p.isOpen())
 	}
@@ -70,67 +70,67 @@ func wantOpen(t *testing.T, got []bool, want ...bool) {
 // A new connection of a network at its limit closes the one that has been idle longest;
 // busy ones come last, but before the new one, and trusted ones do not count.
 func TestLimitOfANetwork(t *testing.T) {
-	limiter := New(Limits{PerNetwork: 2})
+	limiter := New(Limits{MaxUntrustedPerNetwork: 2})
 	l := listen(t, limiter)
 	first, second := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
-	first.server.Begin()
-	first.server.End() // now second has been idle longer
+	first.server.BeginRequest()
+	first.server.EndRequest() // now second has been idle longer
 	third := dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, second, third), true, false, true)
-	first.server.Begin()
+	wantOpen(t, areOpen(first, second, third), true, false, true)
+	first.server.BeginRequest()
 	fourth := dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, third, fourth), true, false, true)
-	fourth.server.Begin()
+	wantOpen(t, areOpen(first, third, fourth), true, false, true)
+	fourth.server.BeginRequest()
 	fifth := dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, fourth, fifth), false, true, true) // all others were busy
+	wantOpen(t, areOpen(first, fourth, fifth), false, true, true) // all others were busy
 	fourth.server.Trust()
 	sixth, seventh := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
-	wantOpen(t, open(fourth, fifth, sixth, seventh), true, false, true, true)
-	for _, p := range []pair{fourth, sixth, seventh} {
+	wantOpen(t, areOpen(fourth, fifth, sixth, seventh), true, false, true, true)
+	for _, p := range []connPair{fourth, sixth, seventh} {
 		p.server.Close()
 	}
-	if limiter.strangers != 0 || limiter.trusted != 0 || len(limiter.networks) != 0 {
-		t.Errorf("after all are closed: %d strangers, %d trusted, %d networks", limiter.strangers, limiter.trusted, len(limiter.networks))
+	if limiter.untrustedCount != 0 || limiter.trustedCount != 0 || len(limiter.networks) != 0 {
+		t.Errorf("after all are closed: %d strangers, %d trusted, %d networks", limiter.untrustedCount, limiter.trustedCount, len(limiter.networks))
 	}
 }
 
-// TestLimitOfAllStrangers: at the limit of all strangers, the network that holds most
+// TestLimitOfAllUntrusted: at the limit of all strangers, the network that holds most
 // loses a connection: a flood does not close the only connection of another network.
-func TestLimitOfAllStrangers(t *testing.T) {
-	l := listen(t, New(Limits{Strangers: 4, PerNetwork: 100}))
+func TestLimitOfAllUntrusted(t *testing.T) {
+	l := listen(t, New(Limits{MaxUntrusted: 4, MaxUntrustedPerNetwork: 100}))
 	other := dial(t, l, "127.0.0.2")
 	for range 50 {
 		dial(t, l, "127.0.0.1")
 	}
-	wantOpen(t, open(other), true)
+	wantOpen(t, areOpen(other), true)
 	a := dial(t, l, "127.0.0.3")
 	b := dial(t, l, "127.0.0.4") // now there are as many networks as connections
-	wantOpen(t, open(other, a, b), true, true, true)
+	wantOpen(t, areOpen(other, a, b), true, true, true)
 	dial(t, l, "127.0.0.5")
-	wantOpen(t, open(other, a, b), false, true, true)
+	wantOpen(t, areOpen(other, a, b), false, true, true)
 }
 
 // While as many are trusted as may be, others keep the limits of strangers.
 func TestLimitOfTrusted(t *testing.T) {
-	l := listen(t, New(Limits{Trusted: 1, PerNetwork: 1}))
+	l := listen(t, New(Limits{MaxTrusted: 1, MaxUntrustedPerNetwork: 1}))
 	first := dial(t, l, "127.0.0.1")
 	first.server.Trust()
 	first.server.Trust()
 	second := dial(t, l, "127.0.0.1")
 	second.server.Trust()
 	third := dial(t, l, "127.0.0.1")
-	wantOpen(t, open(first, second, third), true, false, true)
+	wantOpen(t, areOpen(first, second, third), true, false, true)
 	first.server.Close()
 	third.server.Trust()
 	fourth, fifth := dial(t, l, "127.0.0.1"), dial(t, l, "127.0.0.1")
-	wantOpen(t, open(third, fourth, fifth), true, false, true)
+	wantOpen(t, areOpen(third, fourth, fifth), true, false, true)
 }
 
-// A stranger has StrangerTime for its next request; a request takes the server's time,
+// A stranger has UntrustedRequestTimeout for its next request; a request takes the server's time,
 // and a trusted connection has no limit here.
-func TestStrangerTime(t *testing.T) {
+func TestUntrustedRequestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := New(Limits{StrangerTime: 10 * time.Second})
+		limiter := New(Limits{UntrustedRequestTimeout: 10 * time.Second})
 		closed := func(c net.Conn) <-chan time.Duration {
 			begin, at := time.Now(), make(chan time.Duration, 1)
 			go func() { _, _ = io.Copy(io.Discard, c); at <- time.Since(begin) }()
@@ -138,16 +138,16 @@ func TestStrangerTime(t *testing.T) {
 		}
 		connect := func() (*Conn, <-chan time.Duration) {
 			client, server := net.Pipe()
-			return limiter.add(server), closed(client)
+			return limiter.addConn(server), closed(client)
 		}
 		_, idle := connect()
 		busy, busyEnd := connect()
 		trusted, trustedEnd := connect()
 		trusted.Trust()
 		time.Sleep(9 * time.Second)
-		busy.Begin()
+		busy.BeginRequest()
 		time.Sleep(time.Minute)
-		busy.End()
+		busy.EndRequest()
 		time.Sleep(time.Minute)
 		trusted.Close()
 		for what, x := range map[string]struct {
@@ -167,7 +167,7 @@ func TestNoDescriptors(t *testing.T) {
 	limiter := New(Limits{})
 	l := listen(t, limiter)
 	limitDescriptors(t)
-	stranger := dial(t, l, "127.0.0.1")
+	untrusted := dial(t, l, "127.0.0.1")
 	waiting, err := net.Dial("tcp", l.Addr().String()) // the kernel connects it before Accept
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestNoDescriptors(t *testing.T) {
 		t.Fatalf("with a stranger: %v", err)
 	}
 	defer c.Close()
-	wantOpen(t, open(stranger), false)
+	wantOpen(t, areOpen(untrusted), false)
 	c.(*Conn).Trust()
 	_, err = l.Accept()
 	var temporary interface{ Temporary() bool }
@@ -204,7 +204,7 @@ func TestNetwork(t *testing.T) {
 		"192.0.2.7:80": "192.0.2.7/32", "[::ffff:192.0.2.7]:80": "192.0.2.7/32",
 		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[fe80::1%eth0]:80": "fe80::/64", "@": "@",
 	} {
-		if got := Network(remote); got != want {
+		if got := NetworkPrefix(remote); got != want {
 			t.Errorf("the network of %s is %s, want %s", remote, got, want)
 		}
 	}

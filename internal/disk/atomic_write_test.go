@@ -25,14 +25,14 @@ func wantFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// TestPlace: many place a file at a time, and whoever looks finds it whole.
-func TestPlace(t *testing.T) {
-	dir, workshop, content := t.TempDir(), t.TempDir(), bytes.Repeat([]byte("abc"), 1<<20)
+// TestWriteFileAtomic: many place a file at a time, and whoever looks finds it whole.
+func TestWriteFileAtomic(t *testing.T) {
+	dir, tempDir, content := t.TempDir(), t.TempDir(), bytes.Repeat([]byte("abc"), 1<<20)
 	name := filepath.Join(dir, "file")
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := Place(name, workshop, 0o640, content); err != nil {
+			if err := WriteFileAtomic(name, tempDir, 0o640, content); err != nil {
 				t.Error(err)
 			}
 			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, content) {
@@ -42,17 +42,17 @@ func TestPlace(t *testing.T) {
 	}
 	all.Wait()
 	wantFiles(t, dir, "file")
-	wantFiles(t, workshop)
+	wantFiles(t, tempDir)
 }
 
-// TestPlaceFails: nothing is left of what cannot have its name.
-func TestPlaceFails(t *testing.T) {
+// TestWriteFileAtomicFails: nothing is left of what cannot have its name.
+func TestWriteFileAtomicFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := Place(filepath.Join(dir, "none", "file"), dir, 0o640, []byte("x")); err == nil {
+	if err := WriteFileAtomic(filepath.Join(dir, "none", "file"), dir, 0o640, []byte("x")); err == nil {
 		t.Error("a file was placed into a directory that is not there")
 	}
 	wantFiles(t, dir)
-	if err := Place(filepath.Join(dir, "file"), filepath.Join(dir, "none"), 0o640, []byte("x")); err == nil {
+	if err := WriteFileAtomic(filepath.Join(dir, "file"), filepath.Join(dir, "none"), 0o640, []byte("x")); err == nil {
 		t.Error("a file was written in a directory that is not there")
 	}
 	wantFiles(t, dir)

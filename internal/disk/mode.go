@@ -7,20 +7,20 @@ import (
 	"path/filepath"
 )
 
-// Private is the default mode of files that decorum writes: only its own user can read
+// PrivateMode is the default mode of files that decorum writes: only its own user can read
 // them.
-const Private fs.FileMode = 0o600
+const PrivateMode fs.FileMode = 0o600
 
-// MakeDir creates a directory for files of a mode, and each missing parent. Users who
+// MakeDirAll creates a directory for files of a mode, and each missing parent. Users who
 // may read the files may list the directories, whatever the umask. An existing
 // directory keeps its mode.
-func MakeDir(name string, file fs.FileMode) error {
+func MakeDirAll(name string, file fs.FileMode) error {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
 		return nil
 	}
 	if parent := filepath.Dir(name); errors.Is(err, fs.ErrNotExist) && parent != name {
-		if err := MakeDir(parent, file); err != nil {
+		if err := MakeDirAll(parent, file); err != nil {
 			return err
 		}
 	}
@@ -30,7 +30,7 @@ func MakeDir(name string, file fs.FileMode) error {
 			return nil
 		}
 	}
-	if err != nil || file == Private {
+	if err != nil || file == PrivateMode {
 		return err
 	}
 	return os.Chmod(name, DirMode(file))
@@ -40,10 +40,10 @@ func MakeDir(name string, file fs.FileMode) error {
 // files may list the directory.
 func DirMode(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }
 
-// SetMode sets the mode of a new file, whatever the umask. It leaves a Private file as
+// SetMode sets the mode of a new file, whatever the umask. It leaves a PrivateMode file as
 // it was created: there the umask may remove more bits.
 func SetMode(f *os.File, mode fs.FileMode) error {
-	if mode == Private {
+	if mode == PrivateMode {
 		return nil
 	}
 	return f.Chmod(mode)

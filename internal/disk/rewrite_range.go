@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// Rewrite writes the bytes of f between two offsets again, unchanged. After a failed
+// RewriteRange writes the bytes of f between two offsets again, unchanged. After a failed
 // fsync the system may show bytes that are not on the disk, and consider them written:
 // another fsync alone would not write them.
-func Rewrite(f *os.File, from, to int64) error {
+func RewriteRange(f *os.File, from, to int64) error {
 	block := make([]byte, 1<<20)
 	for from < to {
 		part := block[:min(int64(len(block)), to-from)]
@@ -23,7 +23,7 @@ func Rewrite(f *os.File, from, to int64) error {
 	return nil
 }
 
-// RewriteAppended is Rewrite for the end of a file that is open for appending. It opens
+// RewriteAppended is RewriteRange for the end of a file that is open for appending. It opens
 // the file again by name, because each write to f itself would go to its end.
 func RewriteAppended(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
 	if from >= to {
@@ -34,5 +34,5 @@ func RewriteAppended(name string, open func(string, int, os.FileMode) (*os.File,
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return Rewrite(f, from, to)
+	return RewriteRange(f, from, to)
 }

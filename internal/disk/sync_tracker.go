@@ -7,104 +7,104 @@ import (
 	"sync"
 )
 
-// A Tail knows whether all that was appended to a file, or to one file after
+// A SyncTracker knows whether all that was appended to a file, or to one file after
 // another, is on the disk, and has nothing more taken once that cannot be known.
 //
-// Who appends does so one write at a time, asks Err before and calls Wrote after each,
-// and ends each file by Close. Sync may be called at any time. A Tail must not be
+// Who appends does so one write at a time, asks Err before and calls RecordWrite after each,
+// and ends each file by SyncAndClose. Sync may be called at any time. A Tail must not be
 // copied.
-type Tail struct {
-	What   string // was written, in errors: "lines of output"
-	Remedy string // what to do when it may be lost: "go on with --resume"
+type SyncTracker struct {
+	ContentLabel string // was written, in errors: "lines of output"
+	Remedy       string // what to do when it may be lost: "go on with --resume"
 
-	syncing sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
-	mu      sync.Mutex // of what follows
-	dirty   File       // of which something may not be on the disk; nil: of none
-	size    int64      // of the whole records in dirty
-	synced  File       // the last file that Sync put on the disk; nil: none yet
-	onDisk  int64      // bytes of synced on the disk
-	broken  error
+	syncMu        sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
+	mu            sync.Mutex // of what follows
+	dirtyFile     SyncCloser // of which something may not be on the disk; nil: of none
+	dirtyFileSize int64      // of the whole records in dirty
+	syncedFile    SyncCloser // the last file that Sync put on the disk; nil: none yet
+	syncedBytes   int64      // bytes of synced on the disk
+	failure       error
 }
 
-// A File is what a Tail needs of an *os.File.
-type File interface {
+// A SyncCloser is what a SyncTracker needs of an *os.File.
+type SyncCloser interface {
 	Sync() error
 	Close() error
 }
 
 // Err returns why nothing may be written any more; nil: it may.
-func (t *Tail) Err() error {
+func (t *SyncTracker) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.broken
+	return t.failure
 }
 
-// Wrote records that f was written to, and how many bytes of it are whole records. The
+// RecordWrite records that f was written to, and how many bytes of it are whole records. The
 // caller has closed earlier files, or has synced them and no longer needs them.
-func (t *Tail) Wrote(f File, size int64) {
+func (t *SyncTracker) RecordWrite(f SyncCloser, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dirty, t.size = f, size
+	t.dirtyFile, t.dirtyFileSize = f, size
 }
 
-// OnDisk returns how many bytes of f, in whole records, Sync has put on the disk.
-func (t *Tail) OnDisk(f File) int64 {
+// SyncedBytes returns how many bytes of f, in whole records, Sync has put on the disk.
+func (t *SyncTracker) SyncedBytes(f SyncCloser) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f != t.synced {
+	if f != t.syncedFile {
 		return 0
 	}
-	return t.onDisk
+	return t.syncedBytes
 }
 
-// Sync returns when all is on the disk of which Wrote was told before. Others write
+// Sync returns when all is on the disk of which RecordWrite was told before. Others write
 // meanwhile. When it has failed, it always fails, and so does Err: what the system
 // has lost by then is not known, and asking again would not tell.
-func (t *Tail) Sync() error {
-	t.syncing.Lock()
-	defer t.syncing.Unlock()
-	f, size, err := t.take()
+func (t *SyncTracker) Sync() error {
+	t.syncMu.Lock()
+	defer t.syncMu.Unlock()
+	f, size, err := t.takeDirtyFile()
 	if f == nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
-		return t.Fail(err)
+		return t.RecordFailure(err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.synced, t.onDisk = f, size
+	t.syncedFile, t.syncedBytes = f, size
 	return nil
 }
 
-// take returns the file to sync, or nil, and its size.
-func (t *Tail) take() (File, int64, error) {
+// takeDirtyFile returns the file to sync, or nil, and its size.
+func (t *SyncTracker) takeDirtyFile() (SyncCloser, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.broken != nil {
-		return nil, 0, t.broken
+	if t.failure != nil {
+		return nil, 0, t.failure
 	}
-	f := t.dirty
-	t.dirty = nil
-	return f, t.size, nil
+	f := t.dirtyFile
+	t.dirtyFile = nil
+	return f, t.dirtyFileSize, nil
 }
 
-// Close closes f, unless it is closed, when what was written is on the disk. A failure
+// SyncAndClose closes f, unless it is closed, when what was written is on the disk. A failure
 // is as one of Sync.
-func (t *Tail) Close(f File) error {
+func (t *SyncTracker) SyncAndClose(f SyncCloser) error {
 	err := t.Sync()
 	if closing := f.Close(); closing != nil && !errors.Is(closing, fs.ErrClosed) {
-		err = t.Fail(closing)
+		err = t.RecordFailure(closing)
 	}
 	return err
 }
 
-// Fail notes that what was written may be lost, and returns what Err does from now
+// RecordFailure notes that what was written may be lost, and returns what Err does from now
 // on. The cause is not wrapped: that of a full disk would pass, this does not.
-func (t *Tail) Fail(cause error) error {
+func (t *SyncTracker) RecordFailure(cause error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.broken == nil {
-		t.broken = fmt.Errorf("%s may not be on the disk: %v; look after the disk, and %s", t.What, cause, t.Remedy)
+	if t.failure == nil {
+		t.failure = fmt.Errorf("%s may not be on the disk: %v; look after the disk, and %s", t.ContentLabel, cause, t.Remedy)
 	}
-	return t.broken
+	return t.failure
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func encode(label string, der []byte) []byte {
+func encodePEM(label string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: label, Bytes: der})
 }
 
@@ -34,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ParsePublic(encode(publicLabel, der)); err != nil || !again.Equal(public) {
+	if again, err := ParsePublic(encodePEM(publicLabel, der)); err != nil || !again.Equal(public) {
 		t.Errorf("the public key: %v", err)
 	}
 }
@@ -84,29 +84,29 @@ func TestRefused(t *testing.T) {
 	readPrivate := func(text []byte) error { _, err := ParsePrivate(text); return err }
 	readPublic := func(text []byte) error { _, err := ParsePublic(text); return err }
 	for _, kind := range []struct {
-		label, otherLabel, maker, other string
-		der                             []byte
-		read                            func([]byte) error
+		label, otherLabel, command, other string
+		der                               []byte
+		read                              func([]byte) error
 	}{
 		{privateLabel, publicLabel, "openssl genpkey -algorithm ed25519", "*ecdsa.PrivateKey", private, readPrivate},
 		{publicLabel, privateLabel, "openssl pkey -pubout", "*ecdsa.PublicKey", public, readPublic},
 	} {
 		none := "no " + strings.ToLower(kind.label) + " in PEM is in it: expected -----BEGIN " + kind.label + "-----"
 		for _, tt := range []struct {
-			name, says string
+			name, want string
 			text       []byte
 		}{
 			{"nothing", none, nil},
 			{"no PEM", none, []byte("secret")},
-			{"the other half", none, encode(kind.otherLabel, []byte("secret"))},
-			{"a key with a password", none, encode("ENCRYPTED PRIVATE KEY", []byte("secret"))},
-			{"half of it", "is damaged", encode(kind.label, []byte("secret"))},
-			{"another kind", "is a " + kind.other + ": expected one of Ed25519", encode(kind.label, kind.der)},
+			{"the other half", none, encodePEM(kind.otherLabel, []byte("secret"))},
+			{"a key with a password", none, encodePEM("ENCRYPTED PRIVATE KEY", []byte("secret"))},
+			{"half of it", "is damaged", encodePEM(kind.label, []byte("secret"))},
+			{"another kind", "is a " + kind.other + ": expected one of Ed25519", encodePEM(kind.label, kind.der)},
 		} {
 			err := kind.read(tt.text)
-			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.HasSuffix(err.Error(), "as "+kind.maker+" writes it") ||
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "as "+kind.command+" writes it") ||
 				strings.Contains(err.Error(), "secret") {
-				t.Errorf("%s: %s: %v, want %q", kind.label, tt.name, err, tt.says)
+				t.Errorf("%s: %s: %v, want %q", kind.label, tt.name, err, tt.want)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func TestEscape(t *testing.T) {
 		all = append(all, r)
 	}
 	text := string(all) + "\U0001F600\\u202e"
-	o := jsonline.New(0)
+	o := jsonline.NewObjectBuilder(0)
 	o.String("text", text)
 	line, err := o.Line()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestEscape(t *testing.T) {
 		}
 	}
 	plain := []byte(`{"a":"\u00e9 <b>"}`)
-	if got := jsonline.Escape(plain); &got[0] != &plain[0] {
+	if got := jsonline.EscapeControlChars(plain); &got[0] != &plain[0] {
 		t.Error("JSON without such characters was copied")
 	}
 }

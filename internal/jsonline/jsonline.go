@@ -22,35 +22,35 @@ func Marshal(v any) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return Escape(b.Bytes()), err
+	return EscapeControlChars(b.Bytes()), err
 }
 
-// NewEncoder returns an encoder that writes values to w as Escape returns them.
-func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escaper{w}) }
+// NewEncoder returns an encoder that writes values to w as EscapeControlChars returns them.
+func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escapeWriter{w}) }
 
-// An escaper escapes the output of an encoder, which writes each value at once.
-type escaper struct{ w io.Writer }
+// An escapeWriter escapes the output of an encoder, which writes each value at once.
+type escapeWriter struct{ w io.Writer }
 
-func (e escaper) Write(p []byte) (int, error) {
-	if _, err := e.w.Write(Escape(p)); err != nil {
+func (e escapeWriter) Write(p []byte) (int, error) {
+	if _, err := e.w.Write(EscapeControlChars(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// Escape returns JSON without characters that control a terminal or change the
+// EscapeControlChars returns JSON without characters that control a terminal or change the
 // direction of the text around them: it replaces controls from U+007F to U+009F, and
 // those for bidirectional text, by their escapes (\u202e). The meaning is the same,
 // because they occur in strings only. JSON without such characters is returned
 // unchanged.
-func Escape(text []byte) []byte {
-	if !bytes.ContainsFunc(text, isHidden) {
+func EscapeControlChars(text []byte) []byte {
+	if !bytes.ContainsFunc(text, runeNeedsEscape) {
 		return text
 	}
 	escaped := make([]byte, 0, len(text)+64)
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
-		if isHidden(r) {
+		if runeNeedsEscape(r) {
 			escaped = fmt.Appendf(escaped, `\u%04x`, r)
 		} else {
 			escaped = append(escaped, text[:size]...)
@@ -60,49 +60,49 @@ func Escape(text []byte) []byte {
 	return escaped
 }
 
-// isHidden reports whether a character must be escaped although encoding/json does not
+// runeNeedsEscape reports whether a character must be escaped although encoding/json does not
 // escape it. All such characters have at most four hexadecimal digits.
-func isHidden(r rune) bool {
+func runeNeedsEscape(r rune) bool {
 	return r >= 0x7f && (r <= 0x9f || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// An Object is the beginning of one, which is put together from its first member to its
+// An ObjectBuilder is the beginning of one, which is put together from its first member to its
 // last. Names of members need no escape: they are the program's own.
-type Object struct {
-	text []byte
-	open int // objects
-	err  error
+type ObjectBuilder struct {
+	text  []byte
+	depth int // objects
+	err   error
 }
 
-// New returns an object without members, with room for so many bytes. It grows.
-func New(capacity int) *Object {
-	return &Object{text: append(make([]byte, 0, capacity), '{'), open: 1}
+// NewObjectBuilder returns an object without members, with room for so many bytes. It grows.
+func NewObjectBuilder(capacity int) *ObjectBuilder {
+	return &ObjectBuilder{text: append(make([]byte, 0, capacity), '{'), depth: 1}
 }
 
 // Line ends what is open, and returns it all as a line. The error is that of the first
 // member that has no form in JSON.
-func (o *Object) Line() ([]byte, error) {
-	for o.open > 0 {
-		o.Close()
+func (o *ObjectBuilder) Line() ([]byte, error) {
+	for o.depth > 0 {
+		o.CloseObject()
 	}
 	return append(o.text, '\n'), o.err
 }
 
-// Open begins a member that is an object. What follows is in it.
-func (o *Object) Open(name string) {
-	o.name(name)
+// OpenObject begins a member that is an object. What follows is in it.
+func (o *ObjectBuilder) OpenObject(name string) {
+	o.appendName(name)
 	o.text = append(o.text, '{')
-	o.open++
+	o.depth++
 }
 
-// Close ends the object that was opened last.
-func (o *Object) Close() {
+// CloseObject ends the object that was opened last.
+func (o *ObjectBuilder) CloseObject() {
 	o.text = append(o.text, '}')
-	o.open--
+	o.depth--
 }
 
-// name begins a member.
-func (o *Object) name(name string) {
+// appendName begins a member.
+func (o *ObjectBuilder) appendName(name string) {
 	if o.text[len(o.text)-1] != '{' {
 		o.text = append(o.text, ',')
 	}
@@ -112,77 +112,77 @@ func (o *Object) name(name string) {
 }
 
 // Int adds a number.
-func (o *Object) Int(name string, n int64) {
-	o.name(name)
+func (o *ObjectBuilder) Int(name string, n int64) {
+	o.appendName(name)
 	o.text = strconv.AppendInt(o.text, n, 10)
 }
 
-// IntIfAny adds a number that is not 0.
-func (o *Object) IntIfAny(name string, n int64) {
+// IntNonZero adds a number that is not 0.
+func (o *ObjectBuilder) IntNonZero(name string, n int64) {
 	if n != 0 {
 		o.Int(name, n)
 	}
 }
 
 // Bool adds true or false.
-func (o *Object) Bool(name string, is bool) {
-	o.name(name)
+func (o *ObjectBuilder) Bool(name string, is bool) {
+	o.appendName(name)
 	o.text = strconv.AppendBool(o.text, is)
 }
 
 // BoolIfTrue adds true where that is so.
-func (o *Object) BoolIfTrue(name string, is bool) {
+func (o *ObjectBuilder) BoolIfTrue(name string, is bool) {
 	if is {
 		o.Bool(name, is)
 	}
 }
 
 // Time adds a moment (RFC 3339).
-func (o *Object) Time(name string, t time.Time) {
+func (o *ObjectBuilder) Time(name string, t time.Time) {
 	if y := t.Year(); y < 0 || y > 9999 {
-		o.fail(errYear)
+		o.setErr(errYear)
 	}
-	o.name(name)
+	o.appendName(name)
 	o.text = append(o.text, '"')
 	o.text = t.AppendFormat(o.text, time.RFC3339Nano)
 	o.text = append(o.text, '"')
 }
 
 // String adds text. What is not UTF-8 in it becomes U+FFFD.
-func (o *Object) String(name, s string) {
-	if !isPlain(s) {
+func (o *ObjectBuilder) String(name, s string) {
+	if !needsNoEscape(s) {
 		o.Value(name, s)
 		return
 	}
-	o.name(name)
+	o.appendName(name)
 	o.text = append(o.text, '"')
 	o.text = append(o.text, s...)
 	o.text = append(o.text, '"')
 }
 
-// StringIfAny adds text that is not empty.
-func (o *Object) StringIfAny(name, s string) {
+// StringNonEmpty adds text that is not empty.
+func (o *ObjectBuilder) StringNonEmpty(name, s string) {
 	if s != "" {
 		o.String(name, s)
 	}
 }
 
 // Value adds what encoding/json makes of v.
-func (o *Object) Value(name string, v any) {
+func (o *ObjectBuilder) Value(name string, v any) {
 	text, err := Marshal(v)
-	o.fail(err)
-	o.name(name)
+	o.setErr(err)
+	o.appendName(name)
 	o.text = append(o.text, bytes.TrimSuffix(text, []byte("\n"))...)
 }
 
-func (o *Object) fail(err error) {
+func (o *ObjectBuilder) setErr(err error) {
 	if o.err == nil {
 		o.err = err
 	}
 }
 
-// isPlain reports whether s stands in JSON as it is, as nearly every URL does.
-func isPlain(s string) bool {
+// needsNoEscape reports whether s stands in JSON as it is, as nearly every URL does.
+func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false

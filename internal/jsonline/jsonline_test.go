@@ -27,20 +27,20 @@ func TestLine(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		var v line
-		jsonlinetest.Fill(r, &v)
+		jsonlinetest.FillRandom(r, &v)
 		want, err := jsonline.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := jsonline.New(0)
+		o := jsonline.NewObjectBuilder(0)
 		o.String("text", v.Text)
 		o.Int("n", v.N)
 		o.Bool("is", v.Is)
 		o.Time("at", v.At)
-		o.Open("inner")
-		o.StringIfAny("text", v.Inner.Text)
-		o.IntIfAny("n", v.Inner.N)
-		o.Close()
+		o.OpenObject("inner")
+		o.StringNonEmpty("text", v.Inner.Text)
+		o.IntNonZero("n", v.Inner.N)
+		o.CloseObject()
 		o.Value("any", v.Any)
 		if got, err := o.Line(); err != nil || string(got) != string(want) {
 			t.Fatalf("%v\n got %s\nwant %s", err, got, want)
@@ -50,9 +50,9 @@ func TestLine(t *testing.T) {
 
 // TestLineEndsWhatIsOpen: at whatever depth the last member is.
 func TestLineEndsWhatIsOpen(t *testing.T) {
-	o := jsonline.New(0)
-	o.Open("a")
-	o.Open("b")
+	o := jsonline.NewObjectBuilder(0)
+	o.OpenObject("a")
+	o.OpenObject("b")
 	if got, err := o.Line(); err != nil || string(got) != "{\"a\":{\"b\":{}}}\n" {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -61,11 +61,11 @@ func TestLineEndsWhatIsOpen(t *testing.T) {
 // TestLineRefuses pins what no reader would take: the first of it is told.
 func TestLineRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for name, add := range map[string]func(*jsonline.Object){
-		"year":        func(o *jsonline.Object) { o.Time("at", late) },
-		"unsupported": func(o *jsonline.Object) { o.Value("at", func() {}) },
+	for name, add := range map[string]func(*jsonline.ObjectBuilder){
+		"year":        func(o *jsonline.ObjectBuilder) { o.Time("at", late) },
+		"unsupported": func(o *jsonline.ObjectBuilder) { o.Value("at", func() {}) },
 	} {
-		o := jsonline.New(0)
+		o := jsonline.NewObjectBuilder(0)
 		add(o)
 		o.Value("then", make(chan int))
 		o.Int("n", 1)

@@ -9,30 +9,30 @@ import (
 	"strings"
 )
 
-// unlimited is the smallest value that means no limit: version 1 writes the largest
+// minUnlimited is the smallest value that means no limit: version 1 writes the largest
 // multiple of a page that an int64 holds.
-const unlimited = 1 << 60
+const minUnlimited = 1 << 60
 
-// A group is a control group that limits the memory of the process.
-type group struct {
-	dir string
-	v2  bool
-	own bool // the group contains the process itself, not only a group below it
+// A memoryCgroup is a control group that limits the memory of the process.
+type memoryCgroup struct {
+	dir   string
+	v2    bool
+	isOwn bool // the group contains the process itself, not only a group below it
 }
 
-// groups returns the control groups that limit the process's memory, its own first. In
+// memoryCgroups returns the control groups that limit the process's memory, its own first. In
 // a container without a cgroup namespace, the process's path begins with the path of
 // the mounted group; in a namespace, groups above it are invisible.
-func groups(root string) []group {
-	var found []group
-	for _, m := range mounts(root) {
-		inside, ok := strings.CutPrefix(m.member, strings.TrimSuffix(m.root, "/"))
-		if !ok || strings.HasPrefix(m.member, "/..") {
+func memoryCgroups(root string) []memoryCgroup {
+	var found []memoryCgroup
+	for _, m := range cgroupMounts(root) {
+		inside, ok := strings.CutPrefix(m.processCgroup, strings.TrimSuffix(m.root, "/"))
+		if !ok || strings.HasPrefix(m.processCgroup, "/..") {
 			inside = "/" // the process is outside of the mounted group
 		}
 		own := true
 		for at := path.Clean("/" + inside); ; at = path.Dir(at) {
-			found = append(found, group{dir: root + path.Join(m.point, at)[1:], v2: m.v2, own: own})
+			found = append(found, memoryCgroup{dir: root + path.Join(m.point, at)[1:], v2: m.v2, isOwn: own})
 			if own = false; at == "/" {
 				break
 			}
@@ -41,23 +41,23 @@ func groups(root string) []group {
 	return found
 }
 
-// A mount is a mounted hierarchy of control groups.
-type mount struct {
-	root   string // the group at the mount's point
-	point  string
-	member string // the process's group in the hierarchy
-	v2     bool
+// A cgroupMount is a mounted hierarchy of control groups.
+type cgroupMount struct {
+	root          string // the group at the mount's point
+	point         string
+	processCgroup string // the process's group in the hierarchy
+	v2            bool
 }
 
-// mounts returns the mounted hierarchies that may control memory.
-func mounts(root string) []mount {
-	one, two := membership(root)
+// cgroupMounts returns the mounted hierarchies that may control memory.
+func cgroupMounts(root string) []cgroupMount {
+	v1, v2 := processCgroups(root)
 	f, err := os.Open(root + "proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	var found []mount
+	var found []cgroupMount
 	for s := bufio.NewScanner(f); s.Scan(); {
 		// proc(5): ID, parent, device, root, mount point, options, optional fields, a
 		// hyphen, type, source, options of the file system.
@@ -66,23 +66,23 @@ func mounts(root string) []mount {
 		if !ok || len(fields) < 5 || len(system) < 3 {
 			continue
 		}
-		m := mount{root: unescape(fields[3]), point: unescape(fields[4]), v2: system[0] == "cgroup2"}
+		m := cgroupMount{root: unescapeMountinfo(fields[3]), point: unescapeMountinfo(fields[4]), v2: system[0] == "cgroup2"}
 		switch {
 		case m.v2:
-			m.member = two
-		case system[0] == "cgroup" && hasController(system[2]):
-			m.member = one
+			m.processCgroup = v2
+		case system[0] == "cgroup" && hasMemoryController(system[2]):
+			m.processCgroup = v1
 		}
-		if m.member != "" && path.IsAbs(m.point) {
+		if m.processCgroup != "" && path.IsAbs(m.point) {
 			found = append(found, m)
 		}
 	}
 	return found
 }
 
-// membership returns the process's groups in the hierarchy of version 1 that controls
+// processCgroups returns the process's groups in the hierarchy of version 1 that controls
 // memory, and in that of version 2; empty: it is in none.
-func membership(root string) (one, two string) {
+func processCgroups(root string) (v1, v2 string) {
 	b, err := os.ReadFile(root + "proc/self/cgroup")
 	if err != nil {
 		return "", ""
@@ -93,15 +93,15 @@ func membership(root string) (one, two string) {
 		switch {
 		case len(parts) != 3:
 		case parts[0] == "0" && parts[1] == "":
-			two = parts[2]
-		case hasController(parts[1]):
-			one = parts[2]
+			v2 = parts[2]
+		case hasMemoryController(parts[1]):
+			v1 = parts[2]
 		}
 	}
-	return one, two
+	return v1, v2
 }
 
-func hasController(list string) bool {
+func hasMemoryController(list string) bool {
 	for name := range strings.SplitSeq(list, ",") {
 		if name == "memory" {
 			return true
@@ -110,27 +110,27 @@ func hasController(list string) bool {
 	return false
 }
 
-// unescape undoes the escapes of mountinfo.
-func unescape(s string) string {
+// unescapeMountinfo undoes the escapes of mountinfo.
+func unescapeMountinfo(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // limit returns the group's limit, and false if it has none. Version 1 also gives the
 // limit of parents that are invisible in a container.
-func (g group) limit() (int64, bool) {
+func (g memoryCgroup) limit() (int64, bool) {
 	if g.v2 {
-		return g.number("memory.max")
+		return g.readLimit("memory.max")
 	}
-	n, ok := g.number("memory.limit_in_bytes")
+	n, ok := g.readLimit("memory.limit_in_bytes")
 	stat, _ := os.ReadFile(path.Join(g.dir, "memory.stat"))
-	if all, found := field(stat, "hierarchical_memory_limit"); found && all < unlimited && (!ok || all < n) {
+	if all, found := numberAfter(stat, "hierarchical_memory_limit"); found && all < minUnlimited && (!ok || all < n) {
 		return all, true
 	}
 	return n, ok
 }
 
 // usage returns how many bytes the group uses, without inactive pages of files.
-func (g group) usage() (int64, error) {
+func (g memoryCgroup) usage() (int64, error) {
 	name, inactive := "memory.usage_in_bytes", "total_inactive_file"
 	if g.v2 {
 		name, inactive = "memory.current", "inactive_file"
@@ -140,12 +140,12 @@ func (g group) usage() (int64, error) {
 		return 0, err
 	}
 	stat, err := os.ReadFile(path.Join(g.dir, "memory.stat"))
-	idle, _ := field(stat, inactive)
+	idle, _ := numberAfter(stat, inactive)
 	return max(n-idle, 0), err
 }
 
-// oomKills returns the group's count of processes that were killed.
-func (g group) oomKills() (int64, bool) {
+// oomKillsUnderRoot returns the group's count of processes that were killed.
+func (g memoryCgroup) oomKills() (int64, bool) {
 	name := "memory.oom_control"
 	if g.v2 {
 		name = "memory.events"
@@ -154,13 +154,13 @@ func (g group) oomKills() (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return field(b, "oom_kill")
+	return numberAfter(b, "oom_kill")
 }
 
-// number returns the limit in a file, and false if the file does not hold one.
-func (g group) number(name string) (int64, bool) {
+// readLimit returns the limit in a file, and false if the file does not hold one.
+func (g memoryCgroup) readLimit(name string) (int64, bool) {
 	n, err := readNumber(path.Join(g.dir, name)) // "max" is an error, too
-	return n, err == nil && n < unlimited
+	return n, err == nil && n < minUnlimited
 }
 
 func readNumber(file string) (int64, error) {
@@ -171,8 +171,8 @@ func readNumber(file string) (int64, error) {
 	return strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
 }
 
-// field returns the number after name at the beginning of a line.
-func field(b []byte, name string) (int64, bool) {
+// numberAfter returns the number after name at the beginning of a line.
+func numberAfter(b []byte, name string) (int64, bool) {
 	for line := range bytes.Lines(b) {
 		words := bytes.Fields(line)
 		if len(words) >= 2 && string(words[0]) == name {

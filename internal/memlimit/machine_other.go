@@ -10,6 +10,6 @@ func machineMemory(root string) int64 {
 	if err != nil {
 		return 0
 	}
-	n, _ := field(b, "MemTotal:")
+	n, _ := numberAfter(b, "MemTotal:")
 	return n << 10 // it is in KiB
 }

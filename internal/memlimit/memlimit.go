@@ -23,26 +23,26 @@ const (
 type Limit struct {
 	Bytes  int64 // 0: unknown, as on systems other than Linux and macOS without GOMEMLIMIT
 	Source Source
-	group  group // that sets the limit, if Source is Cgroup
+	cgroup memoryCgroup // that sets the limit, if Source is Cgroup
 }
 
 // Get returns the smallest of the Go runtime's limit (GOMEMLIMIT), the limits of the
 // process's control group and its parents (version 1 and 2), and the memory of the
 // machine. It reads a few small files: callers that need it often keep the result.
 func Get() Limit {
-	l := system("/")
+	l := systemLimit("/")
 	if n := debug.SetMemoryLimit(-1); n < math.MaxInt64 && (l.Bytes == 0 || n < l.Bytes) {
 		return Limit{Bytes: n, Source: Runtime}
 	}
 	return l
 }
 
-// system returns the limit that the operating system sets. root is where its files are.
-func system(root string) Limit {
+// systemLimit returns the limit that the operating system sets. root is where its files are.
+func systemLimit(root string) Limit {
 	l := Limit{Bytes: machineMemory(root), Source: Machine}
-	for _, g := range groups(root) {
+	for _, g := range memoryCgroups(root) {
 		if n, ok := g.limit(); ok && (l.Bytes == 0 || n < l.Bytes) {
-			l = Limit{Bytes: n, Source: Cgroup, group: g}
+			l = Limit{Bytes: n, Source: Cgroup, cgroup: g}
 		}
 	}
 	if l.Bytes == 0 {
@@ -58,16 +58,16 @@ var errUnknown = errors.New("memlimit: the memory limit is unknown")
 // runtime has mapped and not returned; of Cgroup, what all processes of the group use,
 // without inactive pages of files, which the kernel drops first; of Machine, what all
 // processes use.
-func (l Limit) Usage() (int64, error) { return l.usageIn("/") }
+func (l Limit) Usage() (int64, error) { return l.usageUnderRoot("/") }
 
-func (l Limit) usageIn(root string) (int64, error) {
+func (l Limit) usageUnderRoot(root string) (int64, error) {
 	switch l.Source {
 	case Runtime:
-		return runtimeMemory(), nil
+		return runtimeMemoryUsed(), nil
 	case Cgroup:
-		return l.group.usage()
+		return l.cgroup.usage()
 	case Machine:
-		return machineUsage(root)
+		return machineMemoryUsed(root)
 	}
 	return 0, errUnknown
 }
@@ -75,33 +75,33 @@ func (l Limit) usageIn(root string) (int64, error) {
 // OOMKills returns how many processes of the process's own control group the kernel has
 // killed for want of memory, and false if the kernel does not count them. A group that
 // is created again, as systemd does when it restarts a service, counts from 0.
-func OOMKills() (int64, bool) { return oomKills("/") }
+func OOMKills() (int64, bool) { return oomKillsUnderRoot("/") }
 
-func oomKills(root string) (int64, bool) {
-	for _, g := range groups(root) {
-		if n, ok := g.oomKills(); g.own && ok {
+func oomKillsUnderRoot(root string) (int64, bool) {
+	for _, g := range memoryCgroups(root) {
+		if n, ok := g.oomKills(); g.isOwn && ok {
 			return n, true
 		}
 	}
 	return 0, false
 }
 
-// runtimeMemory returns what counts against GOMEMLIMIT.
-func runtimeMemory() int64 {
+// runtimeMemoryUsed returns what counts against GOMEMLIMIT.
+func runtimeMemoryUsed() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
 }
 
-// machineUsage returns how much of the machine's memory is not available without
+// machineMemoryUsed returns how much of the machine's memory is not available without
 // swapping.
-func machineUsage(root string) (int64, error) {
+func machineMemoryUsed(root string) (int64, error) {
 	b, err := os.ReadFile(root + "proc/meminfo")
 	if err != nil {
 		return 0, err
 	}
-	total, ok := field(b, "MemTotal:")
-	available, known := field(b, "MemAvailable:")
+	total, ok := numberAfter(b, "MemTotal:")
+	available, known := numberAfter(b, "MemAvailable:")
 	if !ok || !known {
 		return 0, errUnknown
 	}

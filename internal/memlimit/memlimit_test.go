@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	machine  = "MemTotal:        8388608 kB\nMemFree:  1000 kB\nMemAvailable:    6291456 kB\n" // 8 GiB, 2 GiB used
-	mountV1  = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:7 - cgroup cgroup rw,memory\n"
-	mountCPU = "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
-	mountV2  = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-	none     = "9223372036854771712\n"
+	meminfo   = "MemTotal:        8388608 kB\nMemFree:  1000 kB\nMemAvailable:    6291456 kB\n" // 8 GiB, 2 GiB used
+	mountV1   = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:7 - cgroup cgroup rw,memory\n"
+	mountCPU  = "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+	mountV2   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+	noLimitV1 = "9223372036854771712\n"
 )
 
 // limitTests are file systems as kernels show them.
@@ -56,25 +56,25 @@ var limitTests = []struct {
 	{"version 1, nested", map[string]string{
 		"proc/self/cgroup":                                  "9:name=systemd:/\n4:memory:/p:q/r\n1:cpu,cpuacct:/elsewhere\n0::/\n",
 		"proc/self/mountinfo":                               mountCPU + mountV1,
-		"sys/fs/cgroup/memory/memory.limit_in_bytes":        none,
+		"sys/fs/cgroup/memory/memory.limit_in_bytes":        noLimitV1,
 		"sys/fs/cgroup/memory/p:q/memory.limit_in_bytes":    "536870912\n",
 		"sys/fs/cgroup/memory/p:q/memory.usage_in_bytes":    "9000\n",
 		"sys/fs/cgroup/memory/p:q/memory.stat":              "inactive_file 1\ntotal_inactive_file 4000\n",
-		"sys/fs/cgroup/memory/p:q/r/memory.limit_in_bytes":  none,
+		"sys/fs/cgroup/memory/p:q/r/memory.limit_in_bytes":  noLimitV1,
 		"sys/fs/cgroup/memory/p:q/r/memory.oom_control":     "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n",
 		"sys/fs/cgroup/cpu/elsewhere/memory.limit_in_bytes": "1\n",
 	}, 512 << 20, Cgroup, 5000, 5},
 	{"version 1 in a container, whose parent cannot be seen", map[string]string{
 		"proc/self/cgroup":                             "4:memory:/docker/0a\n",
 		"proc/self/mountinfo":                          "35 31 0:32 /docker/0a /sys/fs/cgroup/memory\\040x ro - cgroup cgroup rw,memory\n",
-		"sys/fs/cgroup/memory x/memory.limit_in_bytes": none,
+		"sys/fs/cgroup/memory x/memory.limit_in_bytes": noLimitV1,
 		"sys/fs/cgroup/memory x/memory.usage_in_bytes": "10\n",
 		"sys/fs/cgroup/memory x/memory.stat":           "hierarchical_memory_limit 268435456\ntotal_inactive_file 3\n",
 	}, 256 << 20, Cgroup, 7, -1},
 	{"both versions, no limit", map[string]string{
 		"proc/self/cgroup":                           "4:memory:/\n0::/\n",
 		"proc/self/mountinfo":                        mountV1 + "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
-		"sys/fs/cgroup/memory/memory.limit_in_bytes": none,
+		"sys/fs/cgroup/memory/memory.limit_in_bytes": noLimitV1,
 		"sys/fs/cgroup/memory/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\n",
 	}, 8 << 30, Machine, 2 << 30, -1},
 	{"a limit beyond the machine's memory", map[string]string{
@@ -93,20 +93,20 @@ func TestLimit(t *testing.T) {
 	for _, tt := range limitTests {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir() + "/"
-			files := map[string]string{"proc/meminfo": machine}
+			files := map[string]string{"proc/meminfo": meminfo}
 			maps.Copy(files, tt.files)
 			for name, content := range files {
-				write(t, root+name, content)
+				writeFile(t, root+name, content)
 			}
-			l := system(root)
+			l := systemLimit(root)
 			if l.Bytes != tt.want || l.Source != tt.source {
 				t.Errorf("got a limit of %d by %s, want %d by %s", l.Bytes, l.Source, tt.want, tt.source)
 			}
-			usage, err := l.usageIn(root)
+			usage, err := l.usageUnderRoot(root)
 			if err != nil || usage != tt.usage {
 				t.Errorf("got a usage of %d, %v, want %d", usage, err, tt.usage)
 			}
-			kills, ok := oomKills(root)
+			kills, ok := oomKillsUnderRoot(root)
 			if want := max(tt.kills, 0); kills != want || ok != (tt.kills >= 0) {
 				t.Errorf("got %d kills, %v, want %d", kills, ok, tt.kills)
 			}
@@ -116,7 +116,7 @@ func TestLimit(t *testing.T) {
 
 // TestNoSystem: where there is no /proc the limit is unknown.
 func TestNoSystem(t *testing.T) {
-	l := system(t.TempDir() + "/")
+	l := systemLimit(t.TempDir() + "/")
 	if _, err := l.Usage(); l != (Limit{}) || err == nil {
 		t.Errorf("got %+v, and a usage", l)
 	}
@@ -133,12 +133,12 @@ func TestRuntimeLimit(t *testing.T) {
 		t.Errorf("got a usage of %d, %v", n, err)
 	}
 	debug.SetMemoryLimit(math.MaxInt64 - 1)
-	if l := Get(); l.Source == Runtime && system("/").Bytes != 0 {
+	if l := Get(); l.Source == Runtime && systemLimit("/").Bytes != 0 {
 		t.Errorf("got %+v", l)
 	}
 }
 
-func write(t *testing.T, name, content string) {
+func writeFile(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		t.Fatal(err)

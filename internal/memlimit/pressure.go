@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Memory becomes low at lowShare of the limit, and stops being low below easyShare, so
+// Memory becomes low at lowShare of the limit, and stops being low below recoveredShare, so
 // that Pressure does not flutter.
 const (
-	lowShare  = 0.75
-	easyShare = 0.65
+	lowShare       = 0.75
+	recoveredShare = 0.65
 )
 
-// pressureAge is how long a reading stays valid.
-const pressureAge = 100 * time.Millisecond
+// maxReadingAge is how long a reading stays valid.
+const maxReadingAge = 100 * time.Millisecond
 
 // A Pressure says whether the memory that the process keeps is near its limit.
 // What it keeps is what the last garbage collection found to be in use, with
@@ -23,49 +23,49 @@ const pressureAge = 100 * time.Millisecond
 type Pressure struct {
 	limit     int64
 	liveBytes func() int64
-	changed   func(low bool, kept, limit int64) // called when low changes
+	onChange  func(low bool, kept, limit int64) // called when low changes
 
-	mu  sync.Mutex // guards the fields below
-	at  time.Time
-	low bool
+	mu        sync.Mutex // guards the fields below
+	checkedAt time.Time
+	low       bool
 }
 
 // NewPressure returns a Pressure against limit. changed is called when memory becomes
 // low, and when it stops being low, one call at a time; it must not block. kept returns
 // the bytes that the process keeps; nil: Kept.
-func NewPressure(limit Limit, liveBytes func() int64, changed func(low bool, liveBytes, limit int64)) *Pressure {
+func NewPressure(limit Limit, liveBytes func() int64, onChange func(low bool, liveBytes, limit int64)) *Pressure {
 	if liveBytes == nil {
 		liveBytes = LiveBytes
 	}
-	return &Pressure{limit: limit.Bytes, liveBytes: liveBytes, changed: changed}
+	return &Pressure{limit: limit.Bytes, liveBytes: liveBytes, onChange: onChange}
 }
 
-// Low reports whether memory is nearly used up. It is quick, since it reads the memory
+// IsMemoryLow reports whether memory is nearly used up. It is quick, since it reads the memory
 // at most ten times a second. It returns false if no limit is known, and on a nil
 // Pressure.
-func (p *Pressure) Low() bool {
+func (p *Pressure) IsMemoryLow() bool {
 	if p == nil || p.limit == 0 {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.at) >= pressureAge {
-		p.at = now
-		p.look()
+	if now := time.Now(); now.Sub(p.checkedAt) >= maxReadingAge {
+		p.checkedAt = now
+		p.update()
 	}
 	return p.low
 }
 
-// look reads the kept memory. It requires mu.
-func (p *Pressure) look() {
+// update reads the kept memory. It requires mu.
+func (p *Pressure) update() {
 	share := lowShare
 	if p.low {
-		share = easyShare
+		share = recoveredShare
 	}
 	live := p.liveBytes()
 	if low := float64(live) >= share*float64(p.limit); low != p.low {
 		p.low = low
-		p.changed(low, live, p.limit)
+		p.onChange(low, live, p.limit)
 	}
 }
 

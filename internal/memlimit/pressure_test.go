@@ -17,8 +17,8 @@ func TestPressure(t *testing.T) {
 			changes int
 		}{{100, false, 0}, {749, false, 0}, {750, true, 1}, {990, true, 1}, {650, true, 1}, {649, false, 2}, {700, false, 2}, {800, true, 3}} {
 			live = step.live
-			time.Sleep(pressureAge)
-			if low := p.Low(); low != step.low || changes != step.changes {
+			time.Sleep(maxReadingAge)
+			if low := p.IsMemoryLow(); low != step.low || changes != step.changes {
 				t.Errorf("%d of 1000 bytes: low %t, changed %d times, want %t, %d", live, low, changes, step.low, step.changes)
 			}
 		}
@@ -27,13 +27,13 @@ func TestPressure(t *testing.T) {
 
 func TestPressureWithoutALimit(t *testing.T) {
 	var none *Pressure
-	if none.Low() || NewPressure(Limit{}, func() int64 { return 1 << 50 }, nil).Low() {
+	if none.IsMemoryLow() || NewPressure(Limit{}, func() int64 { return 1 << 50 }, nil).IsMemoryLow() {
 		t.Error("low where no limit is known")
 	}
 }
 
 // Garbage is not kept, and what is kept counts.
-func TestKept(t *testing.T) {
+func TestLiveBytes(t *testing.T) {
 	const size = 64 << 20
 	runtime.GC()
 	before := LiveBytes()

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Together lets so many parallel tests run at a time, rather than one a processor:
+// SetParallel lets so many parallel tests run at a time, rather than one a processor:
 // those of a polite crawler mostly wait. It is for TestMain, before Run; outside of a
 // test it does nothing. Who says -parallel knows better.
-func Together(tests int) {
+func SetParallel(tests int) {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })

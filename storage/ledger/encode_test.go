@@ -15,9 +15,9 @@ func TestEncode(t *testing.T) {
 	for range 2000 {
 		for _, record := range []Record{{Request: new(Request)}, {Answer: new(Answer)}} {
 			if record.Request != nil {
-				jsonlinetest.Fill(r, record.Request)
+				jsonlinetest.FillRandom(r, record.Request)
 			} else {
-				jsonlinetest.Fill(r, record.Answer)
+				jsonlinetest.FillRandom(r, record.Answer)
 			}
 			want, err := record.encodeOther()
 			if err != nil {

@@ -56,7 +56,7 @@ type Config struct {
 type Ledger struct {
 	cfg   Config
 	files robotsFiles
-	tail  disk.Tail
+	tail  disk.SyncTracker
 
 	mu     sync.Mutex // of what follows
 	file   *os.File   // of the last segment; nil: the ledger is closed
@@ -77,7 +77,7 @@ type Ledger struct {
 func Open(cfg Config) (*Ledger, error) {
 	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
 	cfg.Checkpoint = cmp.Or(cfg.Checkpoint, DefaultCheckpoint)
-	cfg.Mode = cmp.Or(cfg.Mode, disk.Private)
+	cfg.Mode = cmp.Or(cfg.Mode, disk.PrivateMode)
 	switch {
 	case cfg.Dir == "":
 		return nil, errors.New("ledger: it needs a directory")
@@ -90,12 +90,12 @@ func Open(cfg Config) (*Ledger, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	if err := disk.MakeDir(cfg.Dir, cfg.Mode); err != nil {
+	if err := disk.MakeDirAll(cfg.Dir, cfg.Mode); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{
 		cfg: cfg, files: robotsFiles{dir: filepath.Join(cfg.Dir, robotsDir), mode: cfg.Mode}, clock: cfg.now(),
-		tail: disk.Tail{What: "what was written to the ledger", Remedy: "start the crawl again"},
+		tail: disk.SyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.signed = l.clock
 	if err := l.resume(); err != nil {
@@ -182,7 +182,7 @@ func (l *Ledger) rotate() error {
 // begin begins a segment: what the last one held is on the disk. It requires the
 // lock.
 func (l *Ledger) begin(serial int, first *Segment) error {
-	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.Private)
+	f, err := os.OpenFile(filepath.Join(l.cfg.Dir, plainName(serial)), os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (l *Ledger) OnDisk() Extent {
 	if l.file == nil {
 		return Extent{}
 	}
-	return Extent{l.serial, l.tail.OnDisk(l.file)}
+	return Extent{l.serial, l.tail.SyncedBytes(l.file)}
 }
 
 // Sync returns when all that was written before is on the disk. When it has
@@ -262,7 +262,7 @@ func (l *Ledger) finish() error {
 		}
 	}
 	err := l.file.Truncate(l.size)
-	l.tail.Wrote(l.file, l.size)
+	l.tail.RecordWrite(l.file, l.size)
 	return err
 }
 
@@ -272,5 +272,5 @@ func (l *Ledger) closeFile() error {
 	}
 	f := l.file
 	l.file = nil
-	return l.tail.Close(f)
+	return l.tail.SyncAndClose(f)
 }

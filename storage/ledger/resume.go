@@ -73,10 +73,10 @@ func (l *Ledger) goOn(all []segment) (*Recovery, error) {
 	if onDisk < 0 {
 		onDisk = l.size
 	}
-	if err := errors.Join(l.file.Truncate(l.size), disk.Rewrite(l.file, onDisk, l.size)); err != nil {
+	if err := errors.Join(l.file.Truncate(l.size), disk.RewriteRange(l.file, onDisk, l.size)); err != nil {
 		return nil, err
 	}
-	l.tail.Wrote(l.file, l.size)
+	l.tail.RecordWrite(l.file, l.size)
 	if l.size == 0 && s.serial > 1 { // a crash came before its first record
 		if err := l.introduce(all[len(all)-2]); err != nil {
 			return nil, err

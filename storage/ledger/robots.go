@@ -77,7 +77,7 @@ func (f *robotsFiles) keep(hash string, body []byte) error {
 	if err := makeDir(dir, f.mode); err != nil {
 		return err
 	}
-	if err := errors.Join(disk.Place(name, dir, f.mode, body), disk.SyncDir(dir)); err != nil {
+	if err := errors.Join(disk.WriteFileAtomic(name, dir, f.mode, body), disk.SyncDir(dir)); err != nil {
 		return err
 	}
 	f.add(hash)
@@ -89,7 +89,7 @@ func makeDir(dir string, mode fs.FileMode) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := disk.MakeDir(dir, mode); err != nil {
+	if err := disk.MakeDirAll(dir, mode); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)

@@ -174,7 +174,7 @@ func pack(dir string, serial int, mode fs.FileMode) (name, hash string, err erro
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.Private)
+	out, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, disk.PrivateMode)
 	if err != nil {
 		return "", "", err
 	}

@@ -38,7 +38,7 @@ func TestSyncWhileSegmentsEnd(t *testing.T) {
 func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
 	l := open(t, Config{Dir: t.TempDir(), MaxSize: 1, Run: testRun()})
 	before := &seen{File: l.file}
-	l.tail.Wrote(before, 0)
+	l.tail.RecordWrite(before, 0)
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/", Why: "out of scope"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	if _, err := l.Append(refusal); err != nil {
 		t.Fatal(err)
 	}
-	lost := l.tail.Fail(errors.New("the disk is gone"))
+	lost := l.tail.RecordFailure(errors.New("the disk is gone"))
 	if _, err := l.Append(refusal); !errors.Is(err, lost) || !strings.Contains(err.Error(), "ledger") {
 		t.Errorf("Append: %v", err)
 	}

@@ -59,6 +59,6 @@ func (l *Ledger) flush() error {
 	}
 	l.size += int64(len(l.held))
 	l.held = l.held[:0]
-	l.tail.Wrote(l.file, l.size)
+	l.tail.RecordWrite(l.file, l.size)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testwait.Together(8)
+	testwait.SetParallel(8)
 	m.Run()
 }
 

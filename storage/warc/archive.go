@@ -55,7 +55,7 @@ type Config struct {
 func (cfg Config) withDefaults() (Config, error) {
 	cfg.Prefix = cmp.Or(cfg.Prefix, "decorum")
 	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
-	cfg.Mode = cmp.Or(cfg.Mode, disk.Private)
+	cfg.Mode = cmp.Or(cfg.Mode, disk.PrivateMode)
 	switch {
 	case cfg.Dir == "":
 		return cfg, errors.New("an archive needs a directory")
@@ -82,7 +82,7 @@ func plain(s string) string {
 type Archive struct {
 	cfg  Config
 	host string
-	tail disk.Tail
+	tail disk.SyncTracker
 	own  *os.Root // closed by Close; nil: Config.Root was set
 
 	mu     sync.Mutex
@@ -114,13 +114,13 @@ func Open(cfg Config) (*Archive, error) {
 	}
 	return &Archive{
 		cfg: cfg, host: plain(host), own: own,
-		tail: disk.Tail{What: "what was written to the archive", Remedy: "start the crawl again"},
+		tail: disk.SyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
 }
 
 // makeRoot opens a directory for files of a mode, and creates it if it is missing.
 func makeRoot(dir string, mode fs.FileMode) (*os.Root, error) {
-	if err := disk.MakeDir(dir, mode); err != nil {
+	if err := disk.MakeDirAll(dir, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(dir)
@@ -148,7 +148,7 @@ func (a *Archive) OnDisk() Extent {
 	if a.file == nil {
 		return Extent{}
 	}
-	return Extent{filepath.Base(a.file.name), a.tail.OnDisk(a.file)}
+	return Extent{filepath.Base(a.file.name), a.tail.SyncedBytes(a.file)}
 }
 
 // Write archives a visit, and says what later visits to its URL may refer to;
@@ -191,7 +191,7 @@ func (a *Archive) write(records []byte) error {
 	if err := a.file.append(records); err != nil {
 		return fmt.Errorf("warc: %w", err)
 	}
-	a.tail.Wrote(a.file, a.file.size)
+	a.tail.RecordWrite(a.file, a.file.size)
 	return nil
 }
 
@@ -212,12 +212,12 @@ func (a *Archive) closeFile() error {
 	f := a.file
 	a.file = nil
 	err := f.Truncate(f.size)
-	a.tail.Wrote(f, f.size)
-	if err = errors.Join(err, a.tail.Close(f)); err == nil {
+	a.tail.RecordWrite(f, f.size)
+	if err = errors.Join(err, a.tail.SyncAndClose(f)); err == nil {
 		err = f.settle()
 	}
 	if err != nil {
-		return a.tail.Fail(err)
+		return a.tail.RecordFailure(err)
 	}
 	return nil
 }

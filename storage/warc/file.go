@@ -33,7 +33,7 @@ func createFile(cfg Config, name string, now time.Time) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.Private)
+	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 		path := filepath.Join(cfg.Dir, name)
 		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openEnding), err)
 	}
-	if err := errors.Join(f.Truncate(whole), disk.Rewrite(f, onDisk, whole), f.Sync()); err != nil {
+	if err := errors.Join(f.Truncate(whole), disk.RewriteRange(f, onDisk, whole), f.Sync()); err != nil {
 		return 0, err
 	}
 	return cut, renameToFinal(cfg.Root, name)

@@ -51,7 +51,7 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	testwait.Together(6) // crawls wait most of the time
+	testwait.SetParallel(6) // crawls wait most of the time
 	code := m.Run()
 	if program, err := build(); err == nil && *tested == "" {
 		os.RemoveAll(filepath.Dir(program))

@@ -152,7 +152,7 @@ func (a *AuditLog) writeEntry(e AuditEntry) (seq int64, f *os.File, err error) {
 	}
 	e.Seq = a.lastSeq + 1
 	line, writeErr := json.Marshal(e)
-	line = jsonline.Escape(line)
+	line = jsonline.EscapeControlChars(line)
 	if writeErr != nil {
 		return 0, nil, writeErr
 	}

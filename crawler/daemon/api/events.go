@@ -96,7 +96,7 @@ func (s *Server) writeEvents(ctx context.Context, cancel func(), w http.Response
 
 func writeEvent(w http.ResponseWriter, id int, e Event) error {
 	text, err := json.Marshal(e)
-	text = jsonline.Escape(text)
+	text = jsonline.EscapeControlChars(text)
 	if err != nil {
 		return err
 	}

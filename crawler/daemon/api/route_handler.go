@@ -231,7 +231,7 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) err
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, err = w.Write(append(jsonline.Escape(text), '\n'))
+	_, err = w.Write(append(jsonline.EscapeControlChars(text), '\n'))
 	return err
 }
 

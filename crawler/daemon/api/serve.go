@@ -14,7 +14,7 @@ import (
 )
 
 // The time limits of the server. Strangers have shorter ones
-// (connlimit.Limits.StrangerTime), and event streams set their own deadlines.
+// (connlimit.Limits.UntrustedRequestTimeout), and event streams set their own deadlines.
 const (
 	headerTimeout   = 10 * time.Second
 	readTimeout     = time.Minute
@@ -40,7 +40,7 @@ func (s *Server) ServeSocket(ctx context.Context, l net.Listener) error {
 		return context.WithValue(ctx, socketContextKey{}, true)
 	}
 	// a connection beyond the limit waits: every caller is the operator
-	l = netutil.LimitListener(s.connLimiter.Unlimited(l), maxSocketConnections)
+	l = netutil.LimitListener(s.connLimiter.UnlimitedListener(l), maxSocketConnections)
 	return s.serveUntil(ctx, h, func() error { return h.Serve(l) })
 }
 
@@ -92,9 +92,9 @@ func (s *Server) serveOptionalTLS(h *http.Server, l net.Listener) error {
 // each connlimit.Conn when a request begins and ends.
 func NewHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := connlimit.Of(r.Context())
-		c.Begin()
-		defer c.End()
+		c := connlimit.FromContext(r.Context())
+		c.BeginRequest()
+		defer c.EndRequest()
 		h.ServeHTTP(w, r)
 	})
 	return &http.Server{

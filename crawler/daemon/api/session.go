@@ -115,7 +115,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		auditNoteOf(r).statusOverride = err.Status
 		return redirectReply(loginPath + "?" + q.Encode()), nil
 	}
-	connlimit.Of(r.Context()).Trust()
+	connlimit.FromContext(r.Context()).Trust()
 	auditNoteOf(r).Who, auditNoteOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
 	if isFromBrowser(r) {

@@ -26,7 +26,7 @@ type untrustedThrottle struct {
 
 // allow reports whether one more may come from an address, and counts it.
 func (t *untrustedThrottle) allow(remote string) bool {
-	network := connlimit.Network(remote)
+	network := connlimit.NetworkPrefix(remote)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.recentLimiters[network]

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-var texts = []string{
+var sampleTexts = []string{
 	"", "GET", "http://a.test/?a=1&b=<2>", `quote " and \ slash`, "line\nand\ttab\x00\x1b\x7f", "über 漢字 \U0001f600",
 	"separators \u2028 \u2029", "not UTF-8 \xff\xc3(", "cut \xe6\xbc",
 }
 
-// Fill sets what p points to, all the way down: each of it to something, or to nothing.
+// FillRandom sets what p points to, all the way down: each of it to something, or to nothing.
 // It panics if there is something of a kind that it does not know.
-func Fill(r *rand.Rand, p any) { fill(r, reflect.ValueOf(p).Elem()) }
+func FillRandom(r *rand.Rand, p any) { fillRandomValue(r, reflect.ValueOf(p).Elem()) }
 
-func fill(r *rand.Rand, v reflect.Value) {
+func fillRandomValue(r *rand.Rand, v reflect.Value) {
 	switch {
 	case r.IntN(4) == 0:
 		v.SetZero()
@@ -26,18 +26,18 @@ func fill(r *rand.Rand, v reflect.Value) {
 		v.Set(reflect.ValueOf(time.UnixMicro(r.Int64N(4e15)).UTC()))
 	case v.Kind() == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(r, v.Elem())
+		fillRandomValue(r, v.Elem())
 	case v.Kind() == reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 3))
 		for i := range v.Len() {
-			fill(r, v.Index(i))
+			fillRandomValue(r, v.Index(i))
 		}
 	case v.Kind() == reflect.Struct:
 		for _, f := range v.Fields() {
-			fill(r, f)
+			fillRandomValue(r, f)
 		}
 	case v.Kind() == reflect.String:
-		v.SetString(texts[r.IntN(len(texts))])
+		v.SetString(sampleTexts[r.IntN(len(sampleTexts))])
 	case v.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case v.CanInt():
