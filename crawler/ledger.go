@@ -33,14 +33,14 @@ type Ledger interface {
 func NewLedgerRun(p politeness.Policy) ledger.Run {
 	run := ledger.Run{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
-		Hosts: make(map[string]ledger.Override, len(p.Hosts)),
+		HostOverrides: make(map[string]ledger.HostOverride, len(p.Hosts)),
 	}
 	for host, o := range p.Hosts {
-		override := ledger.Override{Reason: ledger.Brief(o.Reason), Expires: o.Expires}
+		override := ledger.HostOverride{Reason: ledger.TruncateText(o.Reason), ExpiresAt: o.Expires}
 		if o.Delay != nil {
 			override.DelayMS = new(max(p.For(host, time.Time{}).Delay, 0).Milliseconds())
 		}
-		run.Hosts[host] = override
+		run.HostOverrides[host] = override
 	}
 	return run
 }
@@ -96,21 +96,21 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
 		Source: sourceOf(l).String(), Referrer: l.Referrer,
-		RequiredMS: l.Host.Gap.Milliseconds(), ObservedMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.Slots(),
+		RequiredDelayMS: l.Host.Gap.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.Slots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
 	}
 	if addr := t.state.remoteAddr.Load(); addr != nil {
-		q.IP = addr.Unmap().String()
+		q.ServerIP = addr.Unmap().String()
 	}
 	if !t.ForRobots() {
-		q.Robots = ledger.NewVerdict(cl.Verdict(), cl.File())
+		q.RobotsVerdict = ledger.NewVerdict(cl.Verdict(), cl.File())
 	} else if q.Source = storage.Robots.String(); l.For.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
 	if o, ok := c.Policy.Hosts[t.URL().Origin().Host()]; ok && !o.Expired(now) {
-		q.Override = cmp.Or(o.Reason, "no reason given")
+		q.OverrideReason = cmp.Or(o.Reason, "no reason given")
 	}
 	return q
 }
@@ -119,13 +119,13 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 func (t Ticket) LedgerKind() string {
 	switch {
 	case t.ForRobots():
-		return ledger.RobotsTXT
+		return ledger.KindRobotsTXT
 	case !t.IsPrerequisite():
-		return ledger.Page
+		return ledger.KindPage
 	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
-		return ledger.TDMRep
+		return ledger.KindTDMRep
 	}
-	return ledger.Sitemap
+	return ledger.KindSitemap
 }
 
 // sourceOf returns how a URL came to be visited.
@@ -154,18 +154,18 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 	if t.state.ledgerNumber == 0 {
 		return nil
 	}
-	a := &ledger.Answer{Request: t.state.ledgerNumber, End: v.End, Status: v.Status()}
+	a := &ledger.Response{RequestNumber: t.state.ledgerNumber, EndedAt: v.End, Status: v.Status()}
 	if v.Response != nil {
-		a.Bytes = v.BodyLen()
+		a.BodyBytes = v.BodyLen()
 	}
 	if v.Err != nil {
-		a.Error = ledger.Brief(v.Err.Error())
+		a.Error = ledger.TruncateText(v.Err.Error())
 	}
 	if v.usagePolicy != nil && c.isWithheld(v) {
-		a.Withheld = ledger.Brief(v.UsagePolicy().PurposeConflict.Error())
+		a.WithheldReason = ledger.TruncateText(v.UsagePolicy().PurposeConflict.Error())
 	}
 	ctx = commitContext(ctx)
-	_, err := c.Ledger.Append(ctx, &ledger.Record{Answer: a})
+	_, err := c.Ledger.Append(ctx, &ledger.Record{Response: a})
 	if err != nil {
 		v.interrupted = true
 		return ledgerError(ctx, err)
@@ -182,14 +182,14 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 		return nil
 	}
 	u := urlToVisit(l.Entry)
-	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Why: ledger.Brief(why.Error())}
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
 	if byRobots && refusal.TDMRep == "" { // else robots.txt does not say so
 		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.File)
 		if err != nil {
 			return err
 		}
 		if stored {
-			q.Robots = ledger.NewVerdict(refusal.Verdict, refusal.File)
+			q.RobotsVerdict = ledger.NewVerdict(refusal.Verdict, refusal.File)
 		}
 	}
 	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {

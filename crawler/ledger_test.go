@@ -39,7 +39,7 @@ func (n *waitingLedger) waitUntil(ctx context.Context, until time.Time) error {
 
 func (n *waitingLedger) Append(ctx context.Context, r *ledger.Record) (int64, error) {
 	until := n.blockedUntil
-	if r.Answer != nil {
+	if r.Response != nil {
 		until = n.answersBlockedUntil
 	}
 	if err := n.waitUntil(ctx, until); err != nil {
@@ -49,14 +49,14 @@ func (n *waitingLedger) Append(ctx context.Context, r *ledger.Record) (int64, er
 }
 
 func (n *waitingLedger) StoreRobots(_ context.Context, hash string, body []byte) error {
-	return n.Ledger.KeepRobots(hash, body)
+	return n.Ledger.StoreRobots(hash, body)
 }
 
 // newWaitingLedger returns a ledger in a directory, for a crawl of newCrawl.
 func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 	t.Helper()
 	l, err := ledger.Open(ledger.Config{Dir: dir,
-		Run: ledger.Run{Software: "test", UserAgent: "testbot/1.0", Agent: "testbot", Dialect: "google", Extensions: true, DelayMS: 1000, Refusals: true}})
+		Run: ledger.Run{Software: "test", UserAgent: "testbot/1.0", ProductToken: "testbot", RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 }
 
 // verifyLedger checks a ledger, which must be right, and returns its records.
-func verifyLedger(t *testing.T, dir string) (records []*ledger.Record, report *ledger.Report) {
+func verifyLedger(t *testing.T, dir string) (records []*ledger.Record, report *ledger.VerifyReport) {
 	t.Helper()
 	report, err := ledger.Verify(dir, ledger.VerifyOptions{})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestLedger(t *testing.T) {
 		}
 		records, report := verifyLedger(t, dir)
 		checkRequests(t, web.Log(), records)
-		if report.Interrupted != 0 || report.Answers != report.Requests || report.Refusals != 1 {
+		if report.UnansweredRequests != 0 || report.Responses != report.Requests || report.Refusals != 1 {
 			t.Errorf("report %+v", *report)
 		}
 		checkEntries(t, records)
@@ -172,10 +172,10 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 			entry[r.Request.URL] = r.Request
 		}
 	}
-	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.RobotsTXT || q.Referrer != "http://a.test/robots.txt" || q.Robots != nil {
+	if q := entry["http://a.test/rules.txt"]; q == nil || q.Kind != ledger.KindRobotsTXT || q.Referrer != "http://a.test/robots.txt" || q.RobotsVerdict != nil {
 		t.Errorf("the hop of a robots.txt is written down as %+v", q)
 	}
-	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.Sitemap || q.Robots == nil {
+	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.KindSitemap || q.RobotsVerdict == nil {
 		t.Errorf("a sitemap is written down as %+v", q)
 	}
 	if q := entry["http://a.test/moved"]; q == nil || q.Source != "redirect" || q.Referrer != "http://a.test/moves" {
@@ -185,8 +185,8 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 		t.Errorf("a POST is written down as %+v", q)
 	}
 	q := entry["http://a.test/open/1"]
-	if q == nil || q.Robots == nil || q.Robots.Rule != "allow: /open" || q.Robots.RuleLine != 3 || q.RequiredMS != 2000 || q.ObservedMS < 2000 || q.Slots != 1 {
-		t.Errorf("a page is written down as %+v, %+v", q, q.Robots)
+	if q == nil || q.RobotsVerdict == nil || q.RobotsVerdict.Rule != "allow: /open" || q.RobotsVerdict.RuleLine != 3 || q.RequiredDelayMS != 2000 || q.ObservedDelayMS < 2000 || q.Slots != 1 {
+		t.Errorf("a page is written down as %+v, %+v", q, q.RobotsVerdict)
 	}
 }
 
@@ -237,9 +237,9 @@ func TestLedgerOfUsage(t *testing.T) {
 		for _, r := range records {
 			switch {
 			case r.Request != nil:
-				urls[r.N] = r.Request.URL
-			case r.Answer != nil && r.Answer.Withheld != "":
-				got[urls[r.Answer.Request]] = r.Answer.Withheld
+				urls[r.Number] = r.Request.URL
+			case r.Response != nil && r.Response.WithheldReason != "":
+				got[urls[r.Response.RequestNumber]] = r.Response.WithheldReason
 			}
 		}
 		if len(want) != 8 || !maps.Equal(want, got) {
@@ -274,7 +274,7 @@ func TestAnswerOnFullDisk(t *testing.T) {
 			}
 			records, report := verifyLedger(t, dir)
 			checkRequests(t, web.Log(), records)
-			if report.Requests != 1 || report.Interrupted != interrupted {
+			if report.Requests != 1 || report.UnansweredRequests != interrupted {
 				t.Errorf("room after %v: %+v, want %d requests interrupted", blockedFor, *report, interrupted)
 			}
 		})

@@ -20,15 +20,15 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 		return nil
 	}
 	run := crawler.NewLedgerRun(o.Policy)
-	run.UserAgent, run.Agent, run.Refusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
-	run.Wider, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
-	run.Dialect, run.Extensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
+	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
+	run.FallbackTokens, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	extent, err := recordedLedgerExtent(o.Dir)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, OnDisk: extent,
-		Recovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, DurableExtent: extent,
+		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
 	}
@@ -39,11 +39,11 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 const ledgerDir = "ledger"
 
 // recordedLedgerExtent returns how much of the ledger is on the disk, as the state says.
-func recordedLedgerExtent(dir string) (extent ledger.Extent, err error) {
+func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	files, _, err := bolt.ReadOutputFiles(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {
-			extent = ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
+			extent = ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
 		}
 	}
 	return extent, err
@@ -54,7 +54,7 @@ func (p *ledgerWriter) outputFiles() []bolt.OutputFile {
 	if p == nil {
 		return nil
 	}
-	e := p.OnDisk()
+	e := p.DurableExtent()
 	if e.Serial == 0 {
 		return nil // the ledger is closed
 	}
@@ -68,7 +68,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 
 // KeepRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobots(_ context.Context, hash string, body []byte) error {
-	return p.Ledger.KeepRobots(hash, body)
+	return p.Ledger.StoreRobots(hash, body)
 }
 
 // sync returns when all that was written before is on the disk.

@@ -76,7 +76,7 @@ func TestWrapForAPurpose(t *testing.T) {
 		}
 		report, err := ledger.Verify(filepath.Join(dir, "ledger"), ledger.VerifyOptions{})
 		must(t, err)
-		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(requested)) || report.Rests != report.Requests-1 {
+		if !report.OK() || !report.Closed || report.Runs != 2 || report.Requests != int64(len(requested)) || report.MeasuredDelays != report.Requests-1 {
 			t.Errorf("the ledger: %+v", *report)
 		}
 	})

@@ -91,7 +91,7 @@ func TestNotForIndexing(t *testing.T) {
 	if !slices.Equal(marked, []string{"http://a.example/landing"}) {
 		t.Errorf("marked in the archive: %q", marked)
 	}
-	if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 || report.Verdicts == 0 {
+	if report := verifyCleanLedger(t, v.dataDir()); len(report.Findings) > 0 || report.CheckedVerdicts == 0 {
 		t.Errorf("ledger: %+v", report)
 	}
 	runCommand(t, "ledger", "show", "--data", v.dataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")

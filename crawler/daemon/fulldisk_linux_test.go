@@ -145,8 +145,8 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	}
 	checkArchived(t, archive, got)
 	data := filepath.Join(dir, "data")
-	if ledgerReport := verifyCleanLedger(t, data); !s.killsCrawl && ledgerReport.Interrupted != 0 {
-		t.Errorf("%d requests have no answer in the ledger", ledgerReport.Interrupted)
+	if ledgerReport := verifyCleanLedger(t, data); !s.killsCrawl && ledgerReport.UnansweredRequests != 0 {
+		t.Errorf("%d requests have no answer in the ledger", ledgerReport.UnansweredRequests)
 	}
 	checkLedgerAgainstLog(t, data, web.Log())
 	if report := web.Judge(crawltest.JudgeOptions{MinDelay: delay, RequiredProductToken: "decorum", RestartTimes: restarts}); !report.OK() {

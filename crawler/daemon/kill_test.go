@@ -207,8 +207,8 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	}
 	checkArchived(v.t, v.archiveDir(), got)
 	ledgerReport, unsent := verifyCleanLedger(v.t, v.data), checkLedgerAgainstLog(v.t, v.data, v.web.Log())
-	if limit := int64(len(v.kills) * killHosts); ledgerReport.Interrupted > limit || unsent > int(ledgerReport.Interrupted) {
-		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.Interrupted, unsent)
+	if limit := int64(len(v.kills) * killHosts); ledgerReport.UnansweredRequests > limit || unsent > int(ledgerReport.UnansweredRequests) {
+		v.t.Errorf("%d records of requests are without an answer, and %d of them of none that a server saw", ledgerReport.UnansweredRequests, unsent)
 	}
 	report := v.web.Judge(crawltest.JudgeOptions{MinDelay: killDelay, RequiredProductToken: "decorum",
 		RestartTimes: v.starts[1:], CrashLossWindow: maxUnflushedAge})
@@ -230,6 +230,6 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	total.requests += report.Requests
 	total.repeats += len(repeated)
 	total.lostDelays += report.LostPauses
-	total.rederivedVerdicts += ledgerReport.Verdicts
+	total.rederivedVerdicts += ledgerReport.CheckedVerdicts
 	total.unsentRequests += unsent
 }

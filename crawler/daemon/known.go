@@ -66,9 +66,9 @@ func (k durableFileRecords) warcExtent(dir string) warc.Extent {
 }
 
 // ledgerExtent returns the record of the ledger.
-func (k durableFileRecords) ledgerExtent(dir string) ledger.Extent {
+func (k durableFileRecords) ledgerExtent(dir string) ledger.DurableExtent {
 	f := k.find(dir)
-	return ledger.Extent{Serial: int(f.Serial), Size: f.SyncedSize}
+	return ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
 }
 
 // durableExtents returns how much of each file is on the disk: see bolt.Options.OutputFiles.
@@ -85,7 +85,7 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 		}
 	}
 	if o.ledger != nil {
-		if e := o.ledger.ledger.OnDisk(); e.Serial != 0 {
+		if e := o.ledger.ledger.DurableExtent(); e.Serial != 0 {
 			files = append(files, bolt.OutputFile{Path: d.recordedPath(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
 		}
 	}

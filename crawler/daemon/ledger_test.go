@@ -19,7 +19,7 @@ import (
 )
 
 // verifyCleanLedger checks the ledger of a crawl, in which nothing may be wrong.
-func verifyCleanLedger(t *testing.T, data string) *ledger.Report {
+func verifyCleanLedger(t *testing.T, data string) *ledger.VerifyReport {
 	t.Helper()
 	report, err := ledger.Verify(stateDir(data).path(ledgerDir), ledger.VerifyOptions{})
 	if err != nil {
@@ -50,10 +50,10 @@ func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchang
 			if r.Request.Method == "" {
 				requestLine = "GET " + requestLine
 			}
-			open[r.N] = requestLine
+			open[r.Number] = requestLine
 			recorded[requestLine]++
-		case r.Answer != nil:
-			answered[open[r.Answer.Request]]++
+		case r.Response != nil:
+			answered[open[r.Response.RequestNumber]]++
 		}
 	}
 	for requestLine, n := range requests {
@@ -124,7 +124,7 @@ func TestLedgerCommands(t *testing.T) {
 	dataDir := filepath.Join(v.dir, "data")
 	runCommand(t, v.crawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
 	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
-		report.Verdicts == 0 || !report.Closed || report.Checkpoints == 0 {
+		report.CheckedVerdicts == 0 || !report.Closed || report.Checkpoints == 0 {
 		t.Errorf("report %+v", *report)
 	}
 	if unsent := checkLedgerAgainstLog(t, dataDir, v.web.Log()); unsent != 0 {
@@ -159,7 +159,7 @@ func TestLedgerCommands(t *testing.T) {
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
 	ledgerPath := filepath.Join(dataDir, ledgerDir)
-	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, Run: ledger.Run{Agent: "decorum", Dialect: "google"}})
+	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, Run: ledger.Run{ProductToken: "decorum", RobotsDialect: "google"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
 	a := &program{stdout: newErrWriter(&out)}
-	report := &ledger.Report{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, What: "the clock was set"}}, MoreWarnings: 2}
+	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, MoreWarnings: 2}
 	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
 	}

@@ -85,13 +85,13 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	if err != nil {
 		return err
 	}
-	opts := ledger.VerifyOptions{Open: isRunning}
+	opts := ledger.VerifyOptions{StillOpen: isRunning}
 	if key != "" {
 		text, err := readSmallFile(nil, key)
 		if err != nil {
 			return usageErrorf("--key: %w", err)
 		}
-		if opts.Key, err = ledger.ParsePublicKey(text); err != nil {
+		if opts.PublicKey, err = ledger.ParsePublicKey(text); err != nil {
 			return usageErrorf("--key: %s: %w", key, err)
 		}
 	}
@@ -100,7 +100,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		if err != nil {
 			return usageErrorf("--holds: %w", err)
 		}
-		if opts.Holds, err = ledger.ParseHolds(text); err != nil {
+		if opts.ExpectedRecords, err = ledger.ParseRecordHashes(text); err != nil {
 			return usageErrorf("--holds: %s: %w", recordsFile, err)
 		}
 	}
@@ -120,7 +120,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 }
 
 // printVerifyReport prints what was found.
-func (a *program) printVerifyReport(r *ledger.Report, opts ledger.VerifyOptions) error {
+func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
 	for _, f := range r.Findings {
 		if _, err := fmt.Fprintln(a.stdout, replaceNonPrintable(f.String())); err != nil {
 			return err
@@ -132,19 +132,19 @@ func (a *program) printVerifyReport(r *ledger.Report, opts ledger.VerifyOptions)
 		}
 	}
 	signatures := "not checked: --key names the key"
-	if opts.Key != nil {
+	if opts.PublicKey != nil {
 		signatures = "checked"
 	}
 	status := "it is closed"
 	if !r.Closed {
 		status = "it is not closed"
 	}
-	if opts.Open {
+	if opts.StillOpen {
 		status = "the crawl goes on"
 	}
 	heldText := ""
-	if n := len(opts.Holds); n > 0 {
-		heldText = fmt.Sprintf("\n%d of %d held records are there", r.Held, n)
+	if n := len(opts.ExpectedRecords); n > 0 {
+		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedFound, n)
 	}
 	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
@@ -153,14 +153,14 @@ func (a *program) printVerifyReport(r *ledger.Report, opts ledger.VerifyOptions)
 %d checkpoints, signatures %s; %d records after the last
 to keep for --holds: %s%s
 %s
-`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Answers, r.Interrupted, r.Refusals,
-		r.Verdicts, r.RobotsFiles, r.Rests, r.Checkpoints, signatures, r.Unsigned, r.Last, heldText, ledgerVerifyConclusion(r))
+`, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
+		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecord, heldText, ledgerVerifyConclusion(r))
 	return err
 }
 
 // ledgerVerifyConclusion says in a line whether a ledger is right.
-func ledgerVerifyConclusion(r *ledger.Report) string {
-	if n := int64(len(r.Findings)) + r.More; n > 0 {
+func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
+	if n := int64(len(r.Findings)) + r.MoreFindings; n > 0 {
 		if r.Stopped {
 			return fmt.Sprintf("NOT RIGHT: more than %d findings; the rest of the ledger was not read", n)
 		}

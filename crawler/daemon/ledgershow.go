@@ -100,13 +100,13 @@ func (s *ledgerPrinter) matchesURL(url string) bool {
 func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
 	switch {
 	case r.Request != nil && s.matchesURL(r.Request.URL):
-		s.unansweredRequests[r.N] = r
+		s.unansweredRequests[r.Number] = r
 		return s.printRawUnlessText(r)
-	case r.Answer != nil && s.unansweredRequests[r.Answer.Request] != nil:
-		request := s.unansweredRequests[r.Answer.Request]
-		delete(s.unansweredRequests, request.N)
+	case r.Response != nil && s.unansweredRequests[r.Response.RequestNumber] != nil:
+		request := s.unansweredRequests[r.Response.RequestNumber]
+		delete(s.unansweredRequests, request.Number)
 		if s.format == "text" {
-			return s.printRequest(request, r.Answer)
+			return s.printRequest(request, r.Response)
 		}
 		return s.printRawUnlessText(r)
 	case r.Refusal != nil && s.matchesURL(r.Refusal.URL):
@@ -153,23 +153,23 @@ func (s *ledgerPrinter) flushUnanswered() error {
 }
 
 // printRequest prints a request and its answer, nil if it has none.
-func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Answer) error {
+func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error {
 	q := r.Request
 	outcome := "no answer"
 	switch {
 	case a != nil && a.Status != 0:
-		outcome = fmt.Sprintf("%d, %d bytes", a.Status, a.Bytes)
+		outcome = fmt.Sprintf("%d, %d bytes", a.Status, a.BodyBytes)
 	case a != nil:
 		outcome = fmt.Sprintf("%q", a.Error)
 	}
 	if a != nil {
-		outcome += prefixIfSet("; withheld: ", a.Withheld)
+		outcome += prefixIfSet("; withheld: ", a.WithheldReason)
 	}
 	return s.printSummaryAndDetail(
 		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, outcome),
-		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.Robots),
-			time.Duration(q.RequiredMS)*time.Millisecond, time.Duration(q.ObservedMS)*time.Millisecond,
-			prefixIfSet("; at ", q.IP)+prefixIfSet("; overridden: ", q.Override)))
+		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
+			time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond,
+			prefixIfSet("; at ", q.ServerIP)+prefixIfSet("; overridden: ", q.OverrideReason)))
 }
 
 // printSummaryAndDetail prints what is said of one record. Much of it is others' words.
@@ -182,9 +182,9 @@ func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
 func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 	s.anyPrinted = true
 	q := r.Refusal
-	reason := q.Why
-	if q.Robots != nil {
-		reason = ledgerVerdictText(q.Robots)
+	reason := q.Reason
+	if q.RobotsVerdict != nil {
+		reason = ledgerVerdictText(q.RobotsVerdict)
 	}
 	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.Source+prefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
@@ -207,9 +207,9 @@ func ledgerVerdictText(v *ledger.Verdict) string {
 		unmarked.NotForIndexing = false
 		return ledgerVerdictText(&unmarked) + ", not for indexing"
 	case v.Rule != "":
-		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.RuleLine, v.Group, v.SHA256)
-	case v.SHA256 == "":
+		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.RuleLine, v.Group, v.FileSHA256)
+	case v.FileSHA256 == "":
 		return "there is no robots.txt"
 	}
-	return fmt.Sprintf("no line of robots.txt %.12s speaks of it", v.SHA256)
+	return fmt.Sprintf("no line of robots.txt %.12s speaks of it", v.FileSHA256)
 }

@@ -231,6 +231,6 @@ func DefaultProject() Project {
 		},
 		Store: Store{Path: "decorum-data", Redis: defaultRedisConfig()},
 		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
-			LedgerMaxSize: ledger.DefaultMaxSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpoint)},
+			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

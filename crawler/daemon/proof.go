@@ -27,16 +27,16 @@ func (a *program) openLedgerWriter(p Project, c *confinement, durable durableFil
 		return nil, nil
 	}
 	cfg := ledger.Config{
-		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSize: int64(p.Output.LedgerMaxSize),
-		Checkpoint: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(), Mode: p.Output.fileMode(),
-		Recovered: func(bytesCut int64) {
+		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxSize),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(), FileMode: p.Output.fileMode(),
+		OnRecovered: func(bytesCut int64) {
 			a.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
-	cfg.OnDisk = durable.ledgerExtent(cfg.Dir)
+	cfg.DurableExtent = durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.Key, err = readPrivateKeyFile(c, name, ledger.ParseKey); err != nil {
+		if cfg.SigningKey, err = readPrivateKeyFile(c, name, ledger.ParseKey); err != nil {
 			return nil, usageErrorf("output.ledger_key: %w", err)
 		}
 	}
@@ -51,11 +51,11 @@ func (a *program) openLedgerWriter(p Project, c *confinement, durable durableFil
 func (p *Project) ledgerRun() ledger.Run {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRun(p.politenessPolicy())
-	run.Project, run.UserAgent, run.Agent = p.Name, p.userAgent(), p.Agent.Product
-	run.Wider, run.NamedOnly = agent.Wider(), agent.NamedOnly()
-	run.Dialect, run.Extensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
-	run.Refusals = p.Output.LedgerRefusals
-	run.Shared = len(p.Store.Redis.Addresses) > 0
+	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
+	run.FallbackTokens, run.NamedOnly = agent.Wider(), agent.NamedOnly()
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
+	run.RecordsRefusals = p.Output.LedgerRefusals
+	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0
 	return run
 }
 
@@ -70,7 +70,7 @@ func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(h
 
 // KeepRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobots(ctx context.Context, hash string, body []byte) error {
-	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.KeepRobots(hash, body) })
+	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobots(hash, body) })
 }
 
 // retryWhileDiskFull writes, and while there is no room for that waits, one for all.

@@ -28,19 +28,19 @@ func (p *Player) compare(v *crawler.Visit) {
 	if v.Withheld() && v.BodyLen() > 0 {
 		p.differ(was.n, url, "its content was used, and would be kept back")
 	}
-	if source := v.Lease.Source.String(); was.Kind != ledger.RobotsTXT && source != was.Source {
+	if source := v.Lease.Source.String(); was.Kind != ledger.KindRobotsTXT && source != was.Source {
 		p.differ(was.n, url, "it was found as %s, and would be as %s", was.Source, source)
 	}
-	if was.Kind != ledger.RobotsTXT && v.Lease.Referrer != was.Referrer {
+	if was.Kind != ledger.KindRobotsTXT && v.Lease.Referrer != was.Referrer {
 		p.differ(was.n, url, "it was found on %q, and would be on %q", was.Referrer, v.Lease.Referrer)
 	}
 	// What the ledger knows of durations is a moment less than the crawl knew, so
 	// that rests which depend on them may have been longer, but no shorter.
-	if owed := v.RequiredDelay() - time.Millisecond; owed.Milliseconds() > was.RequiredMS {
-		p.differ(was.n, url, "its host was owed %d ms, and would be %d", was.RequiredMS, v.RequiredDelay().Milliseconds())
+	if owed := v.RequiredDelay() - time.Millisecond; owed.Milliseconds() > was.RequiredDelayMS {
+		p.differ(was.n, url, "its host was owed %d ms, and would be %d", was.RequiredDelayMS, v.RequiredDelay().Milliseconds())
 	}
 	if !v.Clearance.ForRobots() {
-		p.compareVerdict(was.n, url, was.Robots, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.File()))
+		p.compareVerdict(was.n, url, was.RobotsVerdict, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.File()))
 	}
 }
 
@@ -48,15 +48,15 @@ func (p *Player) compare(v *crawler.Visit) {
 // as verdicts rest on it.
 func (p *Player) compareRun(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
-		{"the agent", r.Run.Agent, p.Run.Agent},
-		{"what stands in for it", inWords(r.Run.Wider), inWords(p.Run.Wider)},
+		{"the agent", r.Run.ProductToken, p.Run.ProductToken},
+		{"what stands in for it", inWords(r.Run.FallbackTokens), inWords(p.Run.FallbackTokens)},
 		{"exemption from rules for *", strconv.FormatBool(r.Run.NamedOnly), strconv.FormatBool(p.Run.NamedOnly)},
-		{"the dialect", r.Run.Dialect, p.Run.Dialect},
-		{"reading of extensions", strconv.FormatBool(r.Run.Extensions), strconv.FormatBool(p.Run.Extensions)},
+		{"the dialect", r.Run.RobotsDialect, p.Run.RobotsDialect},
+		{"reading of extensions", strconv.FormatBool(r.Run.RobotsExtensions), strconv.FormatBool(p.Run.RobotsExtensions)},
 		{"the purpose", purposes(r.Run), purposes(&p.Run)},
 	} {
 		if by.was != by.is {
-			p.differ(r.N, "the project", "%s was %s, and is %s", by.what, by.was, by.is)
+			p.differ(r.Number, "the project", "%s was %s, and is %s", by.what, by.was, by.is)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func inWords(list []string) string { return cmp.Or(strings.Join(list, ", "), "no
 // which the ledger does not keep, it has the words alone.
 func (p *Player) compareRefusal(r *ledger.Record, l storage.Lease, why error) bool {
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
-	was, says := r.Refusal, ledger.Brief(why.Error())
+	was, says := r.Refusal, ledger.TruncateText(why.Error())
 	u := l.URL
 	if l.AsFound {
 		u = l.Found
@@ -79,11 +79,11 @@ func (p *Player) compareRefusal(r *ledger.Record, l storage.Lease, why error) bo
 	case !byRobots && !errors.Is(why, decorum.OutOfScope):
 		return false
 	case u.String() != was.URL:
-		p.differ(r.N, was.URL, "it was refused, and in its place would be %s", u)
-	case byRobots && refusal.TDMRep == "" && was.Robots != nil:
-		p.compareVerdict(r.N, was.URL, was.Robots, ledger.NewVerdict(refusal.Verdict, refusal.File))
-	case byRobots && says != was.Why:
-		p.differ(r.N, was.URL, "it was refused by %q, and would be by %q", was.Why, says)
+		p.differ(r.Number, was.URL, "it was refused, and in its place would be %s", u)
+	case byRobots && refusal.TDMRep == "" && was.RobotsVerdict != nil:
+		p.compareVerdict(r.Number, was.URL, was.RobotsVerdict, ledger.NewVerdict(refusal.Verdict, refusal.File))
+	case byRobots && says != was.Reason:
+		p.differ(r.Number, was.URL, "it was refused by %q, and would be by %q", was.Reason, says)
 	case byRobots:
 		p.report.Verdicts++
 	}
@@ -107,7 +107,7 @@ func (p *Player) compareVerdict(n int64, url string, was, is *ledger.Verdict) {
 
 func undated(v *ledger.Verdict) *ledger.Verdict {
 	u := *v
-	u.Fetched = time.Time{}
+	u.FetchedAt = time.Time{}
 	return &u
 }
 
@@ -123,5 +123,5 @@ func words(v *ledger.Verdict) string {
 	if rule == "" {
 		rule = "no rule"
 	}
-	return text + " by " + rule + " of the file " + v.SHA256 + " (" + v.Outcome + ")"
+	return text + " by " + rule + " of the file " + v.FileSHA256 + " (" + v.Outcome + ")"
 }

@@ -73,7 +73,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	case was.answer.Status == 0:
 		return nil, failure(was.answer.Error, req.URL.Hostname())
 	}
-	raw, ok, err := p.answers.to(was.URL, was.answer.End)
+	raw, ok, err := p.answers.to(was.URL, was.answer.EndedAt)
 	if err == nil && !ok {
 		err = errors.New("its answer is not archived")
 	}
@@ -86,7 +86,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, noBody := r.Peek(1); noBody != nil && was.answer.Bytes > 0 { // it was not to be used
+	if _, noBody := r.Peek(1); noBody != nil && was.answer.BodyBytes > 0 { // it was not to be used
 		p.calling.bare = true
 		res.Body, res.ContentLength = http.NoBody, -1
 		res.Header.Del("Content-Encoding") // of nothing

@@ -67,7 +67,7 @@ type Report struct {
 type asked struct {
 	*ledger.Request
 	n      int64
-	answer *ledger.Answer // nil: none is recorded
+	answer *ledger.Response // nil: none is recorded
 }
 
 // A visit is a step of the crawl that has come to its request.
@@ -115,8 +115,8 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 		if runs > 1 {
 			break
 		}
-		if r.Clock != nil {
-			p.set += r.Clock.SetBy()
+		if r.ClockChange != nil {
+			p.set += r.ClockChange.Delta()
 		}
 		p.clock.set(r.Time.Add(-p.set))
 		if r.Run != nil {
@@ -154,7 +154,7 @@ func (p *Player) replayRecord(ctx context.Context, r *ledger.Record) error {
 	case r.Request != nil:
 		p.report.Requests++
 		return p.request(ctx, r)
-	case r.Answer != nil:
+	case r.Response != nil:
 		return p.answered(r)
 	case r.Refusal != nil:
 		p.report.Refusals++
@@ -168,13 +168,13 @@ func (p *Player) replayRecord(ctx context.Context, r *ledger.Record) error {
 func (p *Player) request(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Request.URL)
 	if err != nil {
-		return fmt.Errorf("record %d: %w", r.N, err)
+		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	for {
 		v, err := p.next(ctx, u.Origin().Host(), nil)
 		switch {
 		case errors.Is(err, errNothing):
-			p.differ(r.N, r.Request.URL, "it was asked for, and would not be: %v", err)
+			p.differ(r.Number, r.Request.URL, "it was asked for, and would not be: %v", err)
 			return nil
 		case err != nil:
 			return err
@@ -183,9 +183,9 @@ func (p *Player) request(ctx context.Context, r *ledger.Record) error {
 		}
 		if p.take(v) {
 			v.slot.start = p.Now()
-			p.open[r.N] = v
+			p.open[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
-				p.differ(r.N, r.Request.URL, "it was asked for, and in its place would be %s", url)
+				p.differ(r.Number, r.Request.URL, "it was asked for, and in its place would be %s", url)
 			}
 			return nil
 		}
@@ -209,12 +209,12 @@ func (p *Player) take(v *visit) bool {
 
 // answered hands an answer over to the visit that waits for it.
 func (p *Player) answered(r *ledger.Record) error {
-	v := p.open[r.Answer.Request]
+	v := p.open[r.Response.RequestNumber]
 	if v == nil {
 		return nil // its request was not made again
 	}
-	delete(p.open, r.Answer.Request)
-	v.slot.end = r.Answer.End.Add(-p.set)
+	delete(p.open, r.Response.RequestNumber)
+	v.slot.end = r.Response.EndedAt.Add(-p.set)
 	return p.goOn(v, nil)
 }
 
@@ -222,21 +222,21 @@ func (p *Player) answered(r *ledger.Record) error {
 func (p *Player) refusal(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Refusal.URL)
 	if err != nil {
-		return fmt.Errorf("record %d: %w", r.N, err)
+		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	host := u.Origin().Host()
 	refused := false
 	v, err := p.next(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
 	switch {
 	case errors.Is(err, errNothing):
-		p.differ(r.N, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
+		p.differ(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
 	case err != nil:
 		return err
 	case v != nil:
 		p.pending[host] = v
-		p.differ(r.N, r.Refusal.URL, "it was refused, and in its place %s would be asked for", v.ticket.URL())
+		p.differ(r.Number, r.Refusal.URL, "it was refused, and in its place %s would be asked for", v.ticket.URL())
 	case !refused:
-		p.differ(r.N, r.Refusal.URL, "it was refused, and would not be")
+		p.differ(r.Number, r.Refusal.URL, "it was refused, and would not be")
 	}
 	return nil
 }

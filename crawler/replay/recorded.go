@@ -30,16 +30,16 @@ func (p *Player) load() error {
 		case runs > 1:
 			p.report.Later++
 		case r.Request != nil:
-			a := &asked{Request: r.Request, n: r.N}
-			byNumber[r.N] = a
+			a := &asked{Request: r.Request, n: r.Number}
+			byNumber[r.Number] = a
 			p.recorded[a.URL] = append(p.recorded[a.URL], a)
-			if a.Kind != ledger.TDMRep { // else that is where the page was found that waited for it
+			if a.Kind != ledger.KindTDMRep { // else that is where the page was found that waited for it
 				p.found(a.URL, a.Referrer, a.Source)
 			}
 		case r.Refusal != nil:
 			p.found(r.Refusal.URL, r.Refusal.Referrer, r.Refusal.Source)
-		case r.Answer != nil && byNumber[r.Answer.Request] != nil:
-			byNumber[r.Answer.Request].answer = r.Answer
+		case r.Response != nil && byNumber[r.Response.RequestNumber] != nil:
+			byNumber[r.Response.RequestNumber].answer = r.Response
 		}
 	}
 	if runs == 0 {

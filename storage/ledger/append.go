@@ -5,10 +5,10 @@ import "time"
 // maxBufferedBytes is how many bytes of Answers there must be for the next to be written at once.
 const maxBufferedBytes = 16 << 10
 
-// write puts a record at the end, and writes it, but for an Answer. It requires the
+// writeRecord puts a record at the end, and writes it, but for a Response. It requires the
 // lock.
-func (l *Ledger) write(r *Record) error {
-	now, err := l.timeOf(r)
+func (l *Ledger) writeRecord(r *Record) error {
+	now, err := l.nextRecordTime(r)
 	if err != nil {
 		return err
 	}
@@ -16,49 +16,51 @@ func (l *Ledger) write(r *Record) error {
 	if err != nil {
 		return err
 	}
-	if r.Answer != nil && len(l.held) < maxBufferedBytes {
-		l.hold(stamp(now), body)
+	if r.Response != nil && len(l.buffered) < maxBufferedBytes {
+		l.bufferRecord(truncateTime(now), body)
 		return nil
 	}
-	return l.writeAt(stamp(now), body)
+	return l.writeEncoded(truncateTime(now), body)
 }
 
 // withAdjustedEnd returns a record whose times are by the clock as it is now.
 func (r *Record) withAdjustedEnd(now time.Time) *Record {
-	if r.Answer == nil {
+	if r.Response == nil {
 		return r
 	}
-	a := *r.Answer
-	a.End = stamp(now.Add(a.End.Sub(now)))
-	return &Record{Answer: &a}
+	a := *r.Response
+	a.EndedAt = truncateTime(now.Add(a.EndedAt.Sub(now)))
+	return &Record{Response: &a}
 }
 
-// writeAt writes a record with its time, and what is held before it. It requires the
+// writeEncoded writes a record with its time, and what is held before it. It requires the
 // lock.
-func (l *Ledger) writeAt(now time.Time, body []byte) error {
-	before, end := len(l.held), l.end
-	l.hold(now, body)
-	err := l.flush()
+func (l *Ledger) writeEncoded(now time.Time, body []byte) error {
+	oldLen, oldHead := len(l.buffered), l.head
+	l.bufferRecord(now, body)
+	err := l.flushBuffered()
 	if err != nil {
-		l.held, l.end = l.held[:before], end
+		l.buffered, l.head = l.buffered[:oldLen], oldHead
 	}
 	return err
 }
 
-// hold puts a record after those that are held.
-func (l *Ledger) hold(now time.Time, body []byte) { l.held, l.end = l.end.append(l.held, now, body) }
+// bufferRecord puts a record after those that are held.
+func (l *Ledger) bufferRecord(now time.Time, body []byte) {
+	l.buffered, l.head = l.head.appendRecord(l.buffered, now, body)
+}
 
-// flush writes what is held. What a failure leaves in the file is written over by the
+// flushBuffered writes what is held. What a failure leaves in the file is written over by the
 // next try, or cut off as torn. It requires the lock.
-func (l *Ledger) flush() error {
-	if len(l.held) == 0 {
+func (l *Ledger) flushBuffered() error {
+	if len(l.buffered) == 0 {
 		return nil
 	}
-	if _, err := l.file.WriteAt(l.held, l.size); err != nil {
+	if _, err := l.file.WriteAt(l.buffered, l.segmentSize); err != nil {
 		return err
 	}
-	l.size += int64(len(l.held))
-	l.held = l.held[:0]
-	l.tail.RecordWrite(l.file, l.size)
+	l.segmentSize += int64(len(l.buffered))
+	l.buffered = l.buffered[:0]
+	l.syncTracker.RecordWrite(l.file, l.segmentSize)
 	return nil
 }

@@ -8,22 +8,24 @@ import (
 	"unsafe"
 )
 
-// A machine has a clock that can be set, and a monotonic one, of which a bubble has
+// A testClock has a clock that can be set, and a monotonic one, of which a bubble has
 // none: both go on from a real reading as time does in the bubble.
-type machine struct {
-	real, began time.Time
-	set         time.Duration
+type testClock struct {
+	realStart, bubbleStart time.Time
+	shift                  time.Duration
 }
 
 // now is time.Now on the machine.
-func (m *machine) now() time.Time { return setBy(m.real.Add(time.Since(m.began)), m.set) }
+func (m *testClock) now() time.Time {
+	return shiftWallClock(m.realStart.Add(time.Since(m.bubbleStart)), m.shift)
+}
 
-// setBy returns a reading of two clocks of which one was set: that cannot be done
+// shiftWallClock returns a reading of two clocks of which one was set: that cannot be done
 // with a time.Time, of which the monotonic part goes along, but here it is put back.
-func setBy(t time.Time, by time.Duration) time.Time {
-	was := (*timeLayout)(unsafe.Pointer(&t)).monotonic
+func shiftWallClock(t time.Time, by time.Duration) time.Time {
+	monotonic := (*timeLayout)(unsafe.Pointer(&t)).monotonic
 	t = t.Add(by)
-	(*timeLayout)(unsafe.Pointer(&t)).monotonic = was
+	(*timeLayout)(unsafe.Pointer(&t)).monotonic = monotonic
 	return t
 }
 
@@ -34,30 +36,30 @@ type timeLayout struct {
 	_         *time.Location
 }
 
-// setting crawls on a machine whose clock is set in the midst of it: when hosts have
+// crawlWithClockSet crawls on a machine whose clock is set in the midst of it: when hosts have
 // rested for a part of what they are owed, and a visit is under way.
-func setting(t *testing.T, dir string, size int64, by time.Duration, tell bool, rests ...time.Duration) {
+func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, recorded bool, rests ...time.Duration) {
 	t.Helper()
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		m := &machine{real: real, began: time.Now()}
-		w := &writer{t: t, l: open(t, Config{Dir: dir, MaxSize: size, Key: testKey, Run: testRun(), now: m.now})}
-		w.visit(0, "/1")
-		w.visit(3, "/1")
-		n := w.ask(2, "/1")
-		m.set = by
-		if !tell { // as a ledger that does not look
-			w.l.clock = m.now()
+		m := &testClock{realStart: real, bubbleStart: time.Now()}
+		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, Run: testRun(), now: m.now})}
+		w.writeVisit(0, "/1")
+		w.writeVisit(3, "/1")
+		n := w.writeRequest(2, "/1")
+		m.shift = by
+		if !recorded { // as a ledger that does not look
+			w.ledger.clockBase = m.now()
 		}
-		w.answer(2, n)
+		w.writeResponse(2, n)
 		for i, host := range []int{0, 3} {
 			if i < len(rests) {
-				w.ends[host] = w.ends[host].Add(rests[i] - rest(host)) // it does not wait for as long as it says
+				w.lastEnds[host] = w.lastEnds[host].Add(rests[i] - sampleDelay(host)) // it does not wait for as long as it says
 			}
-			w.visit(host, "/2")
+			w.writeVisit(host, "/2")
 		}
-		w.visit(0, "/3")
-		if err := w.l.Close(); err != nil {
+		w.writeVisit(0, "/3")
+		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -73,27 +75,27 @@ func TestClockSet(t *testing.T) {
 		time.Second:            "forward by 1s",
 		8 * time.Hour:          "forward by 8h0m0s",
 	} {
-		for _, size := range []int64{DefaultMaxSize, 1} { // a file for all records, or for each
+		for _, size := range []int64{DefaultMaxSegmentSize, 1} { // a file for all records, or for each
 			dir := t.TempDir()
-			setting(t, dir, size, by, true)
-			r := right(t, dir)
-			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].What, words) || r.Rests != 3 || !r.Closed {
+			crawlWithClockSet(t, dir, size, by, true)
+			r := verifyWithoutFindings(t, dir)
+			if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Message, words) || r.MeasuredDelays != 3 || !r.Closed {
 				t.Errorf("%v: %+v, want one warning: %s", by, *r, words)
 			}
 		}
 	}
 	for _, by := range []time.Duration{0, time.Millisecond, -time.Millisecond} {
 		dir := t.TempDir()
-		setting(t, dir, 0, by, true)
-		if r := verify(t, dir); len(r.Warnings) != 0 {
+		crawlWithClockSet(t, dir, 0, by, true)
+		if r := verifySigned(t, dir); len(r.Warnings) != 0 {
 			t.Errorf("%v: %v, want no warnings", by, r.Warnings)
 		}
 	}
 }
 
-// TestClockSetHidesNothing: a rest that was short is found, whichever way the clock
+// TestClockSetShortDelays: a rest that was short is found, whichever way the clock
 // was set while it lasted, and after; and so is a clock that was set back unsaid.
-func TestClockSetHidesNothing(t *testing.T) {
+func TestClockSetShortDelays(t *testing.T) {
 	const short = 500 * time.Millisecond
 	for _, tt := range []struct {
 		name  string
@@ -110,10 +112,10 @@ func TestClockSetHidesNothing(t *testing.T) {
 		{"back, unsaid", -time.Hour, false, nil, 1},
 	} {
 		dir := t.TempDir()
-		setting(t, dir, 0, tt.by, tt.tell, tt.rests...)
+		crawlWithClockSet(t, dir, 0, tt.by, tt.tell, tt.rests...)
 		var found []string
-		for _, f := range verify(t, dir).Findings {
-			if strings.Contains(f.What, "by the times of the records") == tt.tell {
+		for _, f := range verifySigned(t, dir).Findings {
+			if strings.Contains(f.Message, "by the times of the records") == tt.tell {
 				found = append(found, f.String())
 			}
 		}
@@ -140,27 +142,27 @@ func TestClockSetBetweenRuns(t *testing.T) {
 		dir := t.TempDir()
 		real := time.Now()
 		synctest.Test(t, func(t *testing.T) {
-			m := &machine{real: real, began: time.Now()}
-			cfg := Config{Dir: dir, Key: testKey, Run: testRun(), now: m.now}
-			w := &writer{t: t, l: open(t, cfg)}
-			w.visit(0, "/1")
+			m := &testClock{realStart: real, bubbleStart: time.Now()}
+			cfg := Config{Dir: dir, SigningKey: testKey, Run: testRun(), now: m.now}
+			w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
+			w.writeVisit(0, "/1")
 			time.Sleep(tt.rest)
 			if tt.killed {
-				w.ask(3, "/killed")
-				kill(t, w.l)
-			} else if err := w.l.Close(); err != nil {
+				w.writeRequest(3, "/killed")
+				closeAsKilled(t, w.ledger)
+			} else if err := w.ledger.Close(); err != nil {
 				t.Fatal(err)
 			}
-			m.set = -time.Hour
+			m.shift = -time.Hour
 			time.Sleep(time.Minute)
-			w.l = open(t, cfg)
-			w.visit(0, "/2")
-			if err := w.l.Close(); err != nil {
+			w.ledger = openLedger(t, cfg)
+			w.writeVisit(0, "/2")
+			if err := w.ledger.Close(); err != nil {
 				t.Fatal(err)
 			}
 		})
-		r := verify(t, dir)
-		if len(r.Findings) != tt.found || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].What, "between two runs, by 59m0s at least") {
+		r := verifySigned(t, dir)
+		if len(r.Findings) != tt.found || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Message, "between two runs, by 59m0s at least") {
 			t.Errorf("%s: %+v, want %d findings and a warning", tt.name, *r, tt.found)
 		}
 	}

@@ -5,120 +5,120 @@ import (
 	"time"
 )
 
-// A paceKeeper checks the rests of hosts by the times of records, as they would be
+// A delayChecker checks the rests of hosts by the times of records, as they would be
 // had nobody set the clock.
-type paceKeeper struct {
-	set      time.Duration // by how much it was, so far
-	hosts    map[string]*hostPace
-	open     map[int64]asked // requests without an answer, by number
-	time     time.Time       // of the last record that had to do with it
-	run      int             // which one it is
-	measured int64           // rests
+type delayChecker struct {
+	clockShift     time.Duration // by how much it was, so far
+	hosts          map[string]*hostVisits
+	unanswered     map[int64]unansweredRequest // requests without an answer, by number
+	lastTime       time.Time                   // of the last record that had to do with it
+	runNumber      int                         // which one it is
+	measuredDelays int64                       // rests
 }
 
-// An asked request waits for its answer.
-type asked struct {
-	host string
-	at   time.Time
+// An unansweredRequest request waits for its answer.
+type unansweredRequest struct {
+	host   string
+	sentAt time.Time
 }
 
-// A hostPace is what is known of a host.
-type hostPace struct {
-	end  time.Time // of the last visit; zero: none has ended
-	run  int       // that made it
-	open int       // visits that go on
+// A hostVisits is what is known of a host.
+type hostVisits struct {
+	lastEnd      time.Time // of the last visit; zero: none has ended
+	lastRun      int       // that made it
+	activeVisits int       // visits that go on
 }
 
-func newPaceKeeper() paceKeeper {
-	return paceKeeper{hosts: map[string]*hostPace{}, open: map[int64]asked{}}
+func newDelayChecker() delayChecker {
+	return delayChecker{hosts: map[string]*hostVisits{}, unanswered: map[int64]unansweredRequest{}}
 }
 
-// begin begins a run.
-func (p *paceKeeper) begin() { p.run++ }
+// startRun begins a run.
+func (p *delayChecker) startRun() { p.runNumber++ }
 
-// real returns the time of a record, or in one, had nobody set the clock.
-func (p *paceKeeper) real(t time.Time) time.Time { return t.Add(-p.set) }
+// unshiftedTime returns the time of a record, or in one, had nobody set the clock.
+func (p *delayChecker) unshiftedTime(t time.Time) time.Time { return t.Add(-p.clockShift) }
 
-// slack is by how much times may differ that were measured by a clock which is
+// delayTolerance is by how much times may differ that were measured by a clock which is
 // being corrected: 1 ms, or a thousandth of a longer rest.
-func slack(rest time.Duration) time.Duration { return max(time.Millisecond, rest/1000) }
+func delayTolerance(delay time.Duration) time.Duration { return max(time.Millisecond, delay/1000) }
 
-// request enters a request, and says what is wrong with its pace. pause is what
+// checkRequest enters a request, and says what is wrong with its pace. pause is what
 // its robots.txt asks for.
-func (p *paceKeeper) request(r *Record, host string, run *Run, pause time.Duration) (wrong []string) {
-	q, now := r.Request, p.real(r.Time)
-	required, observed := time.Duration(q.RequiredMS)*time.Millisecond, time.Duration(q.ObservedMS)*time.Millisecond
+func (p *delayChecker) checkRequest(r *Record, host string, run *Run, robotsDelay time.Duration) (problems []string) {
+	q, now := r.Request, p.unshiftedTime(r.Time)
+	required, observed := time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond
 	h := p.hosts[host]
 	if h == nil {
-		h = &hostPace{}
+		h = &hostVisits{}
 		p.hosts[host] = h
 	}
-	find := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	addProblem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if observed < required {
-		find("the host was owed %v and had %v", required, observed)
+		addProblem("the host was owed %v and had %v", required, observed)
 	}
-	if required < pause.Truncate(time.Millisecond) {
-		find("robots.txt asks for a rest of %v, and the host was owed %v", pause, required)
+	if required < robotsDelay.Truncate(time.Millisecond) {
+		addProblem("robots.txt asks for a rest of %v, and the host was owed %v", robotsDelay, required)
 	}
-	if h.open >= max(q.Slots, 1) {
-		find("it is visit %d to the host at a time, and %d may go on", h.open+1, max(q.Slots, 1))
+	if h.activeVisits >= max(q.Slots, 1) {
+		addProblem("it is visit %d to the host at a time, and %d may go on", h.activeVisits+1, max(q.Slots, 1))
 	}
-	if !h.end.IsZero() && q.Slots <= 1 {
-		p.measured++
-		if rest := now.Sub(h.end); rest < required-slack(required) {
-			find("the host was owed %v, and had %v by the times of the records", required, rest)
+	if !h.lastEnd.IsZero() && q.Slots <= 1 {
+		p.measuredDelays++
+		if measured := now.Sub(h.lastEnd); measured < required-delayTolerance(required) {
+			addProblem("the host was owed %v, and had %v by the times of the records", required, measured)
 		}
-		if own := run.delay(host, h.end.Add(p.set)); h.run == p.run && required < own {
-			find("the run rests for %v, and the host was owed %v", own, required)
+		if runDelay := run.hostDelayAt(host, h.lastEnd.Add(p.clockShift)); h.lastRun == p.runNumber && required < runDelay {
+			addProblem("the run rests for %v, and the host was owed %v", runDelay, required)
 		}
 	}
-	h.open++
-	p.open[r.N] = asked{host, now}
-	p.time = now
-	return wrong
+	h.activeVisits++
+	p.unanswered[r.Number] = unansweredRequest{host, now}
+	p.lastTime = now
+	return problems
 }
 
-// delay returns the rest that a run gives to a host after a visit that ended then.
-func (r *Run) delay(host string, end time.Time) time.Duration {
+// hostDelayAt returns the rest that a run gives to a host after a visit that ended then.
+func (r *Run) hostDelayAt(host string, end time.Time) time.Duration {
 	ms := r.DelayMS
-	if o, ok := r.Hosts[host]; ok && o.DelayMS != nil && (o.Expires.IsZero() || end.Before(o.Expires)) {
+	if o, ok := r.HostOverrides[host]; ok && o.DelayMS != nil && (o.ExpiresAt.IsZero() || end.Before(o.ExpiresAt)) {
 		ms = *o.DelayMS
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-// answer ends a request, and says what is wrong with that.
-func (p *paceKeeper) answer(r *Record) string {
-	a, now, end := r.Answer, p.real(r.Time), p.real(r.Answer.End)
-	from, ok := p.open[a.Request]
+// checkResponse ends a request, and says what is wrong with that.
+func (p *delayChecker) checkResponse(r *Record) string {
+	a, now, end := r.Response, p.unshiftedTime(r.Time), p.unshiftedTime(r.Response.EndedAt)
+	request, ok := p.unanswered[a.RequestNumber]
 	if !ok {
-		return fmt.Sprintf("is the answer to request %d, which is not there or has one", a.Request)
+		return fmt.Sprintf("is the answer to request %d, which is not there or has one", a.RequestNumber)
 	}
-	delete(p.open, a.Request)
-	h := p.hosts[from.host]
-	h.open--
-	h.run = p.run
-	p.time = now
-	if end.After(h.end) {
-		h.end = end
+	delete(p.unanswered, a.RequestNumber)
+	h := p.hosts[request.host]
+	h.activeVisits--
+	h.lastRun = p.runNumber
+	p.lastTime = now
+	if end.After(h.lastEnd) {
+		h.lastEnd = end
 	}
-	if end.Before(from.at.Add(-slack(0))) || end.After(now.Add(slack(0))) {
+	if end.Before(request.sentAt.Add(-delayTolerance(0))) || end.After(now.Add(delayTolerance(0))) {
 		return "is an answer that ended before its request, or after its record"
 	}
 	return ""
 }
 
-// interrupt ends all requests, at the time of the last record, and returns how
+// endInterruptedRun ends all requests, at the time of the last record, and returns how
 // many there were.
-func (p *paceKeeper) interrupt() int64 {
-	n := len(p.open)
-	for _, from := range p.open {
-		h := p.hosts[from.host]
-		h.open, h.run = 0, p.run
-		if p.time.After(h.end) {
-			h.end = p.time
+func (p *delayChecker) endInterruptedRun() int64 {
+	n := len(p.unanswered)
+	for _, request := range p.unanswered {
+		h := p.hosts[request.host]
+		h.activeVisits, h.lastRun = 0, p.runNumber
+		if p.lastTime.After(h.lastEnd) {
+			h.lastEnd = p.lastTime
 		}
 	}
-	clear(p.open)
+	clear(p.unanswered)
 	return int64(n)
 }

@@ -23,7 +23,7 @@
 //
 // A request is written before its first byte leaves, and what came of it after:
 // whatever kills the process, a request that a server saw has its record. When
-// Append has returned, a record is with the operating system, but for an Answer, which
+// Append has returned, a record is with the operating system, but for a Response, which
 // goes with the next; when Sync has, all are on the disk.
 //
 // # What Verify checks

@@ -13,13 +13,13 @@ import (
 func TestEncode(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		for _, record := range []Record{{Request: new(Request)}, {Answer: new(Answer)}} {
+		for _, record := range []Record{{Request: new(Request)}, {Response: new(Response)}} {
 			if record.Request != nil {
 				jsonlinetest.FillRandom(r, record.Request)
 			} else {
-				jsonlinetest.FillRandom(r, record.Answer)
+				jsonlinetest.FillRandom(r, record.Response)
 			}
-			want, err := record.encodeOther()
+			want, err := record.encodeGeneric()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func TestEncode(t *testing.T) {
 // TestEncodeRefuses pins what no reader would take.
 func TestEncodeRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, r := range []Record{{}, {Answer: &Answer{}, Run: &Run{}}, {Answer: &Answer{End: late}}, {Request: &Request{Robots: &Verdict{Fetched: late}}}} {
+	for _, r := range []Record{{}, {Response: &Response{}, Run: &Run{}}, {Response: &Response{EndedAt: late}}, {Request: &Request{RobotsVerdict: &Verdict{FetchedAt: late}}}} {
 		if text, err := r.encode(); err == nil {
 			t.Errorf("%s", text)
 		}

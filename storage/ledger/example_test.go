@@ -22,8 +22,8 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	l, err := ledger.Open(ledger.Config{Dir: dir, Run: ledger.Run{
-		Software: "example/1.0", UserAgent: "examplebot/1.0 (+https://example.org/bot)", Agent: "examplebot",
-		Dialect: robots.Google.String(), Extensions: true, DelayMS: 1000}})
+		Software: "example/1.0", UserAgent: "examplebot/1.0 (+https://example.org/bot)", ProductToken: "examplebot",
+		RobotsDialect: robots.Google.String(), RobotsExtensions: true, DelayMS: 1000}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(report.OK(), report.Requests, "request,", report.Verdicts, "verdict derived again")
+	fmt.Println(report.OK(), report.Requests, "request,", report.CheckedVerdicts, "verdict derived again")
 	for record, err := range ledger.Records(dir) {
 		if err == nil && record.Request != nil {
-			fmt.Println(record.N, record.Request.URL, record.Request.Robots.Rule)
+			fmt.Println(record.Number, record.Request.URL, record.Request.RobotsVerdict.Rule)
 		}
 	}
 	// Output:
@@ -58,7 +58,7 @@ func visit(l *ledger.Ledger, url string) error {
 	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
 	sum := sha256.Sum256(body)
 	file := robots.Snapshot{SHA256: hex.EncodeToString(sum[:]), Fetched: time.Now(), Outcome: robots.RulesKnown}
-	if err := l.KeepRobots(file.SHA256, body); err != nil {
+	if err := l.StoreRobots(file.SHA256, body); err != nil {
 		return err
 	}
 	agent, err := robots.NewAgent("examplebot")
@@ -66,12 +66,12 @@ func visit(l *ledger.Ledger, url string) error {
 		return err
 	}
 	verdict := robots.Parse(body, robots.Google).For(agent).Check(u)
-	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.Page, Origin: u.Origin().String(),
-		Source: "seed", Slots: 1, Robots: ledger.NewVerdict(verdict, file)}})
+	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage, Origin: u.Origin().String(),
+		Source: "seed", Slots: 1, RobotsVerdict: ledger.NewVerdict(verdict, file)}})
 	if err != nil {
 		return err
 	}
 	// … the request is sent, and then:
-	_, err = l.Append(&ledger.Record{Answer: &ledger.Answer{Request: n, End: time.Now(), Status: 200, Bytes: 4096}})
+	_, err = l.Append(&ledger.Record{Response: &ledger.Response{RequestNumber: n, EndedAt: time.Now(), Status: 200, BodyBytes: 4096}})
 	return err
 }

@@ -9,8 +9,8 @@ import (
 // FuzzSegment: whatever stands in a ledger, reading, checking and opening it end in
 // order; and what can be opened is whole up to its end.
 func FuzzSegment(f *testing.F) {
-	end := origin()
-	var whole []byte
+	head := genesisHead()
+	var records []byte
 	for _, body := range []string{
 		`{"run":{"software":"x","user_agent":"x","agent":"x","dialect":"google","extensions":true,"delay_ms":0}}`,
 		`{"request":{"url":"http://a.test/","kind":"page","origin":"http://a.test","source":"seed","slots":1,` +
@@ -18,14 +18,14 @@ func FuzzSegment(f *testing.F) {
 		`{"answer":{"request":2,"end":"2026-11-22T00:00:00Z","status":200,"bytes":0}}`,
 		`{"clock":{"set_by_us":-3600000000}}`, `{"recovery":{"cut_bytes":1}}`, `{"checkpoint":{"key":"","signature":null}}`, `{"end":{"requests":1}}`,
 	} {
-		line, next := end.append(nil, stamp(testRunStart), []byte(body+"\n"))
-		whole, end = append(whole, line...), next
-		f.Add(whole)
+		line, next := head.appendRecord(nil, truncateTime(fuzzTime), []byte(body+"\n"))
+		records, head = append(records, line...), next
+		f.Add(records)
 	}
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, plainName(1)), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, plainSegmentName(1)), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for range Records(dir) {
@@ -40,9 +40,9 @@ func FuzzSegment(f *testing.F) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		end := origin()
-		err = segment{name: plainName(1), serial: 1}.forEachLine(dir, func(number int, line []byte) (err error) {
-			_, end, err = end.follows(line)
+		head := genesisHead()
+		err = segment{name: plainSegmentName(1), serial: 1}.forEachLine(dir, func(number int, line []byte) (err error) {
+			_, head, err = head.decodeNext(line)
 			return err
 		})
 		if err != nil {

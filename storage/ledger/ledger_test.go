@@ -16,8 +16,8 @@ import (
 // to be right, and every verdict in it is derived again.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 6)
-	got := verify(t, dir)
+	writeSample(t, dir, 6)
+	got := verifySigned(t, dir)
 	for _, f := range got.Findings {
 		t.Error(f)
 	}
@@ -26,8 +26,8 @@ func TestVerify(t *testing.T) {
 		t.Errorf("as JSON %s, %v, want a list of no findings", text, err)
 	}
 	const visits, refusals = 3 * 6 * 5, 3 * 6
-	if got.Requests != visits+1 || got.Answers != visits || got.Interrupted != 1 || got.Refusals != refusals ||
-		got.Verdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 || got.Segments < 3 || got.Unsigned != 0 {
+	if got.Requests != visits+1 || got.Responses != visits || got.UnansweredRequests != 1 || got.Refusals != refusals ||
+		got.CheckedVerdicts != visits+1+refusals || got.Runs != 3 || !got.Closed || got.RobotsFiles != 3 || got.Segments < 3 || got.UnsignedRecords != 0 {
 		t.Errorf("found %+v", *got)
 	}
 }
@@ -49,12 +49,12 @@ func TestDocumentedCheck(t *testing.T) {
 		t.Fatal("docs/ledger.md has no program")
 	}
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	files := readAll(t, dir)
+	writeSample(t, dir, 2)
+	files := readFiles(t, dir)
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasPrefix(name, "ledger-") {
-			text = append(text, unpack(t, name, files[name])...)
+			text = append(text, decompressSegment(t, name, files[name])...)
 		}
 	}
 	check := func(text []byte) (string, error) {

@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-var edits = flag.Int("edits", 200, "how many edits TestMutations makes")
+var editCount = flag.Int("edits", 200, "how many edits TestMutations makes")
 
-// A copybook is a ledger in memory: its files, as they are.
-type copybook map[string][]byte
+// A ledgerFiles is a ledger in memory: its files, as they are.
+type ledgerFiles map[string][]byte
 
-// readAll returns the files in a directory, by their paths in it.
-func readAll(t *testing.T, dir string) copybook {
+// readFiles returns the files in a directory, by their paths in it.
+func readFiles(t *testing.T, dir string) ledgerFiles {
 	t.Helper()
-	files := copybook{}
+	files := ledgerFiles{}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -41,8 +41,8 @@ func readAll(t *testing.T, dir string) copybook {
 	return files
 }
 
-// become makes the directory, which held old, hold files.
-func become(t *testing.T, dir string, old, files copybook) {
+// replaceFiles makes the directory, which held old, hold files.
+func replaceFiles(t *testing.T, dir string, old, files ledgerFiles) {
 	t.Helper()
 	for name := range old {
 		if files[name] == nil {
@@ -60,55 +60,55 @@ func become(t *testing.T, dir string, old, files copybook) {
 	}
 }
 
-// pick returns a file at random, of those whose name has a part.
-func (c copybook) pick(chance *rand.Rand, part string) string {
+// pickFile returns a file at random, of those whose name has a part.
+func (c ledgerFiles) pickFile(rng *rand.Rand, part string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c)), func(name string) bool { return !strings.Contains(name, part) })
-	return names[chance.IntN(len(names))]
+	return names[rng.IntN(len(names))]
 }
 
-// An edit changes files, and says how.
-type edit func(t *testing.T, chance *rand.Rand, files copybook) string
+// A fileEdit changes files, and says how.
+type fileEdit func(t *testing.T, rng *rand.Rand, files ledgerFiles) string
 
 // fileEdits change files as they are on the disk.
-var fileEdits = []edit{
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		name := files.pick(chance, "")
+var fileEdits = []fileEdit{
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		name := files.pickFile(rng, "")
 		text := bytes.Clone(files[name])
-		i, bit := chance.IntN(len(text)), chance.IntN(8)
+		i, bit := rng.IntN(len(text)), rng.IntN(8)
 		text[i] ^= 1 << bit
 		files[name] = text
 		return fmt.Sprintf("bit %d of byte %d of %s flipped", bit, i, name)
 	},
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		name := files.pick(chance, "")
-		n := chance.IntN(len(files[name]))
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		name := files.pickFile(rng, "")
+		n := rng.IntN(len(files[name]))
 		files[name] = files[name][:n]
 		return fmt.Sprintf("%s cut to %d bytes", name, n)
 	},
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		name := files.pick(chance, "")
-		files[name] = append(bytes.Clone(files[name]), files[name][chance.IntN(len(files[name])):]...)
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		name := files.pickFile(rng, "")
+		files[name] = append(bytes.Clone(files[name]), files[name][rng.IntN(len(files[name])):]...)
 		return name + " has its own end twice"
 	},
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		name := files.pick(chance, "")
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		name := files.pickFile(rng, "")
 		delete(files, name)
 		return name + " removed"
 	},
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		a := files.pick(chance, "robots")
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		a := files.pickFile(rng, "robots")
 		b := a
 		for b == a {
-			b = files.pick(chance, "robots")
+			b = files.pickFile(rng, "robots")
 		}
 		files[a] = files[b]
 		return a + " replaced by another"
 	},
-	func(_ *testing.T, chance *rand.Rand, files copybook) string {
-		a := files.pick(chance, ".zst")
+	func(_ *testing.T, rng *rand.Rand, files ledgerFiles) string {
+		a := files.pickFile(rng, ".zst")
 		b := a
 		for b == a {
-			b = files.pick(chance, ".zst")
+			b = files.pickFile(rng, ".zst")
 		}
 		files[a], files[b] = files[b], files[a]
 		return fmt.Sprintf("%s and %s change places", a, b)
@@ -117,34 +117,34 @@ var fileEdits = []edit{
 
 // lineEdits change the records of one segment.
 var lineEdits = []func(chance *rand.Rand, lines [][]byte) ([][]byte, string){
-	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
-		i := chance.IntN(len(lines))
+	func(rng *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i := rng.IntN(len(lines))
 		return lines[:i], fmt.Sprintf("lines from %d on removed", i+1)
 	},
-	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
-		i := chance.IntN(len(lines))
+	func(rng *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i := rng.IntN(len(lines))
 		return slices.Delete(lines, i, i+1), fmt.Sprintf("line %d removed", i+1)
 	},
-	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
-		i, j := chance.IntN(len(lines)), chance.IntN(len(lines)+1)
+	func(rng *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i, j := rng.IntN(len(lines)), rng.IntN(len(lines)+1)
 		return slices.Insert(lines, j, bytes.Clone(lines[i])), fmt.Sprintf("line %d again before line %d", i+1, j+1)
 	},
-	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
-		i := chance.IntN(len(lines) - 1)
-		j := i + 1 + chance.IntN(len(lines)-i-1)
+	func(rng *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i := rng.IntN(len(lines) - 1)
+		j := i + 1 + rng.IntN(len(lines)-i-1)
 		lines[i], lines[j] = lines[j], lines[i]
 		return lines, fmt.Sprintf("lines %d and %d change places", i+1, j+1)
 	},
-	func(chance *rand.Rand, lines [][]byte) ([][]byte, string) {
-		i := chance.IntN(len(lines))
-		lines[i] = forge(chance, lines[i])
+	func(rng *rand.Rand, lines [][]byte) ([][]byte, string) {
+		i := rng.IntN(len(lines))
+		lines[i] = alterRecord(rng, lines[i])
 		return lines, fmt.Sprintf("line %d forged", i+1)
 	},
 }
 
-// forge changes a number or a word in a record.
-func forge(chance *rand.Rand, line []byte) []byte {
-	start := headSize + chance.IntN(len(line)-headSize-2)
+// alterRecord changes a number or a word in a record.
+func alterRecord(rng *rand.Rand, line []byte) []byte {
+	start := linePrefixSize + rng.IntN(len(line)-linePrefixSize-2)
 	for i := range line[start : len(line)-1] {
 		c := line[start+i]
 		line = bytes.Clone(line)
@@ -164,35 +164,35 @@ func forge(chance *rand.Rand, line []byte) []byte {
 // editLines changes the lines of a segment, packs it again, and, if whole, gives
 // all that follows the hashes that it would have had: who can write files can do
 // that, but cannot sign.
-func editLines(t *testing.T, chance *rand.Rand, files copybook, whole bool) string {
+func editLines(t *testing.T, rng *rand.Rand, files ledgerFiles, rechained bool) string {
 	t.Helper()
-	name := files.pick(chance, "ledger-")
+	name := files.pickFile(rng, "ledger-")
 	all := linesOf(t, files)
-	lines, how := lineEdits[chance.IntN(len(lineEdits))](chance, all[name])
+	lines, how := lineEdits[rng.IntN(len(lineEdits))](rng, all[name])
 	all[name] = lines
-	if whole {
+	if rechained {
 		how += ", and the chain made anew"
 		rechain(all)
 	}
 	old := maps.Clone(all)
 	for _, file := range slices.Sorted(maps.Keys(old)) {
-		if whole || file == name {
-			files[file] = repack(t, file, old[file])
+		if rechained || file == name {
+			files[file] = encodeSegment(t, file, old[file])
 		}
 	}
-	if whole {
-		restate(t, files, all)
+	if rechained {
+		fixSegmentHashes(t, files, all)
 	}
 	return name + ": " + how
 }
 
 // linesOf returns the lines of all segments.
-func linesOf(t *testing.T, files copybook) map[string][][]byte {
+func linesOf(t *testing.T, files ledgerFiles) map[string][][]byte {
 	t.Helper()
 	all := map[string][][]byte{}
 	for name, text := range files {
 		if strings.HasPrefix(name, "ledger-") {
-			all[name] = slices.Collect(bytes.Lines(unpack(t, name, text)))
+			all[name] = slices.Collect(bytes.Lines(decompressSegment(t, name, text)))
 		}
 	}
 	return all
@@ -201,45 +201,45 @@ func linesOf(t *testing.T, files copybook) map[string][][]byte {
 // rechain gives records the numbers and hashes that follow each other, as far as
 // they can be read.
 func rechain(all map[string][][]byte) {
-	end := origin()
+	end := genesisHead()
 	for _, file := range slices.Sorted(maps.Keys(all)) {
 		for i, line := range all[file] {
-			all[file][i], end = relink(end, line)
+			all[file][i], end = rechainRecord(end, line)
 		}
 	}
 }
 
-func relink(end link, line []byte) ([]byte, link) {
-	r, err := decode(line)
+func rechainRecord(end chainHead, line []byte) ([]byte, chainHead) {
+	r, err := decodeRecord(line)
 	if err != nil {
 		return line, end
 	}
-	if r.Segment != nil {
-		r.Segment.Chain = string(end.hash[:])
+	if r.SegmentStart != nil {
+		r.SegmentStart.ChainHash = string(end.hash[:])
 	}
 	at := r.Time
 	body, err := r.encode()
 	if err != nil {
 		return line, end
 	}
-	return end.append(nil, at, body)
+	return end.appendRecord(nil, at, body)
 }
 
-// restate corrects the SHA-256 that segments state of the files before them.
-func restate(t *testing.T, files copybook, all map[string][][]byte) {
+// fixSegmentHashes corrects the SHA-256 that segments state of the files before them.
+func fixSegmentHashes(t *testing.T, files ledgerFiles, all map[string][][]byte) {
 	t.Helper()
-	end := origin()
+	end := genesisHead()
 	before := ""
 	for _, file := range slices.Sorted(maps.Keys(all)) {
 		for i, line := range all[file] {
-			if r, err := decode(line); err == nil && r.Segment != nil && before != "" {
-				r.Segment.SHA256 = sum(files[before])
+			if r, err := decodeRecord(line); err == nil && r.SegmentStart != nil && before != "" {
+				r.SegmentStart.PreviousSHA256 = sha256Hex(files[before])
 				line, _ = json.Marshal(r)
 				line = append(line, '\n')
 			}
-			all[file][i], end = relink(end, line)
+			all[file][i], end = rechainRecord(end, line)
 		}
-		files[file] = repack(t, file, all[file])
+		files[file] = encodeSegment(t, file, all[file])
 		before = file
 	}
 }
@@ -247,45 +247,45 @@ func restate(t *testing.T, files copybook, all map[string][][]byte) {
 // TestMutations makes edits at random, one at a time: each is found.
 func TestMutations(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	good := readAll(t, dir)
-	if r := verify(t, dir); !r.OK() {
+	writeSample(t, dir, 2)
+	original := readFiles(t, dir)
+	if r := verifySigned(t, dir); !r.OK() {
 		t.Fatal(r.Findings)
 	}
-	chance := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2))
 	found := 0
-	for range *edits {
-		files, how := edited(t, chance, good)
-		become(t, dir, good, files)
-		report, err := Verify(dir, VerifyOptions{Key: testKey.Public().(ed25519.PublicKey)})
+	for range *editCount {
+		files, how := applyRandomEdit(t, rng, original)
+		replaceFiles(t, dir, original, files)
+		report, err := Verify(dir, VerifyOptions{PublicKey: testKey.Public().(ed25519.PublicKey)})
 		if err == nil && report.OK() {
 			t.Errorf("not found: %s", how)
 		} else {
 			found++
 		}
-		become(t, dir, files, good)
+		replaceFiles(t, dir, files, original)
 	}
-	t.Logf("%d edits, %d found", *edits, found)
-	if r := verify(t, dir); !r.OK() {
+	t.Logf("%d edits, %d found", *editCount, found)
+	if r := verifySigned(t, dir); !r.OK() {
 		t.Fatal(r.Findings)
 	}
 }
 
-// edited returns the files with one edit, and how they were edited.
-func edited(t *testing.T, chance *rand.Rand, good copybook) (files copybook, how string) {
+// applyRandomEdit returns the files with one edit, and how they were edited.
+func applyRandomEdit(t *testing.T, rng *rand.Rand, original ledgerFiles) (files ledgerFiles, how string) {
 	t.Helper()
-	for files = maps.Clone(good); same(good, files); { // a hash that was forged may have been made anew
-		n := chance.IntN(len(fileEdits) + 2)
+	for files = maps.Clone(original); sameFiles(original, files); { // a hash that was forged may have been made anew
+		n := rng.IntN(len(fileEdits) + 2)
 		if n < len(fileEdits) {
-			how = fileEdits[n](t, chance, files)
+			how = fileEdits[n](t, rng, files)
 		} else {
-			how = editLines(t, chance, files, n == len(fileEdits))
+			how = editLines(t, rng, files, n == len(fileEdits))
 		}
 	}
 	return files, how
 }
 
-func same(a, b copybook) bool {
+func sameFiles(a, b ledgerFiles) bool {
 	return maps.EqualFunc(a, b, func(x, y []byte) bool { return bytes.Equal(x, y) })
 }
 
@@ -296,9 +296,9 @@ func TestUnsignedRun(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			for _, key := range keys {
-				w := &writer{t: t, l: open(t, Config{Dir: dir, Key: key, Run: testRun()})}
-				w.crawl(1)
-				if err := w.l.Close(); err != nil {
+				w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, SigningKey: key, Run: testRun()})}
+				w.writeVisits(1)
+				if err := w.ledger.Close(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
@@ -307,8 +307,8 @@ func TestUnsignedRun(t *testing.T) {
 		if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() {
 			t.Errorf("%s: %+v, %v, want that all is right without the key", name, r, err)
 		}
-		if r := verify(t, dir); r.OK() {
-			t.Errorf("%s: not found: %d records that no checkpoint signs", name, r.Unsigned)
+		if r := verifySigned(t, dir); r.OK() {
+			t.Errorf("%s: not found: %d records that no checkpoint signs", name, r.UnsignedRecords)
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"iter"
 )
 
-// A Place is where a record stands.
-type Place struct {
+// A LinePosition is where a record stands.
+type LinePosition struct {
 	File string // the segment's, without its directory
 	Line int    // from 1
 }
 
 // String returns it as file:line.
-func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+func (p LinePosition) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// errEnough ends the reading of a segment.
-var errEnough = errors.New("that is enough")
+// errStopReading ends the reading of a segment.
+var errStopReading = errors.New("that is enough")
 
 // Records returns the records of the ledger in a directory, in their order, with
 // what was wrong with each: a line that is no record is nil, and an error. It does
@@ -25,7 +25,7 @@ var errEnough = errors.New("that is enough")
 // read as far as it goes; a torn record at its end is left out.
 func Records(dir string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		all, err := segments(dir)
+		all, err := listSegments(dir)
 		if err == nil && len(all) == 0 {
 			err = fmt.Errorf("ledger: there is none in %s: %w", dir, fs.ErrNotExist)
 		}
@@ -35,20 +35,20 @@ func Records(dir string) iter.Seq2[*Record, error] {
 		}
 		for _, s := range all {
 			err := s.forEachLine(dir, func(number int, line []byte) error {
-				r, err := decode(line)
+				r, err := decodeRecord(line)
 				if errors.Is(err, errTorn) {
 					return nil
 				}
 				if err != nil {
-					err = fmt.Errorf("ledger: %v %w", Place{s.name, number}, err)
+					err = fmt.Errorf("ledger: %v %w", LinePosition{s.name, number}, err)
 				}
 				if !yield(r, err) {
-					return errEnough
+					return errStopReading
 				}
 				return nil
 			})
 			switch {
-			case errors.Is(err, errEnough):
+			case errors.Is(err, errStopReading):
 				return
 			case err != nil && !yield(nil, fmt.Errorf("ledger: %s: %w", s.name, err)):
 				return

@@ -11,107 +11,107 @@ import (
 // A Record is one line of a ledger. Its place is given to it by Append; of the
 // pointers exactly one is set, and says what it is a record of.
 type Record struct {
-	Hash string    `json:"hash,omitempty"` // in hex: see the package
-	N    int64     `json:"n,omitempty"`    // its number, from 1
-	Time time.Time `json:"time,omitzero"`  // when it was written
+	Hash   string    `json:"hash,omitempty"` // in hex: see the package
+	Number int64     `json:"n,omitempty"`    // its number, from 1
+	Time   time.Time `json:"time,omitzero"`  // when it was written
 
-	Run        *Run        `json:"run,omitempty"`
-	Request    *Request    `json:"request,omitempty"`
-	Answer     *Answer     `json:"answer,omitempty"`
-	Refusal    *Refusal    `json:"refusal,omitempty"`
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-	Segment    *Segment    `json:"segment,omitempty"`
-	Recovery   *Recovery   `json:"recovery,omitempty"`
-	Clock      *Clock      `json:"clock,omitempty"`
-	End        *End        `json:"end,omitempty"`
+	Run          *Run          `json:"run,omitempty"`
+	Request      *Request      `json:"request,omitempty"`
+	Response     *Response     `json:"answer,omitempty"`
+	Refusal      *Refusal      `json:"refusal,omitempty"`
+	Checkpoint   *Checkpoint   `json:"checkpoint,omitempty"`
+	SegmentStart *SegmentStart `json:"segment,omitempty"`
+	Recovery     *Recovery     `json:"recovery,omitempty"`
+	ClockChange  *ClockChange  `json:"clock,omitempty"`
+	RunEnd       *RunEnd       `json:"end,omitempty"`
 }
 
-// A Run is the start of a process's work, and what it works by until its End, or
+// A Run is the start of a process's work, and what it works by until its RunEnd, or
 // until the next Run.
 type Run struct {
-	Software   string              `json:"software"`          // name/version of what crawls
-	Project    string              `json:"project,omitempty"` // its name; empty: there is none
-	UserAgent  string              `json:"user_agent"`
-	Agent      string              `json:"agent"`                // the product token looked for in robots.txt
-	Wider      []string            `json:"wider,omitempty"`      // tokens that stand in for it, in order
-	NamedOnly  bool                `json:"named_only,omitempty"` // rules for "*" do not bind Agent, a robots.Preset
-	Dialect    string              `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
-	Extensions bool                `json:"extensions"`           // of robots.txt are read
-	Purposes   []string            `json:"purposes,omitempty"`   // what the crawl is for: see robots.GateConfig
-	DelayMS    int64               `json:"delay_ms"`             // the crawl's own rest between visits to a host
-	Hosts      map[string]Override `json:"hosts,omitempty"`      // by host
-	Refusals   bool                `json:"refusals,omitempty"`   // are recorded, too
-	Key        string              `json:"key,omitempty"`        // that signs checkpoints: see KeyID
-	// Shared says that other processes may work on the same crawl, each with a ledger of
+	Software         string                  `json:"software"`          // name/version of what crawls
+	Project          string                  `json:"project,omitempty"` // its name; empty: there is none
+	UserAgent        string                  `json:"user_agent"`
+	ProductToken     string                  `json:"agent"`                // the product token looked for in robots.txt
+	FallbackTokens   []string                `json:"wider,omitempty"`      // tokens that stand in for it, in order
+	NamedOnly        bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.Preset
+	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
+	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
+	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see robots.GateConfig
+	DelayMS          int64                   `json:"delay_ms"`             // the crawl's own rest between visits to a host
+	HostOverrides    map[string]HostOverride `json:"hosts,omitempty"`      // by host
+	RecordsRefusals  bool                    `json:"refusals,omitempty"`   // are recorded, too
+	KeyID            string                  `json:"key,omitempty"`        // that signs checkpoints: see KeyID
+	// SharedCrawl says that other processes may work on the same crawl, each with a ledger of
 	// its own.
-	Shared bool `json:"shared,omitempty"`
+	SharedCrawl bool `json:"shared,omitempty"`
 }
 
-// An Override is what a run does otherwise for one host.
-type Override struct {
-	DelayMS *int64    `json:"delay_ms,omitempty"` // nil: as for all
-	Reason  string    `json:"reason,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // it holds before
+// A HostOverride is what a run does otherwise for one host.
+type HostOverride struct {
+	DelayMS   *int64    `json:"delay_ms,omitempty"` // nil: as for all
+	Reason    string    `json:"reason,omitempty"`
+	ExpiresAt time.Time `json:"expires,omitzero"` // it holds before
 }
 
 // What a request is for.
 const (
-	Page      = "page"
-	Sitemap   = "sitemap"
-	RobotsTXT = "robots.txt"
-	TDMRep    = "tdmrep.json"
+	KindPage      = "page"
+	KindSitemap   = "sitemap"
+	KindRobotsTXT = "robots.txt"
+	KindTDMRep    = "tdmrep.json"
 )
 
 // A Request is about to be sent: its robots.txt allows it, and its host is due.
 type Request struct {
-	URL      string   `json:"url"`
-	Method   string   `json:"method,omitempty"`   // empty: GET
-	Kind     string   `json:"kind"`               // Page, Sitemap, RobotsTXT or TDMRep
-	Origin   string   `json:"origin"`             // whose robots.txt cleared it, or is asked for
-	IP       string   `json:"ip,omitempty"`       // of the server; empty if it is not known
-	Source   string   `json:"source"`             // how it was found: the name of a storage.Source
-	Referrer string   `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
-	Robots   *Verdict `json:"robots,omitempty"`   // nil for RobotsTXT
-	// RequiredMS is the rest that the host was owed, and ObservedMS the one that it
+	URL           string   `json:"url"`
+	Method        string   `json:"method,omitempty"`   // empty: GET
+	Kind          string   `json:"kind"`               // Page, Sitemap, KindRobotsTXT or KindTDMRep
+	Origin        string   `json:"origin"`             // whose robots.txt cleared it, or is asked for
+	ServerIP      string   `json:"ip,omitempty"`       // of the server; empty if it is not known
+	Source        string   `json:"source"`             // how it was found: the name of a storage.Source
+	Referrer      string   `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
+	RobotsVerdict *Verdict `json:"robots,omitempty"`   // nil for KindRobotsTXT
+	// RequiredDelayMS is the rest that the host was owed, and ObservedDelayMS the one that it
 	// had, from the end of the last visit; both rounded down. They are absent, and 0,
 	// at the first visit.
-	RequiredMS int64  `json:"delay_required_ms,omitempty"`
-	ObservedMS int64  `json:"delay_observed_ms,omitempty"`
-	Slots      int    `json:"slots"`              // visits that the host may have at a time
-	Override   string `json:"override,omitempty"` // why the host's pace is not that of all
+	RequiredDelayMS int64  `json:"delay_required_ms,omitempty"`
+	ObservedDelayMS int64  `json:"delay_observed_ms,omitempty"`
+	Slots           int    `json:"slots"`              // visits that the host may have at a time
+	OverrideReason  string `json:"override,omitempty"` // why the host's pace is not that of all
 }
 
-// An Answer is what came of a request.
-type Answer struct {
-	Request int64     `json:"request"`         // its number
-	End     time.Time `json:"end"`             // of the transfer: the host's rest begins; by the clock as it is when the record is written
-	Status  int       `json:"status"`          // 0: no whole answer came
-	Bytes   int       `json:"bytes"`           // of the body, as decoded
-	Error   string    `json:"error,omitempty"` // why no whole answer came; empty: one did
-	// Withheld is what of the site objects to a purpose of the run, so that the content
+// A Response is what came of a request.
+type Response struct {
+	RequestNumber int64     `json:"request"`         // its number
+	EndedAt       time.Time `json:"end"`             // of the transfer: the host's rest begins; by the clock as it is when the record is written
+	Status        int       `json:"status"`          // 0: no whole answer came
+	BodyBytes     int       `json:"bytes"`           // of the body, as decoded
+	Error         string    `json:"error,omitempty"` // why no whole answer came; empty: one did
+	// WithheldReason is what of the site objects to a purpose of the run, so that the content
 	// was not used for it; empty: nothing does.
-	Withheld string `json:"withheld,omitempty"`
+	WithheldReason string `json:"withheld,omitempty"`
 }
 
 // A Refusal is a URL that was not asked for.
 type Refusal struct {
-	URL      string   `json:"url"`
-	Origin   string   `json:"origin"`             // of URL
-	Source   string   `json:"source"`             // as of a Request
-	Referrer string   `json:"referrer,omitempty"` // as of a Request
-	Why      string   `json:"why"`                // for people: the reason that the crawl gives
-	Robots   *Verdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
+	URL           string   `json:"url"`
+	Origin        string   `json:"origin"`             // of URL
+	Source        string   `json:"source"`             // as of a Request
+	Referrer      string   `json:"referrer,omitempty"` // as of a Request
+	Reason        string   `json:"why"`                // for people: the reason that the crawl gives
+	RobotsVerdict *Verdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
 }
 
 // A Verdict is what robots.txt says to a URL, and by which line.
 type Verdict struct {
-	Allowed  bool      `json:"allowed"`
-	Outcome  string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
-	SHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
-	Fetched  time.Time `json:"fetched"`               // when the answer came
-	Group    string    `json:"group"`                 // as robots.Rules.Group
-	Rule     string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
-	RuleLine int       `json:"line,omitempty"`        // of the rule, counted from 1
+	Allowed    bool      `json:"allowed"`
+	Outcome    string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
+	FileSHA256 string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
+	FetchedAt  time.Time `json:"fetched"`               // when the answer came
+	Group      string    `json:"group"`                 // as robots.Rules.Group
+	Rule       string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
+	RuleLine   int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
 	// may not fetch the URL.
 	NotForIndexing bool `json:"not_for_indexing,omitempty"`
@@ -121,40 +121,40 @@ type Verdict struct {
 // of more than 1 KiB are cut.
 func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
 	return &Verdict{
-		Allowed: v.Allowed, Outcome: file.Outcome.String(), SHA256: file.SHA256, Fetched: stamp(file.Fetched),
-		Group: Brief(v.Group), Rule: Brief(v.Rule), RuleLine: v.Line,
+		Allowed: v.Allowed, Outcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.Fetched),
+		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
 		NotForIndexing: v.NotForIndexing,
 	}
 }
 
 // A Checkpoint signs all records before it.
 type Checkpoint struct {
-	Key       string `json:"key"`       // as KeyID returns it
+	KeyID     string `json:"key"`       // as KeyID returns it
 	Signature []byte `json:"signature"` // Ed25519, of the four lines that docs/ledger.md gives
 }
 
-// A Segment begins each file but the first.
-type Segment struct {
-	Previous string `json:"previous"` // the name of the file before
-	SHA256   string `json:"sha256"`   // of that file's bytes
-	Chain    string `json:"chain"`    // the hash of its last record
+// A SegmentStart begins each file but the first.
+type SegmentStart struct {
+	PreviousFile   string `json:"previous"` // the name of the file before
+	PreviousSHA256 string `json:"sha256"`   // of that file's bytes
+	ChainHash      string `json:"chain"`    // the hash of its last record
 }
 
-// A Recovery closes what a process left that did not come to its End: it was
+// A Recovery closes what a process left that did not come to its RunEnd: it was
 // killed, or the machine went down.
 type Recovery struct {
 	CutBytes int64 `json:"cut_bytes"` // of a torn record, which was cut off
 }
 
-// An End is that of a Run: every request of it has its Answer.
-type End struct {
+// A RunEnd is that of a Run: every request of it has its Response.
+type RunEnd struct {
 	Requests int64 `json:"requests"` // of the run
 }
 
-// kinds returns how many kinds of record r claims to be; it should be one.
-func (r *Record) kinds() (n int) {
-	for _, set := range []bool{r.Run != nil, r.Request != nil, r.Answer != nil, r.Refusal != nil,
-		r.Checkpoint != nil, r.Segment != nil, r.Recovery != nil, r.Clock != nil, r.End != nil} {
+// countKinds returns how many kinds of record r claims to be; it should be one.
+func (r *Record) countKinds() (n int) {
+	for _, set := range []bool{r.Run != nil, r.Request != nil, r.Response != nil, r.Refusal != nil,
+		r.Checkpoint != nil, r.SegmentStart != nil, r.Recovery != nil, r.ClockChange != nil, r.RunEnd != nil} {
 		if set {
 			n++
 		}
@@ -166,8 +166,8 @@ func (r *Record) kinds() (n int) {
 // likes, in bytes.
 const maxTextBytes = 1 << 10
 
-// Brief returns the beginning of s that is kept, as valid UTF-8.
-func Brief(s string) string {
+// TruncateText returns the beginning of s that is kept, as valid UTF-8.
+func TruncateText(s string) string {
 	if len(s) <= maxTextBytes && utf8.ValidString(s) {
 		return s
 	}
@@ -180,8 +180,8 @@ func Brief(s string) string {
 	return s
 }
 
-// stamp returns a moment as records have it: in UTC, to the microsecond.
-func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+// truncateTime returns a moment as records have it: in UTC, to the microsecond.
+func truncateTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // maxLineBytes is how long a line may be, in bytes: that of a run with many overrides is long.
 const maxLineBytes = 64 << 20

@@ -4,130 +4,130 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// meaning checks what a record says, beyond that it is there.
-func (v *verifier) meaning(r *Record) {
-	if first := v.at.Line == 1 && v.before != nil; first != (r.Segment != nil) {
-		v.find("is not what begins a file, and only that")
+// checkRecord checks what a record says, beyond that it is there.
+func (v *verifier) checkRecord(r *Record) {
+	if first := v.position.Line == 1 && v.previousSegment != nil; first != (r.SegmentStart != nil) {
+		v.addFindingf("is not what begins a file, and only that")
 	}
 	switch {
 	case r.Run != nil:
-		v.begin(r.Run)
+		v.checkRunStart(r.Run)
 	case r.Request != nil:
-		v.request(r)
-	case r.Answer != nil:
-		v.answer(r)
+		v.checkRequest(r)
+	case r.Response != nil:
+		v.checkResponse(r)
 	case r.Refusal != nil:
-		v.refusal(r.Refusal)
+		v.checkRefusal(r.Refusal)
 	case r.Checkpoint != nil:
-		v.checkpoint(r)
-	case r.Segment != nil:
-		v.follows(r.Segment)
+		v.checkCheckpoint(r)
+	case r.SegmentStart != nil:
+		v.checkSegmentStart(r.SegmentStart)
 	case r.Recovery != nil:
-		v.interrupt()
-	case r.End != nil:
-		v.finish(r.End)
+		v.endInterruptedRun()
+	case r.RunEnd != nil:
+		v.checkRunEnd(r.RunEnd)
 	}
 }
 
-// begin checks the start of a run.
-func (v *verifier) begin(run *Run) {
+// checkRunStart checks the start of a run.
+func (v *verifier) checkRunStart(run *Run) {
 	v.report.Runs++
 	if v.run != nil {
-		v.find("begins a run, and the one before has no end")
-		v.interrupt()
+		v.addFindingf("begins a run, and the one before has no end")
+		v.endInterruptedRun()
 	}
-	v.run, v.sent, v.key = run, 0, run.Key
-	v.pace.begin()
-	if err := v.verdictChecker.begin(run); err != nil {
-		v.find("%v", err)
+	v.run, v.requests, v.keyID = run, 0, run.KeyID
+	v.delayChecker.startRun()
+	if err := v.verdictChecker.startRun(run); err != nil {
+		v.addFindingf("%v", err)
 	}
 }
 
-// interrupt ends a run whose process was killed: what it had asked for last may
+// endInterruptedRun ends a run whose process was killed: what it had asked for last may
 // have been answered until the moment of its last record, as far as is known.
-func (v *verifier) interrupt() {
-	v.report.Interrupted += v.pace.interrupt()
-	v.led.interrupt()
+func (v *verifier) endInterruptedRun() {
+	v.report.UnansweredRequests += v.delayChecker.endInterruptedRun()
+	v.redirectTracker.endInterruptedRun()
 	v.run = nil
 }
 
-// finish checks the end of a run.
-func (v *verifier) finish(end *End) {
-	if n := len(v.pace.open); n > 0 {
-		v.find("ends the run, and %d of its requests have no answer", n)
+// checkRunEnd checks the end of a run.
+func (v *verifier) checkRunEnd(end *RunEnd) {
+	if n := len(v.delayChecker.unanswered); n > 0 {
+		v.addFindingf("ends the run, and %d of its requests have no answer", n)
 	}
-	if end.Requests != v.sent {
-		v.find("says that the run made %d requests, and %d are here", end.Requests, v.sent)
+	if end.Requests != v.requests {
+		v.addFindingf("says that the run made %d requests, and %d are here", end.Requests, v.requests)
 	}
-	v.interrupt()
+	v.endInterruptedRun()
 }
 
-// request checks a request: its verdict, and its pace.
-func (v *verifier) request(r *Record) {
+// checkRequest checks a request: its verdict, and its pace.
+func (v *verifier) checkRequest(r *Record) {
 	v.report.Requests++
-	v.sent++
+	v.requests++
 	q := r.Request
 	u, err := decorum.ParseURL(q.URL)
 	if err != nil || u.String() != q.URL {
-		v.find("is of %q, which is no URL", q.URL)
+		v.addFindingf("is of %q, which is no URL", q.URL)
 		return
 	}
 	if v.run == nil {
-		v.find("is a request of no run")
+		v.addFindingf("is a request of no run")
 		return
 	}
-	if why := v.verdictChecker.request(u, q); why != "" {
-		v.find("%s: %s", q.URL, why)
-	} else if q.Kind != RobotsTXT {
-		v.report.Verdicts++
+	if reason := v.verdictChecker.checkRequest(u, q); reason != "" {
+		v.addFindingf("%s: %s", q.URL, reason)
+	} else if q.Kind != KindRobotsTXT {
+		v.report.CheckedVerdicts++
 	}
-	if q.Kind == RobotsTXT && !v.led.request(r.N, q) {
-		v.unfollowed(q)
+	if q.Kind == KindRobotsTXT && !v.redirectTracker.addRequest(r.Number, q) {
+		v.reportUnrecordedRedirect(q)
 	}
-	pause := v.verdictChecker.pause(q.Robots, r.Time)
-	for _, why := range v.pace.request(r, u.Origin().Host(), v.run, pause) {
-		v.find("%s: %s", q.URL, why)
+	delay := v.verdictChecker.robotsDelay(q.RobotsVerdict, r.Time)
+	for _, reason := range v.delayChecker.checkRequest(r, u.Origin().Host(), v.run, delay) {
+		v.addFindingf("%s: %s", q.URL, reason)
 	}
-	v.report.Rests = v.pace.measured
+	v.report.MeasuredDelays = v.delayChecker.measuredDelays
 }
 
-// unfollowed reports a request for a robots.txt to which no recorded redirect leads. If
+// reportUnrecordedRedirect reports a request for a robots.txt to which no recorded redirect leads. If
 // several processes crawl together, the redirect may be in the ledger of another.
-func (v *verifier) unfollowed(q *Request) {
+func (v *verifier) reportUnrecordedRedirect(q *Request) {
 	const what = "%s: it is asked for as the robots.txt of %s, and no redirect from there is recorded"
-	if v.run.Shared {
-		v.warn(what+" here: the ledger of another process may have it", q.URL, q.Origin)
+	if v.run.SharedCrawl {
+		v.addWarningf(what+" here: the ledger of another process may have it", q.URL, q.Origin)
 		return
 	}
-	v.find(what, q.URL, q.Origin)
+	v.addFindingf(what, q.URL, q.Origin)
 }
 
-// refusal checks a URL that was not asked for.
-func (v *verifier) refusal(q *Refusal) {
+// checkRefusal checks a URL that was not asked for.
+func (v *verifier) checkRefusal(q *Refusal) {
 	v.report.Refusals++
 	u, err := decorum.ParseURL(q.URL)
 	switch {
 	case err != nil || u.String() != q.URL:
-		v.find("is of %q, which is no URL", q.URL)
+		v.addFindingf("is of %q, which is no URL", q.URL)
 	case v.run == nil:
-		v.find("is a refusal of no run")
-	case q.Robots == nil:
-	case q.Robots.Allowed:
-		v.find("%s: it is refused, and the verdict allows it", q.URL)
+		v.addFindingf("is a refusal of no run")
+	case q.RobotsVerdict == nil:
+	case q.RobotsVerdict.Allowed:
+		v.addFindingf("%s: it is refused, and the verdict allows it", q.URL)
 	default:
-		if why := v.verdictChecker.verdict(u, q.Robots); why != "" {
-			v.find("%s: %s", q.URL, why)
+		if reason := v.verdictChecker.checkVerdict(u, q.RobotsVerdict); reason != "" {
+			v.addFindingf("%s: %s", q.URL, reason)
 			return
 		}
-		v.report.Verdicts++
+		v.report.CheckedVerdicts++
 	}
 }
 
-// answer checks what came of a request.
-func (v *verifier) answer(r *Record) {
-	v.report.Answers++
-	v.led.answer(r.Answer)
-	if why := v.pace.answer(r); why != "" {
-		v.find("%s", why)
+// checkResponse checks what came of a request.
+func (v *verifier) checkResponse(r *Record) {
+	v.report.Responses++
+	v.redirectTracker.addResponse(r.Response)
+	if reason := v.delayChecker.checkResponse(r); reason != "" {
+		v.addFindingf("%s", reason)
 	}
 }

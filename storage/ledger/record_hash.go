@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A Hold is the place and the hash of a record that a reader has kept. A ledger with
+// A RecordHash is the place and the hash of a record that a reader has kept. A ledger with
 // that record still has all records before it, unchanged. Verify checks Holds.
-type Hold struct {
-	N    int64  `json:"n"`    // number of the record
-	Hash string `json:"hash"` // its hash, in hex
+type RecordHash struct {
+	Number int64  `json:"n"`    // number of the record
+	Hash   string `json:"hash"` // its hash, in hex
 }
 
-// String returns h in the format of ParseHolds.
-func (h Hold) String() string { return fmt.Sprintf("%d %s", h.N, h.Hash) }
+// String returns h in the format of ParseRecordHashes.
+func (h RecordHash) String() string { return fmt.Sprintf("%d %s", h.Number, h.Hash) }
 
-// ParseHolds reads kept records: on each line a number and a hash, as verify prints
+// ParseRecordHashes reads kept records: on each line a number and a hash, as verify prints
 // them, or a whole record. It ignores blank lines and those that begin with #. It
 // returns an error if no record is left.
-func ParseHolds(text []byte) (holds []Hold, err error) {
+func ParseRecordHashes(text []byte) (hashes []RecordHash, err error) {
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
@@ -29,62 +29,62 @@ func ParseHolds(text []byte) (holds []Hold, err error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		h, err := parseHold(line)
+		h, err := parseRecordHash(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		holds = append(holds, h)
+		hashes = append(hashes, h)
 	}
-	if len(holds) == 0 {
+	if len(hashes) == 0 {
 		return nil, errors.New("it holds nothing: expected the number of a record and its hash, " +
 			"as decorum ledger verify prints them")
 	}
-	return holds, nil
+	return hashes, nil
 }
 
-// parseHold reads a line of ParseHolds.
-func parseHold(line string) (Hold, error) {
+// parseRecordHash reads a line of ParseRecordHashes.
+func parseRecordHash(line string) (RecordHash, error) {
 	if line[0] == '{' {
-		r, err := decode([]byte(line + "\n"))
+		r, err := decodeRecord([]byte(line + "\n"))
 		if err != nil {
-			return Hold{}, err
+			return RecordHash{}, err
 		}
-		hash, _, _ := split([]byte(line + "\n"))
-		return Hold{r.N, string(hash[:])}, nil
+		hash, _, _ := splitHashAndRecord([]byte(line + "\n"))
+		return RecordHash{r.Number, string(hash[:])}, nil
 	}
 	n, hash, _ := strings.Cut(line, " ")
-	h := Hold{Hash: strings.ToLower(strings.TrimSpace(hash))}
+	h := RecordHash{Hash: strings.ToLower(strings.TrimSpace(hash))}
 	var err error
-	if h.N, err = strconv.ParseInt(n, 10, 64); err != nil || h.N < 1 {
-		return Hold{}, errors.New("it does not begin with the number of a record, and is not a record")
+	if h.Number, err = strconv.ParseInt(n, 10, 64); err != nil || h.Number < 1 {
+		return RecordHash{}, errors.New("it does not begin with the number of a record, and is not a record")
 	}
 	if sum, err := hex.DecodeString(h.Hash); err != nil || len(sum) != hashSize/2 {
-		return Hold{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.N, hashSize)
+		return RecordHash{}, fmt.Errorf("the hash of record %d does not have %d digits in hex", h.Number, hashSize)
 	}
 	return h, nil
 }
 
-// checkHolds compares the present record with the Holds of its number.
-func (v *verifier) checkHolds(hash string) {
-	for i, h := range v.opts.Holds {
-		if h.N != v.number || v.held[i] {
+// checkExpectedRecord compares the present record with the Holds of its number.
+func (v *verifier) checkExpectedRecord(hash string) {
+	for i, h := range v.opts.ExpectedRecords {
+		if h.Number != v.recordNumber || v.expectedFound[i] {
 			continue
 		}
-		v.held[i] = true
+		v.expectedFound[i] = true
 		if h.Hash == hash {
-			v.report.Held++
+			v.report.ExpectedFound++
 			continue
 		}
-		v.find("is not the one that is held, whose hash is %s: it, or what it follows, was rewritten", h.Hash)
+		v.addFindingf("is not the one that is held, whose hash is %s: it, or what it follows, was rewritten", h.Hash)
 	}
 }
 
-// endHolds reports the Holds whose records are missing.
-func (v *verifier) endHolds() {
-	for i, h := range v.opts.Holds {
-		if !v.held[i] {
-			v.number = h.N
-			v.find("is held, with the hash %s, and is not there", h.Hash)
+// reportMissingRecords reports the Holds whose records are missing.
+func (v *verifier) reportMissingRecords() {
+	for i, h := range v.opts.ExpectedRecords {
+		if !v.expectedFound[i] {
+			v.recordNumber = h.Number
+			v.addFindingf("is held, with the hash %s, and is not there", h.Hash)
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// TestHolds: a ledger that was continued has a record that a reader kept. A ledger that
+// TestExpectedRecords: a ledger that was continued has a record that a reader kept. A ledger that
 // was written from the start again does not, although its chain is right.
-func TestHolds(t *testing.T) {
+func TestExpectedRecords(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	sample(t, dir, 1)
-	early := verify(t, dir).Last
+	writeSample(t, dir, 1)
+	early := verifySigned(t, dir).LastRecord
 	// The rewritten ledger has the same records but for one, and a chain of its own.
-	files := readAll(t, dir)
+	files := readFiles(t, dir)
 	all := linesOf(t, files)
 	for name := range all {
 		for i, line := range all[name] {
@@ -30,30 +30,32 @@ func TestHolds(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	restate(t, files, all)
-	become(t, other, readAll(t, dir), files)
-	holds, err := ParseHolds([]byte("# kept\n\n" + early.String() + "\n"))
-	if err != nil || !slices.Equal(holds, []Hold{early}) {
-		t.Fatalf("%v, %v", holds, err)
+	fixSegmentHashes(t, files, all)
+	replaceFiles(t, other, readFiles(t, dir), files)
+	hashes, err := ParseRecordHashes([]byte("# kept\n\n" + early.String() + "\n"))
+	if err != nil || !slices.Equal(hashes, []RecordHash{early}) {
+		t.Fatalf("%v, %v", hashes, err)
 	}
-	longer := Hold{early.N + 1, early.Hash}
+	missing := RecordHash{early.Number + 1, early.Hash}
 	for _, tt := range []struct {
-		name, dir string
-		holds     []Hold
-		held      int
-		finds     string
+		name, dir  string
+		hashes     []RecordHash
+		foundCount int
+		want       string
 	}{
-		{"the ledger", dir, holds, 1, ""},
-		{"a rewritten one", other, holds, 0, "is not the one that is held"},
-		{"one that ends before", dir, []Hold{early, longer}, 1, "and is not there"},
+		{"the ledger", dir, hashes, 1, ""},
+		{"a rewritten one", other, hashes, 0, "is not the one that is held"},
+		{"one that ends before", dir, []RecordHash{early, missing}, 1, "and is not there"},
 	} {
-		report, err := Verify(tt.dir, VerifyOptions{Holds: tt.holds})
+		report, err := Verify(tt.dir, VerifyOptions{ExpectedRecords: tt.hashes})
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := slices.ContainsFunc(report.Findings, func(f Finding) bool { return strings.Contains(f.What, "held") && strings.Contains(f.What, tt.finds) })
-		if report.Held != tt.held || found != (tt.finds != "") {
-			t.Errorf("%s: %d are held, found %v; want %d, %q", tt.name, report.Held, report.Findings, tt.held, tt.finds)
+		found := slices.ContainsFunc(report.Findings, func(f Finding) bool {
+			return strings.Contains(f.Message, "held") && strings.Contains(f.Message, tt.want)
+		})
+		if report.ExpectedFound != tt.foundCount || found != (tt.want != "") {
+			t.Errorf("%s: %d are held, found %v; want %d, %q", tt.name, report.ExpectedFound, report.Findings, tt.foundCount, tt.want)
 		}
 	}
 	if report, err := Verify(other, VerifyOptions{}); err != nil || !report.OK() {
@@ -61,29 +63,29 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestParseHolds: text that is not a Hold is an error that names the line.
-func TestParseHolds(t *testing.T) {
+// TestParseRecordHashes: text that is not a RecordHash is an error that names the line.
+func TestParseRecordHashes(t *testing.T) {
 	hash := strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "# none\n", "x " + hash, "0 " + hash, "1", "1 abc", "7 " + hash + " more", `{"hash":"` + hash + `"}`, hash} {
-		if holds, err := ParseHolds([]byte(bad)); err == nil {
-			t.Errorf("%q: %v", bad, holds)
+		if hashes, err := ParseRecordHashes([]byte(bad)); err == nil {
+			t.Errorf("%q: %v", bad, hashes)
 		}
 	}
 	dir := t.TempDir()
-	sample(t, dir, 1)
-	files := readAll(t, dir)
+	writeSample(t, dir, 1)
+	files := readFiles(t, dir)
 	for name, lines := range linesOf(t, files) {
 		for _, line := range lines[:1] {
-			holds, err := ParseHolds(line)
+			hashes, err := ParseRecordHashes(line)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if report, err := Verify(dir, VerifyOptions{Holds: holds}); err != nil || report.Held != 1 || !report.OK() {
+			if report, err := Verify(dir, VerifyOptions{ExpectedRecords: hashes}); err != nil || report.ExpectedFound != 1 || !report.OK() {
 				t.Errorf("%s: the first record is not held: %+v, %v", name, report, err)
 			}
 		}
 	}
-	if _, err := ParseHolds([]byte("1 " + hash + "\n2 x\n")); err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
+	if _, err := ParseRecordHashes([]byte("1 " + hash + "\n2 x\n")); err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
 		t.Errorf("%v", err)
 	}
 }
@@ -99,9 +101,9 @@ type robotsVisit struct {
 func TestRobotsRedirects(t *testing.T) {
 	const home, file = "http://h0.test", "http://h0.test/robots.txt"
 	for _, tt := range []struct {
-		name   string
-		visits []robotsVisit
-		wrong  string // the URL of the finding
+		name    string
+		visits  []robotsVisit
+		wantURL string // the URL of the finding
 	}{
 		{"at its origin", []robotsVisit{{file, "", 200}}, ""},
 		{"a redirect", []robotsVisit{{file, "", 301}, {"https://h1.test/r", file, 200}}, ""},
@@ -112,47 +114,47 @@ func TestRobotsRedirects(t *testing.T) {
 		{"a page with another's redirect", []robotsVisit{{"http://h1.test/robots.txt", "", 301}, {home + "/closed/a", "http://h1.test/robots.txt", 200}}, home + "/closed/a"},
 	} {
 		for _, shared := range []bool{false, true} {
-			report := visitRobots(t, tt.visits, shared)
+			report := writeRobotsVisits(t, tt.visits, shared)
 			found := report.Findings
 			if shared {
 				found = report.Warnings
 			}
 			has := slices.ContainsFunc(found, func(f Finding) bool {
-				return strings.Contains(f.What, tt.wrong+": it is asked for as the robots.txt of "+home)
+				return strings.Contains(f.Message, tt.wantURL+": it is asked for as the robots.txt of "+home)
 			})
-			if has != (tt.wrong != "") || shared && !report.OK() || !shared && tt.wrong == "" && !report.OK() {
+			if has != (tt.wantURL != "") || shared && !report.OK() || !shared && tt.wantURL == "" && !report.OK() {
 				t.Errorf("%s, shared %v: found %v, warnings %v", tt.name, shared, report.Findings, report.Warnings)
 			}
 		}
 	}
 }
 
-// visitRobots writes a ledger of requests for robots.txt files, and verifies it.
-func visitRobots(t *testing.T, visits []robotsVisit, shared bool) *Report {
+// writeRobotsVisits writes a ledger of requests for robots.txt files, and verifies it.
+func writeRobotsVisits(t *testing.T, visits []robotsVisit, shared bool) *VerifyReport {
 	dir := filepath.Join(t.TempDir(), "ledger")
 	synctest.Test(t, func(t *testing.T) {
 		run := testRun()
-		run.Shared = shared
-		cfg := Config{Dir: dir, Run: run, Key: testKey}
-		w := &writer{t: t, l: open(t, cfg)}
+		run.SharedCrawl = shared
+		cfg := Config{Dir: dir, Run: run, SigningKey: testKey}
+		w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
 		for _, v := range visits {
 			origin := "http://h0.test"
 			if v.referrer == "" {
 				origin = strings.TrimSuffix(v.url, "/robots.txt")
 			}
-			n := w.append(Record{Request: &Request{URL: v.url, Kind: RobotsTXT, Origin: origin,
-				Source: storage.Robots.String(), Referrer: v.referrer, RequiredMS: 60_000, ObservedMS: 60_000, Slots: 1}})
+			n := w.appendRecord(Record{Request: &Request{URL: v.url, Kind: KindRobotsTXT, Origin: origin,
+				Source: storage.Robots.String(), Referrer: v.referrer, RequiredDelayMS: 60_000, ObservedDelayMS: 60_000, Slots: 1}})
 			if v.status == 0 {
-				kill(t, w.l)
-				w.l = open(t, cfg)
+				closeAsKilled(t, w.ledger)
+				w.ledger = openLedger(t, cfg)
 			} else {
-				w.append(Record{Answer: &Answer{Request: n, End: w.l.cfg.now(), Status: v.status}})
+				w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.ledger.cfg.now(), Status: v.status}})
 			}
 			time.Sleep(time.Minute)
 		}
-		if err := w.l.Close(); err != nil {
+		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
 	})
-	return verify(t, dir)
+	return verifySigned(t, dir)
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A hostile replaces a file of a ledger by something that a reader may wait for, or that
+// A hostileFile replaces a file of a ledger by something that a reader may wait for, or that
 // has no end, and says what the finding is.
-type hostile struct {
-	name, finds string
-	replace     func(t *testing.T, file string)
+type hostileFile struct {
+	name, want string
+	replace    func(t *testing.T, file string)
 }
 
-var hostiles = []hostile{
+var hostileFiles = []hostileFile{
 	{"a named pipe", "it is a named pipe and not a regular file", func(t *testing.T, file string) {
 		if err := syscall.Mkfifo(file, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	{"a device", "path escapes from parent", func(t *testing.T, file string) { linkTo(t, "/dev/zero", file) }},
-	{"a file elsewhere", "path escapes from parent", func(t *testing.T, file string) { linkTo(t, "/etc/hosts", file) }},
+	{"a device", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/dev/zero", file) }},
+	{"a file elsewhere", "path escapes from parent", func(t *testing.T, file string) { symlinkTo(t, "/etc/hosts", file) }},
 	{"a socket", "it is not a regular file (S---------)", func(t *testing.T, file string) {
 		t.Chdir(filepath.Dir(file)) // a socket's name has 107 bytes at most
 		l, err := net.Listen("unix", filepath.Base(file))
@@ -44,7 +44,7 @@ var hostiles = []hostile{
 		if err := os.Mkdir(file+".d", 0o700); err != nil {
 			t.Fatal(err)
 		}
-		linkTo(t, filepath.Base(file)+".d", file)
+		symlinkTo(t, filepath.Base(file)+".d", file)
 	}},
 	{"a sparse file", "", func(t *testing.T, file string) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -56,7 +56,7 @@ var hostiles = []hostile{
 	}},
 }
 
-func linkTo(t *testing.T, to, file string) {
+func symlinkTo(t *testing.T, to, file string) {
 	if err := os.Symlink(to, file); err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func linkTo(t *testing.T, to, file string) {
 // once, and so is one without end; neither is read into memory.
 func TestVerifyHostileFiles(t *testing.T) {
 	home := t.TempDir()
-	sample(t, home, 2)
-	files := readAll(t, home)
+	writeSample(t, home, 2)
+	files := readFiles(t, home)
 	for _, part := range []string{".jsonl.zst", ".jsonl", ".txt"} {
 		names := slices.Sorted(maps.Keys(files))
 		i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, part) })
-		for _, h := range hostiles {
+		for _, h := range hostileFiles {
 			t.Run(h.name+" as "+part, func(t *testing.T) {
 				dir := t.TempDir()
 				if err := os.CopyFS(dir, os.DirFS(home)); err != nil {
@@ -84,12 +84,12 @@ func TestVerifyHostileFiles(t *testing.T) {
 				h.replace(t, file)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				report := verify(t, dir)
+				report := verifySigned(t, dir)
 				runtime.ReadMemStats(&after)
 				if !slices.ContainsFunc(report.Findings, func(f Finding) bool {
-					return strings.HasSuffix(f.File, filepath.Base(file)) && strings.Contains(f.What, h.finds)
+					return strings.HasSuffix(f.File, filepath.Base(file)) && strings.Contains(f.Message, h.want)
 				}) {
-					t.Errorf("found %v; want %q of %s", report.Findings, h.finds, file)
+					t.Errorf("found %v; want %q of %s", report.Findings, h.want, file)
 				}
 				if cost := after.TotalAlloc - before.TotalAlloc; cost > 8*maxLineBytes {
 					t.Errorf("%d MB were allocated", cost>>20)
@@ -134,7 +134,7 @@ func TestVerifyStops(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ledger-000001.jsonl.zst"), packed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if report := verify(t, dir); !report.Stopped || report.More != maxMore+1 && report.More != maxMore+2 {
-		t.Errorf("%d findings beside those listed, stopped: %v; want it stopped after %d", report.More, report.Stopped, maxMore)
+	if report := verifySigned(t, dir); !report.Stopped || report.MoreFindings != maxUnlistedFindings+1 && report.MoreFindings != maxUnlistedFindings+2 {
+		t.Errorf("%d findings beside those listed, stopped: %v; want it stopped after %d", report.MoreFindings, report.Stopped, maxUnlistedFindings)
 	}
 }

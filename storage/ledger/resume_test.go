@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// goOn opens a ledger again, makes a visit and closes it. It returns what was said
+// resumeSegment opens a ledger again, makes a visit and closes it. It returns what was said
 // of a recovery: -1 if nothing was.
-func goOn(t *testing.T, dir string) (cut int64) {
+func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	t.Helper()
 	cut = -1
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour) // after what the samples were written in
-		w := &writer{t: t, l: open(t, Config{Dir: dir, MaxSize: 8 << 10, Key: testKey, Run: testRun(), Recovered: func(n int64) { cut = n }})}
-		w.visit(0, "/after")
-		if err := w.l.Close(); err != nil {
+		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, Run: testRun(), OnRecovered: func(n int64) { cut = n }})}
+		w.writeVisit(0, "/after")
+		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
 	})
 	return cut
 }
 
-// right checks a ledger in which nothing may be wrong.
-func right(t *testing.T, dir string) *Report {
+// verifyWithoutFindings checks a ledger in which nothing may be wrong.
+func verifyWithoutFindings(t *testing.T, dir string) *VerifyReport {
 	t.Helper()
-	r := verify(t, dir)
+	r := verifySigned(t, dir)
 	for _, f := range r.Findings {
 		t.Error(f)
 	}
@@ -41,65 +41,65 @@ func right(t *testing.T, dir string) *Report {
 // with, and says what was cut off.
 func TestTornEnd(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	good := readAll(t, dir)
-	all, err := segments(dir)
+	writeSample(t, dir, 2)
+	original := readFiles(t, dir)
+	all, err := listSegments(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := all[len(all)-1].name
-	text := good[last]
-	ends := len(text) - 1 - strings.LastIndex(string(text[:len(text)-1]), "\n") // of the last record
-	for _, left := range []int{1, 10, headSize, ends / 2, ends - 1} {
-		now := maps.Clone(good)
-		now[last] = text[:len(text)-ends+left]
-		become(t, dir, good, now)
-		if r, err := Verify(dir, VerifyOptions{}); err != nil || r.OK() || !strings.Contains(r.Findings[0].What, "is torn") {
-			t.Errorf("%d bytes of the last record: %+v, %v, want that it is torn", left, r.Findings, err)
+	text := original[last]
+	lastSize := len(text) - 1 - strings.LastIndex(string(text[:len(text)-1]), "\n") // of the last record
+	for _, partBytes := range []int{1, 10, linePrefixSize, lastSize / 2, lastSize - 1} {
+		now := maps.Clone(original)
+		now[last] = text[:len(text)-lastSize+partBytes]
+		replaceFiles(t, dir, original, now)
+		if r, err := Verify(dir, VerifyOptions{}); err != nil || r.OK() || !strings.Contains(r.Findings[0].Message, "is torn") {
+			t.Errorf("%d bytes of the last record: %+v, %v, want that it is torn", partBytes, r.Findings, err)
 		}
-		if cut := goOn(t, dir); cut != int64(left) {
-			t.Errorf("%d bytes of the last record: %d bytes cut", left, cut)
+		if cut := reopenAndVisit(t, dir); cut != int64(partBytes) {
+			t.Errorf("%d bytes of the last record: %d bytes cut", partBytes, cut)
 		}
-		if r := right(t, dir); r.Runs != 4 || !r.Closed {
-			t.Errorf("%d bytes of the last record: %+v", left, *r)
+		if r := verifyWithoutFindings(t, dir); r.Runs != 4 || !r.Closed {
+			t.Errorf("%d bytes of the last record: %+v", partBytes, *r)
 		}
-		become(t, dir, readAll(t, dir), good)
+		replaceFiles(t, dir, readFiles(t, dir), original)
 	}
 }
 
 // Zeros at the end, which a file system leaves after a loss of power, are a torn record.
 func TestZerosAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	all, _ := segments(dir)
+	writeSample(t, dir, 2)
+	all, _ := listSegments(dir)
 	f, err := os.OpenFile(filepath.Join(dir, all[len(all)-1].name), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Write(make([]byte, 4096))
 	f.Close()
-	if cut := goOn(t, dir); cut != 4096 {
+	if cut := reopenAndVisit(t, dir); cut != 4096 {
 		t.Errorf("%d bytes cut, want the zeros", cut)
 	}
-	right(t, dir)
+	verifyWithoutFindings(t, dir)
 }
 
 // TestDamagedEnd: a ledger that is damaged otherwise is not gone on with, and stays
 // as it is.
 func TestDamagedEnd(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	good := readAll(t, dir)
-	all, _ := segments(dir)
+	writeSample(t, dir, 2)
+	original := readFiles(t, dir)
+	all, _ := listSegments(dir)
 	last := all[len(all)-1].name
-	bad := maps.Clone(good)
-	bad[last] = []byte(strings.Replace(string(good[last]), `"status":200`, `"status":404`, 1))
-	become(t, dir, good, bad)
+	damaged := maps.Clone(original)
+	damaged[last] = []byte(strings.Replace(string(original[last]), `"status":200`, `"status":404`, 1))
+	replaceFiles(t, dir, original, damaged)
 	_, err := Open(Config{Dir: dir, Run: testRun()})
 	if err == nil || !strings.Contains(err.Error(), "does not have the hash that it states") || !strings.Contains(err.Error(), last+", line ") {
 		t.Errorf("error %v, want one that names the record", err)
 	}
-	if !same(bad, readAll(t, dir)) {
+	if !sameFiles(damaged, readFiles(t, dir)) {
 		t.Error("the ledger was changed")
 	}
 }
@@ -108,61 +108,61 @@ func TestDamagedEnd(t *testing.T) {
 // next begun, nothing is lost.
 func TestRotationCutShort(t *testing.T) {
 	dir := t.TempDir()
-	sample(t, dir, 2)
-	good := readAll(t, dir)
-	all, _ := segments(dir)
+	writeSample(t, dir, 2)
+	original := readFiles(t, dir)
+	all, _ := listSegments(dir)
 	before, last := all[len(all)-2], all[len(all)-1]
-	plain := unpack(t, before.name, good[before.name])
-	for name, state := range map[string]func(copybook){
-		"half compressed": func(c copybook) {
+	plain := decompressSegment(t, before.name, original[before.name])
+	for name, state := range map[string]func(ledgerFiles){
+		"half compressed": func(c ledgerFiles) {
 			delete(c, before.name)
 			delete(c, last.name)
-			c[before.name+".new"], c[plainName(before.serial)] = good[before.name][:100], plain
+			c[before.name+".new"], c[plainSegmentName(before.serial)] = original[before.name][:100], plain
 		},
-		"compressed": func(c copybook) {
+		"compressed": func(c ledgerFiles) {
 			delete(c, last.name)
-			c[plainName(before.serial)] = plain
+			c[plainSegmentName(before.serial)] = plain
 		},
-		"without the next":     func(c copybook) { delete(c, last.name) },
-		"the next is empty":    func(c copybook) { c[last.name], c[plainName(before.serial)] = []byte{}, plain },
-		"the plain file stays": func(c copybook) { c[plainName(before.serial)] = plain },
+		"without the next":     func(c ledgerFiles) { delete(c, last.name) },
+		"the next is empty":    func(c ledgerFiles) { c[last.name], c[plainSegmentName(before.serial)] = []byte{}, plain },
+		"the plain file stays": func(c ledgerFiles) { c[plainSegmentName(before.serial)] = plain },
 	} {
-		now := maps.Clone(good)
+		now := maps.Clone(original)
 		state(now)
-		become(t, dir, good, now)
-		goOn(t, dir)
-		if r := right(t, dir); !r.Closed {
+		replaceFiles(t, dir, original, now)
+		reopenAndVisit(t, dir)
+		if r := verifyWithoutFindings(t, dir); !r.Closed {
 			t.Errorf("%s: not closed", name)
 		}
 		if t.Failed() {
 			t.Fatal(name)
 		}
-		become(t, dir, readAll(t, dir), good)
+		replaceFiles(t, dir, readFiles(t, dir), original)
 	}
 }
 
 // What stands behind the last record since a write failed there is written over.
 func TestWriteIsRepeated(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, Config{Dir: dir, Key: testKey, Run: testRun()})
-	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`), l.size); err != nil {
+	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, Run: testRun()})
+	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`), l.segmentSize); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	right(t, dir)
+	verifyWithoutFindings(t, dir)
 }
 
 // A clock that is set back puts off no checkpoint: the last one is known by the
 // monotonic clock.
 func TestCheckpointsByMonotonicClock(t *testing.T) {
-	l := open(t, Config{Dir: t.TempDir(), Key: testKey, Checkpoint: time.Nanosecond, Run: testRun()})
+	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey, CheckpointInterval: time.Nanosecond, Run: testRun()})
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/"}}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(l.signed.String(), " m=") {
-		t.Errorf("the last checkpoint was at %v, without a monotonic clock", l.signed)
+	if !strings.Contains(l.checkpointedAt.String(), " m=") {
+		t.Errorf("the last checkpoint was at %v, without a monotonic clock", l.checkpointedAt)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -173,12 +173,12 @@ func TestCheckpointsByMonotonicClock(t *testing.T) {
 func TestManyOverrides(t *testing.T) {
 	dir, run := t.TempDir(), testRun()
 	for i := range 20_000 {
-		run.Hosts[fmt.Sprintf("host-%d.test", i)] = Override{DelayMS: new(int64(100)), Reason: strings.Repeat("agreed ", 20)}
+		run.HostOverrides[fmt.Sprintf("host-%d.test", i)] = HostOverride{DelayMS: new(int64(100)), Reason: strings.Repeat("agreed ", 20)}
 	}
-	if err := open(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, Run: run}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, Run: run}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	report, err := Verify(dir, VerifyOptions{})
@@ -190,10 +190,10 @@ func TestManyOverrides(t *testing.T) {
 // Megabytes of zeros are a torn record, too.
 func TestManyZerosAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	if err := open(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, plainName(1))
+	name := filepath.Join(dir, plainSegmentName(1))
 	info, err := os.Stat(name)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 	if err := os.Truncate(name, info.Size()+5<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() || r.Runs != 2 {
@@ -213,18 +213,18 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 // checkpoint each time that is tried.
 func TestRotationIsRepeated(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, Config{Dir: dir, MaxSize: 1, Key: testKey, Run: testRun()})
-	inTheWay := filepath.Join(dir, plainName(1)+packedEnding+".new")
+	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1, SigningKey: testKey, Run: testRun()})
+	inTheWay := filepath.Join(dir, plainSegmentName(1)+compressedSuffix+".new")
 	if err := os.Mkdir(inTheWay, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	refusal := &Record{Refusal: &Refusal{URL: "http://a.test/", Why: "out of scope"}}
+	refusal := &Record{Refusal: &Refusal{URL: "http://a.test/", Reason: "out of scope"}}
 	var sizes []int64
 	for range 3 {
 		if _, err := l.Append(refusal); err == nil {
 			t.Fatal("a segment was compressed into a directory")
 		}
-		sizes = append(sizes, l.size)
+		sizes = append(sizes, l.segmentSize)
 	}
 	if sizes[2] != sizes[0] {
 		t.Errorf("the segment grows: %v", sizes)
@@ -238,5 +238,5 @@ func TestRotationIsRepeated(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	right(t, dir)
+	verifyWithoutFindings(t, dir)
 }

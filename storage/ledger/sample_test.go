@@ -21,32 +21,32 @@ import (
 // testKey signs the samples.
 var testKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// testRunStart is when fuzzed records are of.
-var testRunStart = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+// fuzzTime is when fuzzed records are of.
+var fuzzTime = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // testRun is what the samples are made by.
 func testRun() Run {
-	return Run{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", Agent: "examplebot",
-		Dialect: "google", Extensions: true, DelayMS: 1000, Refusals: true,
-		Hosts: map[string]Override{"h2.test": {DelayMS: new(int64(0)), Reason: "our own"}}}
+	return Run{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", ProductToken: "examplebot",
+		RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true,
+		HostOverrides: map[string]HostOverride{"h2.test": {DelayMS: new(int64(0)), Reason: "our own"}}}
 }
 
-// robotsOf returns the robots.txt of a host of the samples.
-func robotsOf(host int) []byte {
+// sampleRobots returns the robots.txt of a host of the samples.
+func sampleRobots(host int) []byte {
 	if host == 1 {
 		return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: 3\nDisallow: /closed # of %d\n", host)
 	}
 	return fmt.Appendf(nil, "User-agent: other\nDisallow: /\nUser-agent: examplebot\nAllow: /closed/but\nDisallow: /closed # of %d\n", host)
 }
 
-// A writer writes a sample, in virtual time.
-type writer struct {
-	t    *testing.T
-	l    *Ledger
-	ends [4]time.Time // of the last visits to hosts
+// A sampleWriter writes a sample, in virtual time.
+type sampleWriter struct {
+	t        *testing.T
+	ledger   *Ledger
+	lastEnds [4]time.Time // of the last visits to hosts
 }
 
-func open(t *testing.T, cfg Config) *Ledger {
+func openLedger(t *testing.T, cfg Config) *Ledger {
 	t.Helper()
 	l, err := Open(cfg)
 	if err != nil {
@@ -55,17 +55,17 @@ func open(t *testing.T, cfg Config) *Ledger {
 	return l
 }
 
-func (w *writer) append(r Record) int64 {
+func (w *sampleWriter) appendRecord(r Record) int64 {
 	w.t.Helper()
-	n, err := w.l.Append(&r)
+	n, err := w.ledger.Append(&r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return n
 }
 
-// verdict returns the verdict of a host's robots.txt, which it keeps.
-func (w *writer) verdict(host int, path string) (decorum.URL, *Verdict) {
+// robotsVerdict returns the verdict of a host's robots.txt, which it keeps.
+func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Verdict) {
 	w.t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test%s", host, path))
 	if err != nil {
@@ -74,10 +74,10 @@ func (w *writer) verdict(host int, path string) (decorum.URL, *Verdict) {
 	if host == 3 { // has none
 		return u, NewVerdict(robots.AllowAll().Check(u), robots.Snapshot{Outcome: robots.AllowedAll, Fetched: time.Now()})
 	}
-	body := robotsOf(host)
-	hash := sum(body)
-	if !w.l.HasRobots(hash) {
-		if err := w.l.KeepRobots(hash, body); err != nil {
+	body := sampleRobots(host)
+	hash := sha256Hex(body)
+	if !w.ledger.HasRobots(hash) {
+		if err := w.ledger.StoreRobots(hash, body); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -86,101 +86,101 @@ func (w *writer) verdict(host int, path string) (decorum.URL, *Verdict) {
 	return u, NewVerdict(rules.Check(u), robots.Snapshot{SHA256: hash, Fetched: time.Now(), Outcome: robots.RulesKnown})
 }
 
-// rest is what the samples' hosts are owed.
-func rest(host int) time.Duration {
+// sampleDelay is what the samples' hosts are owed.
+func sampleDelay(host int) time.Duration {
 	return []time.Duration{time.Second, 3 * time.Second, 0, time.Second}[host]
 }
 
-// ask writes a request, when the host is due.
-func (w *writer) ask(host int, path string) int64 {
-	u, verdict := w.verdict(host, path)
-	q := &Request{URL: u.String(), Kind: Page, Origin: u.Origin().String(), IP: "127.0.0.1", Source: "link",
-		Referrer: "http://h0.test/", Robots: verdict, Slots: 1}
-	if end := w.ends[host]; end.IsZero() && host == 1 { // its robots.txt has been asked for
-		q.RequiredMS, q.ObservedMS = rest(host).Milliseconds(), rest(host).Milliseconds()
+// writeRequest writes a request, when the host is due.
+func (w *sampleWriter) writeRequest(host int, path string) int64 {
+	u, verdict := w.robotsVerdict(host, path)
+	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), ServerIP: "127.0.0.1", Source: "link",
+		Referrer: "http://h0.test/", RobotsVerdict: verdict, Slots: 1}
+	if end := w.lastEnds[host]; end.IsZero() && host == 1 { // its robots.txt has been asked for
+		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), sampleDelay(host).Milliseconds()
 	} else if !end.IsZero() {
-		time.Sleep(end.Add(rest(host)).Sub(w.l.cfg.now()))
-		q.RequiredMS, q.ObservedMS = rest(host).Milliseconds(), w.l.cfg.now().Sub(end).Milliseconds()
+		time.Sleep(end.Add(sampleDelay(host)).Sub(w.ledger.cfg.now()))
+		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), w.ledger.cfg.now().Sub(end).Milliseconds()
 	}
-	return w.append(Record{Request: q})
+	return w.appendRecord(Record{Request: q})
 }
 
-// visit writes a request and its answer.
-func (w *writer) visit(host int, path string) {
-	w.answer(host, w.ask(host, path))
+// writeVisit writes a request and its answer.
+func (w *sampleWriter) writeVisit(host int, path string) {
+	w.writeResponse(host, w.writeRequest(host, path))
 }
 
-// answer writes the answer to a request, after a while.
-func (w *writer) answer(host int, n int64) {
+// writeResponse writes the answer to a request, after a while.
+func (w *sampleWriter) writeResponse(host int, n int64) {
 	time.Sleep(50 * time.Millisecond)
-	w.ends[host] = w.l.cfg.now()
-	w.append(Record{Answer: &Answer{Request: n, End: w.ends[host], Status: 200, Bytes: 1234}})
+	w.lastEnds[host] = w.ledger.cfg.now()
+	w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: w.lastEnds[host], Status: 200, BodyBytes: 1234}})
 }
 
-// refuse writes a refusal.
-func (w *writer) refuse(host int) {
-	u, verdict := w.verdict(host, "/closed/x")
-	w.append(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), Source: "link", Why: "disallowed", Robots: verdict}})
+// writeRefusal writes a refusal.
+func (w *sampleWriter) writeRefusal(host int) {
+	u, verdict := w.robotsVerdict(host, "/closed/x")
+	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), Source: "link", Reason: "disallowed", RobotsVerdict: verdict}})
 }
 
-// crawl writes some visits to all hosts.
-func (w *writer) crawl(pages int) {
+// writeVisits writes some visits to all hosts.
+func (w *sampleWriter) writeVisits(pages int) {
 	for i := range pages {
 		for host := range 4 {
-			w.visit(host, fmt.Sprintf("/%d", i))
+			w.writeVisit(host, fmt.Sprintf("/%d", i))
 		}
-		w.refuse(i % 2)
-		w.visit(0, fmt.Sprintf("/closed/but/%d", i))
+		w.writeRefusal(i % 2)
+		w.writeVisit(0, fmt.Sprintf("/closed/but/%d", i))
 	}
 }
 
-// sample writes a ledger of three runs, of which the second is killed while it
+// writeSample writes a ledger of three runs, of which the second is killed while it
 // waits for an answer, in segments of some records each, with checkpoints.
-func sample(t *testing.T, dir string, pages int) {
+func writeSample(t *testing.T, dir string, pages int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{Dir: dir, MaxSize: 8 << 10, Key: testKey, Checkpoint: 20 * time.Second, Run: testRun()}
-		w := &writer{t: t, l: open(t, cfg)}
-		w.crawl(pages)
-		if err := w.l.Close(); err != nil {
+		cfg := Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, CheckpointInterval: 20 * time.Second, Run: testRun()}
+		w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
+		w.writeVisits(pages)
+		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
-		w.l = open(t, cfg)
-		w.crawl(pages)
-		w.ask(0, "/killed")
-		kill(t, w.l)
+		w.ledger = openLedger(t, cfg)
+		w.writeVisits(pages)
+		w.writeRequest(0, "/killed")
+		closeAsKilled(t, w.ledger)
 		time.Sleep(10 * time.Second)
-		w.ends = [4]time.Time{}
-		w.l = open(t, cfg)
-		w.crawl(pages)
-		if err := w.l.Close(); err != nil {
+		w.lastEnds = [4]time.Time{}
+		w.ledger = openLedger(t, cfg)
+		w.writeVisits(pages)
+		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-// kill leaves a ledger as a process does that is killed.
-func kill(t *testing.T, l *Ledger) {
+// closeAsKilled leaves a ledger as a process does that is killed.
+func closeAsKilled(t *testing.T, l *Ledger) {
 	t.Helper()
 	if err := l.closeFile(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// verify checks a ledger with its key.
-func verify(t *testing.T, dir string) *Report {
+// verifySigned checks a ledger with its key.
+func verifySigned(t *testing.T, dir string) *VerifyReport {
 	t.Helper()
-	report, err := Verify(dir, VerifyOptions{Key: testKey.Public().(ed25519.PublicKey)})
+	report, err := Verify(dir, VerifyOptions{PublicKey: testKey.Public().(ed25519.PublicKey)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
 }
 
-// unpack returns what a segment of that name holds.
-func unpack(t *testing.T, name string, text []byte) []byte {
+// decompressSegment returns what a segment of that name holds.
+func decompressSegment(t *testing.T, name string, text []byte) []byte {
 	t.Helper()
-	if !strings.HasSuffix(name, packedEnding) {
+	if !strings.HasSuffix(name, compressedSuffix) {
 		return text
 	}
 	z, err := zstd.NewReader(bytes.NewReader(text), zstd.WithDecoderConcurrency(1))
@@ -195,22 +195,22 @@ func unpack(t *testing.T, name string, text []byte) []byte {
 	return plain
 }
 
-// repack returns the file of a segment of that name, with these lines.
-func repack(t *testing.T, name string, lines [][]byte) []byte {
+// encodeSegment returns the file of a segment of that name, with these lines.
+func encodeSegment(t *testing.T, name string, lines [][]byte) []byte {
 	t.Helper()
 	plain := bytes.Join(lines, nil)
-	if !strings.HasSuffix(name, packedEnding) {
+	if !strings.HasSuffix(name, compressedSuffix) {
 		return plain
 	}
 	var b bytes.Buffer
-	if err := packTo(&b, bytes.NewReader(plain)); err != nil {
+	if err := compress(&b, bytes.NewReader(plain)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// sum returns the SHA-256 of text, in hex.
-func sum(text []byte) string {
+// sha256Hex returns the SHA-256 of text, in hex.
+func sha256Hex(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }

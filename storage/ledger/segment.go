@@ -23,22 +23,22 @@ import (
 
 // A segment is a file of records, plain or compressed.
 type segment struct {
-	name   string // without its directory
-	serial int
-	packed bool
-	sum    hash.Hash // nil, or of the file's bytes that forEachLine has read
+	name       string // without its directory
+	serial     int
+	compressed bool
+	fileHash   hash.Hash // nil, or of the file's bytes that forEachLine has read
 }
 
-var segmentName = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
+var segmentNamePattern = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
 
-func plainName(serial int) string { return fmt.Sprintf("ledger-%06d.jsonl", serial) }
+func plainSegmentName(serial int) string { return fmt.Sprintf("ledger-%06d.jsonl", serial) }
 
-const packedEnding = ".zst"
+const compressedSuffix = ".zst"
 
-// segments returns the segments in a directory, oldest first. Where a crash has
+// listSegments returns the segments in a directory, oldest first. Where a crash has
 // left one both plain and compressed, it is the one that counts: the plain one,
 // unless another has been begun after it.
-func segments(dir string) ([]segment, error) {
+func listSegments(dir string) ([]segment, error) {
 	// Check for a directory first: opening a pipe may block forever.
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("ledger: %s is not a directory", dir)
@@ -49,9 +49,9 @@ func segments(dir string) ([]segment, error) {
 	}
 	var all []segment
 	for _, e := range entries {
-		if m := segmentName.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
+		if m := segmentNamePattern.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
 			serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-			all = append(all, segment{name: e.Name(), serial: serial, packed: m[2] != ""})
+			all = append(all, segment{name: e.Name(), serial: serial, compressed: m[2] != ""})
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int {
@@ -61,8 +61,8 @@ func segments(dir string) ([]segment, error) {
 	for i, s := range all {
 		last := s.serial == all[len(all)-1].serial
 		switch {
-		case !s.packed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
-		case s.packed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
+		case !s.compressed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
+		case s.compressed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
 		default:
 			current = append(current, s)
 		}
@@ -73,53 +73,53 @@ func segments(dir string) ([]segment, error) {
 // open returns the records of a segment as they were written.
 func (s segment) open(dir string) (io.ReadCloser, error) {
 	f, err := openRegular(dir, s.name)
-	if errors.Is(err, fs.ErrNotExist) && !s.packed { // it has just been compressed
-		return segment{s.name + packedEnding, s.serial, true, s.sum}.open(dir)
+	if errors.Is(err, fs.ErrNotExist) && !s.compressed { // it has just been compressed
+		return segment{s.name + compressedSuffix, s.serial, true, s.fileHash}.open(dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var in io.Reader = f
-	if s.sum != nil {
-		in = io.TeeReader(f, s.sum)
+	var input io.Reader = f
+	if s.fileHash != nil {
+		input = io.TeeReader(f, s.fileHash)
 	}
-	if !s.packed {
+	if !s.compressed {
 		return struct {
 			io.Reader
 			io.Closer
-		}{in, f}, nil
+		}{input, f}, nil
 	}
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+	z, err := zstd.NewReader(input, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return unpacked{z.IOReadCloser(), f}, nil
+	return decompressedFile{z.IOReadCloser(), f}, nil
 }
 
-// unpacked is a compressed file, read.
-type unpacked struct {
+// decompressedFile is a compressed file, read.
+type decompressedFile struct {
 	io.ReadCloser
 	file *os.File
 }
 
 // Close closes both.
-func (u unpacked) Close() error { return errors.Join(u.ReadCloser.Close(), u.file.Close()) }
+func (u decompressedFile) Close() error { return errors.Join(u.ReadCloser.Close(), u.file.Close()) }
 
-// errLong is of a line that no ledger has.
-var errLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)
+// errLineTooLong is of a line that no ledger has.
+var errLineTooLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)
 
 // forEachLine calls yield for each line of a segment, with its number and its line
 // end if it has one, until it returns an error. Its slice is good for that call.
 func (s segment) forEachLine(dir string, yield func(number int, line []byte) error) (err error) {
-	in, err := s.open(dir)
+	input, err := s.open(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	r := bufio.NewReaderSize(in, 64<<10)
+	defer func() { err = errors.Join(err, input.Close()) }()
+	r := bufio.NewReaderSize(input, 64<<10)
 	for number := 1; ; number++ {
 		line, err := readLine(r)
-		if errors.Is(err, errLong) {
+		if errors.Is(err, errLineTooLong) {
 			return fmt.Errorf("line %d %w", number, err)
 		}
 		if len(line) > 0 {
@@ -140,12 +140,12 @@ func (s segment) forEachLine(dir string, yield func(number int, line []byte) err
 // call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
-	for long := []byte(nil); errors.Is(err, bufio.ErrBufferFull); {
-		if long = append(long, line...); len(long) > maxLineBytes {
-			return nil, errLong
+	for joined := []byte(nil); errors.Is(err, bufio.ErrBufferFull); {
+		if joined = append(joined, line...); len(joined) > maxLineBytes {
+			return nil, errLineTooLong
 		}
 		if line, err = r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
-			return append(long, line...), err
+			return append(joined, line...), err
 		}
 	}
 	return line, err
@@ -163,13 +163,13 @@ func hashFile(name string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// pack compresses the file of a segment beside it, and returns the name and the
+// compressSegment compresses the file of a segment beside it, and returns the name and the
 // SHA-256 of what it makes. When it returns, that is on the disk. It may be called
 // again where it has failed.
-func pack(dir string, serial int, mode fs.FileMode) (name, hash string, err error) {
-	name = plainName(serial) + packedEnding
+func compressSegment(dir string, serial int, mode fs.FileMode) (name, hash string, err error) {
+	name = plainSegmentName(serial) + compressedSuffix
 	temporary := filepath.Join(dir, name+".new")
-	in, err := os.Open(filepath.Join(dir, plainName(serial)))
+	in, err := os.Open(filepath.Join(dir, plainSegmentName(serial)))
 	if err != nil {
 		return "", "", err
 	}
@@ -179,7 +179,7 @@ func pack(dir string, serial int, mode fs.FileMode) (name, hash string, err erro
 		return "", "", err
 	}
 	h := sha256.New()
-	err = errors.Join(disk.SetMode(out, mode), packTo(io.MultiWriter(out, h), in))
+	err = errors.Join(disk.SetMode(out, mode), compress(io.MultiWriter(out, h), in))
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return "", "", err
 	}
@@ -189,8 +189,8 @@ func pack(dir string, serial int, mode fs.FileMode) (name, hash string, err erro
 	return name, hex.EncodeToString(h.Sum(nil)), disk.SyncDir(dir)
 }
 
-// packTo compresses all of in.
-func packTo(out io.Writer, in io.Reader) error {
+// compress compresses all of in.
+func compress(out io.Writer, in io.Reader) error {
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -199,8 +199,8 @@ func packTo(out io.Writer, in io.Reader) error {
 	return errors.Join(err, z.Close())
 }
 
-// remove removes a file, if it is there.
-func remove(name string) error {
+// removeIfExists removes a file, if it is there.
+func removeIfExists(name string) error {
 	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

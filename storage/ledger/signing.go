@@ -36,22 +36,22 @@ func checkpointText(n int64, at time.Time, hash string) []byte {
 	return fmt.Appendf(nil, "decorum ledger checkpoint\n%d\n%s\n%s\n", n, at.Format(time.RFC3339Nano), hash)
 }
 
-// sign writes a checkpoint. It requires the lock.
-func (l *Ledger) sign() error {
-	now, err := l.tick()
+// writeCheckpoint writes a checkpoint. It requires the lock.
+func (l *Ledger) writeCheckpoint() error {
+	now, err := l.checkClock()
 	if err != nil {
 		return err
 	}
-	at := stamp(now)
-	signature := ed25519.Sign(l.cfg.Key, checkpointText(l.end.n+1, at, string(l.end.hash[:])))
-	body, err := (&Record{Checkpoint: &Checkpoint{Key: l.cfg.Run.Key, Signature: signature}}).encode()
+	at := truncateTime(now)
+	signature := ed25519.Sign(l.cfg.SigningKey, checkpointText(l.head.number+1, at, string(l.head.hash[:])))
+	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.Run.KeyID, Signature: signature}}).encode()
 	if err != nil {
 		return err
 	}
-	if err := l.writeAt(at, body); err != nil {
+	if err := l.writeEncoded(at, body); err != nil {
 		return err
 	}
-	l.signer = l.end.n
-	l.signed = now // not at: the time to the next one is not that of a clock that can be set
+	l.checkpointNumber = l.head.number
+	l.checkpointedAt = now // not at: the time to the next one is not that of a clock that can be set
 	return nil
 }

@@ -12,14 +12,14 @@ import (
 // by its wider tokens, and exempt from the rules for everybody, with the mark of what
 // is not for indexing, only where the run says so (EXC-06).
 func TestVerdictsOfAgents(t *testing.T) {
-	direct, image, plain := Run{Agent: "YandexDirect", Wider: []string{"yandex"}, NamedOnly: true},
-		Run{Agent: "Googlebot-Image", Wider: []string{"googlebot"}}, Run{Agent: "YandexDirect"}
+	direct, image, plain := Run{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, NamedOnly: true},
+		Run{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, Run{ProductToken: "YandexDirect"}
 	marked, unmarked := robots.Verdict{Allowed: true, NotForIndexing: true}, robots.Verdict{Allowed: true}
 	for _, test := range []struct {
 		name, file string
 		run        Run
 		verdict    robots.Verdict
-		right      bool
+		valid      bool
 	}{
 		{"marked", "User-agent: *\nDisallow: /\n", direct, marked, true},
 		{"the mark is missing", "User-agent: *\nDisallow: /\n", direct, unmarked, false},
@@ -27,16 +27,16 @@ func TestVerdictsOfAgents(t *testing.T) {
 		{"nobody is exempt unsaid", "User-agent: *\nDisallow: /\n", plain, marked, false},
 		{"a run of before wider tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
 		{"a wider token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
-		{"no such exempt agent", "", Run{Agent: "examplebot", NamedOnly: true}, unmarked, false},
-		{"an exempt agent with other tokens", "", Run{Agent: "YandexDirect", NamedOnly: true}, unmarked, false},
+		{"no such exempt agent", "", Run{ProductToken: "examplebot", NamedOnly: true}, unmarked, false},
+		{"an exempt agent with other tokens", "", Run{ProductToken: "YandexDirect", NamedOnly: true}, unmarked, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			test.run.Dialect = "yandex"
-			l := open(t, Config{Dir: dir, Run: test.run})
-			w := &writer{t: t, l: l}
-			hash := sum([]byte(test.file))
-			if err := l.KeepRobots(hash, []byte(test.file)); err != nil {
+			test.run.RobotsDialect = "yandex"
+			l := openLedger(t, Config{Dir: dir, Run: test.run})
+			w := &sampleWriter{t: t, ledger: l}
+			hash := sha256Hex([]byte(test.file))
+			if err := l.StoreRobots(hash, []byte(test.file)); err != nil {
 				t.Fatal(err)
 			}
 			u, err := decorum.ParseURL("http://h/a")
@@ -44,9 +44,9 @@ func TestVerdictsOfAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := robots.Snapshot{SHA256: hash, Fetched: time.Now(), Outcome: robots.RulesKnown}
-			n := w.append(Record{Request: &Request{URL: u.String(), Kind: Page, Origin: u.Origin().String(), Source: "seed",
-				Robots: NewVerdict(test.verdict, file), Slots: 1}})
-			w.append(Record{Answer: &Answer{Request: n, End: time.Now(), Status: 200}})
+			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), Source: "seed",
+				RobotsVerdict: NewVerdict(test.verdict, file), Slots: 1}})
+			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -54,8 +54,8 @@ func TestVerdictsOfAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if right := len(report.Findings) == 0; right != test.right {
-				t.Errorf("right %t, want %t: %v", right, test.right, report.Findings)
+			if valid := len(report.Findings) == 0; valid != test.valid {
+				t.Errorf("right %t, want %t: %v", valid, test.valid, report.Findings)
 			}
 		})
 	}

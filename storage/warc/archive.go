@@ -20,7 +20,7 @@ const (
 	openEnding = ".open"
 )
 
-// DefaultMaxSize is Config.MaxSize where it is 0: 1 GiB.
+// DefaultMaxSize is Config.MaxSegmentSize where it is 0: 1 GiB.
 const DefaultMaxSize = 1 << 30
 
 // Config says where an Archive is, and who writes it.
