@@ -44,7 +44,7 @@ func (r *runner) engineForStores(stores crawlStores) (*crawlEngine, error) {
 	}
 	engine, err := engineConfig{
 		stores: stores, confinement: loaded.confinement, log: r.program.log, waitForRevisits: true,
-		onDiscovered: r.metrics.Discovered, onRefused: r.metrics.Refused,
+		onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
 	}.newEngineWithoutCrawler(loaded.project, loaded.oneSeedPerOrigin, nil)
 	if err == nil {
 		r.engine, r.engineProject = engine, loaded

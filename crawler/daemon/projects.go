@@ -125,7 +125,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 		return err
 	}
 	s.retireKeyring(r, time.Now())
-	s.metrics.Forget(name)
+	s.metrics.DeleteProject(name)
 	s.events.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }

@@ -106,7 +106,7 @@ func (r *runner) openStoresAllowingPartialImport() (s crawlStores, err error) {
 	if err := r.dir.requireLocalState(); err != nil {
 		return crawlStores{}, err
 	}
-	opts.OnCommitted, opts.MemoryBudget = r.metrics.Committed, r.memoryBudget
+	opts.OnCommitted, opts.MemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
 	r.diskFull.recordStoreError(nil)
 	opts.OnStalled = func(err error) { r.program.logStoreWriteState(err); r.diskFull.recordStoreError(err) }
 	s.robots = r.robotsStore
@@ -305,7 +305,7 @@ func (r *runner) engineConfig(ctx context.Context, loaded *loadedProject) (g eng
 	hooks.Acked = r.recordDelayShortfall
 	g = engineConfig{
 		stores: *r.storeHandle.stores, confinement: loaded.confinement, namedHandlers: r.program.namedHandlers, log: r.program.log,
-		hooks: hooks, onDiscovered: r.metrics.Discovered, onRefused: r.metrics.Refused, sharedResources: r.sharedResources,
+		hooks: hooks, onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisits: true,
 	}
 	if g.sharedBrakes = r.sharedBrakesOf(loaded); g.sharedBrakes != nil {

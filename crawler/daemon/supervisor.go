@@ -84,7 +84,7 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 	}
 	s.metrics = metrics.New(s.Projects, a.log)
 	if a.bodyMemory != nil {
-		s.metrics.BodyMemory(a.bodyMemory.Size(), func() (inUse, ended int64) {
+		s.metrics.RegisterBodyMemory(a.bodyMemory.Size(), func() (inUse, ended int64) {
 			usage := a.bodyMemory.Usage()
 			return usage.Bytes, usage.DeniedVisits
 		})
@@ -108,7 +108,7 @@ func (s *supervisor) openDaemonStores() (err error) {
 		return err
 	}
 	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreError(err) }
-	opts := bolt.Options{OnStalled: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.Committed}
+	opts := bolt.Options{OnStalled: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
 	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}

@@ -45,19 +45,19 @@ func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	return series
 }
 
-// projectsOf returns what a daemon says of its projects.
-func projectsOf(all ...api.Project) func(context.Context) ([]api.Project, error) {
+// staticProjects returns what a daemon says of its projects.
+func staticProjects(all ...api.Project) func(context.Context) ([]api.Project, error) {
 	return func(context.Context) ([]api.Project, error) { return all, nil }
 }
 
-// crawl crawls web from the seeds until nothing is left, counted by m as project.
-func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string, seeds ...string) {
+// runCrawl crawls web from the seeds until nothing is left, counted by m as project.
+func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string, seeds ...string) {
 	t.Helper()
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{OnCommitted: m.Committed})
+	store, err := bolt.Open(filepath.Join(t.TempDir(), "frontier.db"), bolt.Options{OnCommitted: m.ObserveCommit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,9 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 		t.Fatal(err)
 	}
 	limits := politeness.NewLimits(politeness.LimitsConfig{})
-	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parse(t, "http://town.test/")})
+	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parseURL(t, "http://town.test/")})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnDiscovered: m.Discovered, OnRefused: m.Refused}),
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnDiscovered: m.CountDiscovered, OnRefused: m.CountRefused}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
@@ -80,7 +80,7 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 		return c.LinksToFollow(ctx, v)
 	}
 	for _, s := range seeds {
-		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: parse(t, s)}); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: parseURL(t, s)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func crawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project string,
 	}
 }
 
-func parse(t *testing.T, text string) decorum.URL {
+func parseURL(t *testing.T, text string) decorum.URL {
 	t.Helper()
 	u, err := decorum.ParseURL(text)
 	if err != nil {
@@ -115,8 +115,8 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 				"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
 			},
 		})
-		m := metrics.New(projectsOf(), slog.New(slog.DiscardHandler))
-		crawl(t, m, web, "books", "http://town.test/")
+		m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
+		runCrawl(t, m, web, "books", "http://town.test/")
 		got := scrape(t, m)
 		want := map[string]float64{}
 		for _, x := range web.Log() {
@@ -153,7 +153,7 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 				}
 			}
 		}
-		m.Forget("books")
+		m.DeleteProject("books")
 		for name := range scrape(t, m) {
 			if strings.Contains(name, "books") {
 				t.Errorf("%s is not forgotten", name)
@@ -162,10 +162,10 @@ func TestMetricsAgreeWithTheServer(t *testing.T) {
 	})
 }
 
-// TestHoldings: what projects hold is asked of when it is collected, and a daemon
+// TestProjectGauges: what projects hold is asked of when it is collected, and a daemon
 // that cannot say leaves a gap.
-func TestHoldings(t *testing.T) {
-	m := metrics.New(projectsOf(
+func TestProjectGauges(t *testing.T) {
+	m := metrics.New(staticProjects(
 		api.Project{Name: "a", State: api.StateRunning, FrontierCounts: api.FrontierCounts{QueuedURLs: 5, QueuedHosts: 4, DueHosts: 1}, LargestDelayShortfall: 0},
 		api.Project{Name: "b", State: api.StatePaused, FrontierCounts: api.FrontierCounts{QueuedURLs: 7, QueuedHosts: 3, DueHosts: 3}, LargestDelayShortfall: api.Milliseconds(1500 * time.Millisecond)},
 	), slog.New(slog.DiscardHandler))
@@ -188,22 +188,22 @@ func TestHoldings(t *testing.T) {
 
 // TestSeriesAreBounded: hosts and URLs make no series.
 func TestSeriesAreBounded(t *testing.T) {
-	m := metrics.New(projectsOf(), slog.New(slog.DiscardHandler))
-	m.Refused(storage.Entry{}, errors.New("http://a.test/"))
+	m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
+	m.CountRefused(storage.Entry{}, errors.New("http://a.test/"))
 	before := len(scrape(t, m))
 	for i := range 1000 {
-		u := parse(t, "http://h"+strconv.Itoa(i)+".test/")
-		m.Discovered(storage.Entry{URL: u})
-		m.Refused(storage.Entry{URL: u}, errors.New(u.String()))
+		u := parseURL(t, "http://h"+strconv.Itoa(i)+".test/")
+		m.CountDiscovered(storage.Entry{URL: u})
+		m.CountRefused(storage.Entry{URL: u}, errors.New(u.String()))
 		m.Hooks("books").Refused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
 	}
 	got := scrape(t, m)
 	if n := len(got) - before; n > 3 {
 		t.Errorf("%d series were added", n)
 	}
-	hostile := regexp.MustCompile(`h\d+\.test`)
+	hostLabel := regexp.MustCompile(`h\d+\.test`)
 	for name := range got {
-		if hostile.MatchString(name) {
+		if hostLabel.MatchString(name) {
 			t.Errorf("a host is a label: %s", name)
 		}
 	}

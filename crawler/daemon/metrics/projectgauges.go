@@ -11,38 +11,38 @@ import (
 )
 
 var (
-	queuedDesc    = prometheus.NewDesc(prefix+"_queued", "URLs in queues, of all projects.", nil, nil)
-	hostsDesc     = prometheus.NewDesc(prefix+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
-	shortfallDesc = prometheus.NewDesc(prefix+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
-	pausedDesc    = prometheus.NewDesc(prefix+"_visits_paused",
+	queuedDesc    = prometheus.NewDesc(namespace+"_queued", "URLs in queues, of all projects.", nil, nil)
+	hostsDesc     = prometheus.NewDesc(namespace+"_hosts", "Hosts with URLs to visit, of all projects, by whether one can be visited now.", []string{"state"}, nil)
+	shortfallDesc = prometheus.NewDesc(namespace+"_delay_shortfall_seconds", "The most by which the rest of a host ever fell short: must be 0.", nil, nil)
+	pausedDesc    = prometheus.NewDesc(namespace+"_visits_paused",
 		"1 while no visit begins because they fail on this machine, for lack of a network or of descriptors, else 0.", nil, nil)
-	limitDesc = prometheus.NewDesc(prefix+"_visit_limit",
+	concurrencyLimitDesc = prometheus.NewDesc(namespace+"_visit_limit",
 		"Visits at a time, of all projects, where the machine is too busy for more; 0: no such limit.", nil, nil)
-	projectsDesc = prometheus.NewDesc(prefix+"_projects", "Projects, by state.", []string{"state"}, nil)
+	projectsDesc = prometheus.NewDesc(namespace+"_projects", "Projects, by state.", []string{"state"}, nil)
 )
 
 // collectTimeout is for how long projects are waited for when they are asked.
 const collectTimeout = 10 * time.Second
 
-// holdings collects what projects hold now.
-type holdings struct {
-	projects func(context.Context) ([]api.Project, error)
-	log      *slog.Logger
+// projectCollector collects what projects hold now.
+type projectCollector struct {
+	listProjects func(context.Context) ([]api.Project, error)
+	log          *slog.Logger
 }
 
 // Describe is part of prometheus.Collector.
-func (h *holdings) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, limitDesc, projectsDesc} {
+func (h *projectCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{queuedDesc, hostsDesc, shortfallDesc, pausedDesc, concurrencyLimitDesc, projectsDesc} {
 		ch <- d
 	}
 }
 
 // Collect is part of prometheus.Collector. Projects that cannot be asked leave a
 // gap: no number is made up.
-func (h *holdings) Collect(ch chan<- prometheus.Metric) {
+func (h *projectCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	projects, err := h.projects(ctx)
+	projects, err := h.listProjects(ctx)
 	if err != nil {
 		h.log.Warn("metrics lack what projects hold", "error", err)
 		return
@@ -68,7 +68,7 @@ func (h *holdings) Collect(ch chan<- prometheus.Metric) {
 	gauge(hostsDesc, float64(due), "due")
 	gauge(hostsDesc, float64(hosts-due), "waiting")
 	gauge(pausedDesc, float64(paused))
-	gauge(limitDesc, float64(limit))
+	gauge(concurrencyLimitDesc, float64(limit))
 	gauge(shortfallDesc, time.Duration(shortfall).Seconds())
 	for state, n := range states {
 		gauge(projectsDesc, float64(n), string(state))
