@@ -63,11 +63,11 @@ func onePageSites(n int, latency crawltest.Latency) (sites []crawltest.Site, see
 }
 
 // newLimitedCrawl returns a crawl like newCrawl's, with limits, over a wire.
-func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimitsConfig, seeds ...string) *crawler.Crawler {
+func newLimitedCrawl(t *testing.T, w addressedWeb, store storage.Store, cfg politeness.LimiterConfig, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newCrawl(t, w.web, store)
 	c.Fetcher = newFetcher(t, w)
-	c.Limiter = politeness.NewLimits(cfg)
+	c.Limiter = politeness.NewLimiter(cfg)
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 	addSeeds(t, c, seeds...)
 	return c
@@ -108,7 +108,7 @@ func TestHostsOfAnAddressShareIt(t *testing.T) {
 				sites, seeds := onePageSites(hosts, crawltest.Latency{Base: latency})
 				web := crawltest.New(sites...)
 				c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(),
-					politeness.LimitsConfig{IPConcurrency: tt.slots, IPDelay: tt.rest}, seeds...)
+					politeness.LimiterConfig{IPConcurrency: tt.slots, IPDelay: tt.rest}, seeds...)
 				var leases atomic.Int64
 				c.Hooks.Acked = func(storage.Ack) { leases.Add(1) }
 				c.Hooks.Visited = func(v *crawler.Visit) {
@@ -163,7 +163,7 @@ func TestAddressesOfManyKinds(t *testing.T) {
 			i += int(time.Now().Unix() / 300 % 2) // they move every five minutes
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
-		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, addrOf}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 2, IPDelay: rest}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -193,14 +193,14 @@ func TestStopEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(40, crawltest.Latency{Base: time.Second})
 		web, store := crawltest.New(sites...), newMemoryStore()
-		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 2 * time.Second}
+		cfg := politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 2 * time.Second}
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, store, cfg, seeds...)
 		c.Settings.MaxPages = 3
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
 			t.Fatal(err)
 		}
 		before, begin := len(web.Log()), time.Now()
-		cfg.Restarted = begin
+		cfg.RestartedAt = begin
 		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, store, cfg).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(10, crawltest.Latency{Base: time.Second})
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		var refused atomic.Int64
 		c.Hooks.Refused = func(storage.Lease, error) { refused.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
@@ -256,7 +256,7 @@ func TestAbortedPageIsNotCounted(t *testing.T) {
 				return netip.AddrFrom4([4]byte{93, 184, 216, host[1]})
 			}
 			return oneAddress(host)
-		}}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		}}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		c.Settings.MaxPages = 10
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("ended with %v", err)
@@ -272,8 +272,8 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(5, crawltest.Latency{Base: 100 * time.Millisecond})
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
-		c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
+		c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
 			time.Sleep(time.Minute)
 			return nil, nil
@@ -304,7 +304,7 @@ func TestWakeBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites, seeds := onePageSites(2, crawltest.Latency{Base: 300 * time.Millisecond})
 		web, begin := crawltest.New(sites...), time.Now()
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, slowHoldStore{newMemoryStore()}, politeness.LimitsConfig{IPConcurrency: 1}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, slowHoldStore{newMemoryStore()}, politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

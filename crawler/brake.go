@@ -20,31 +20,31 @@ const maxBrakeHold = 10 * time.Minute
 // end of the last, so that it holds for a rest that has begun, and not for one
 // that has begun when it is lifted.
 func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (politeness.Brake, error) {
-	b, ok := c.Brakes.For(host, now)
+	b, ok := c.Brakes.ForHost(host, now)
 	switch {
 	case !ok:
 		return politeness.Brake{}, nil
 	case b.Stop:
-		return b, &politeness.Braked{Brake: b, Until: b.Until}
+		return b, &politeness.BrakedError{Brake: b, Until: b.Until}
 	}
 	if due := c.hostTable.lastVisitEnd(l).Add(b.Delay); due.After(now) {
-		return b, &politeness.Braked{Brake: b, Until: due}
+		return b, &politeness.BrakedError{Brake: b, Until: due}
 	}
 	return b, nil
 }
 
 // postponeBrakedLease lets a URL wait until a brake lets it be visited: until then, or
 // until the brakes change. Nobody waits for a host that is stopped.
-func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, braked *politeness.Braked) (ack storage.Ack, err error) {
+func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, braked *politeness.BrakedError) (ack storage.Ack, err error) {
 	origin := l.URL.Origin()
 	c.brakedOrigins.add(origin)
 	until := c.brakedUntil(braked.Until, braked.Brake.Until)
 	if braked.Brake.Stop {
 		ack, err = c.postponeLease(ctx, l, until, true)
 	} else {
-		ack, err = c.postponeBusyLease(ctx, l, &politeness.Busy{Until: until})
+		ack, err = c.postponeBusyLease(ctx, l, &politeness.ResourceBusyError{Until: until})
 	}
-	if b, _ := c.Brakes.For(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
+	if b, _ := c.Brakes.ForHost(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
 	}
 	return ack, err
@@ -66,7 +66,7 @@ func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
 // when the brakes have changed, before who changed them goes on.
 func (c *Crawler) onBrakesChanged() {
 	now := c.now()
-	c.activeLeases.cancelRequests(func(host string) error { return c.Brakes.Stopped(host, now) })
+	c.activeLeases.cancelRequests(func(host string) error { return c.Brakes.CheckStopped(host, now) })
 	select {
 	case c.brakesChanged <- struct{}{}:
 	default:
@@ -78,7 +78,7 @@ func (c *Crawler) onBrakesChanged() {
 func (c *Crawler) releaseBraked(ctx context.Context) error {
 	for _, host := range c.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
-		if b, _ = c.Brakes.For(host, c.now()); b.Stop {
+		if b, _ = c.Brakes.ForHost(host, c.now()); b.Stop {
 			until = c.brakedUntil(b.Until)
 		}
 		for _, o := range c.brakedOrigins.takeHost(host) {
@@ -100,11 +100,11 @@ func abortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}
-	var busy *politeness.Busy
+	var busy *politeness.ResourceBusyError
 	if errors.As(v.Err, &busy) {
 		return busy
 	}
-	var braked *politeness.Braked
+	var braked *politeness.BrakedError
 	if errors.As(v.Err, &braked) && !t.maybeSent() {
 		return braked
 	}

@@ -64,7 +64,7 @@ func TestABrakeOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Fetcher = fetcher
-	c.Policy.Delay, c.Policy.Adaptive = time.Millisecond, -1
+	c.Policy.Delay, c.Policy.AdaptiveFactor = time.Millisecond, -1
 	c.Brakes = &politeness.Brakes{}
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisits: true})
 	addSeeds(t, c, seeds...)
@@ -91,7 +91,7 @@ func TestABrakeOverSockets(t *testing.T) {
 		t.Errorf("%d requests were made to a host that was stopped", n-before)
 	}
 	stopped.stalling.Store(false)
-	c.Brakes.Lift("127.0.0.1")
+	c.Brakes.Remove("127.0.0.1")
 	run.Wait()
 	if s := c.Stats(); s.Errors != 0 || s.Retries != 0 || s.Pages != int64(len(seeds)+40) {
 		t.Errorf("%+v", s)

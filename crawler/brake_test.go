@@ -25,7 +25,7 @@ func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.
 	c := newDirectCrawl(t, web, store)
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisits: true})
 	c.Brakes = &politeness.Brakes{}
-	c.Policy.Adaptive = -1
+	c.Policy.AdaptiveFactor = -1
 	addSeeds(t, c, seeds...)
 	return c
 }
@@ -71,7 +71,7 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 				c := newBrakedCrawl(t, web, seeds...)
 				stop, end := begin.Add(25*time.Second), begin.Add(time.Hour)
 				time.AfterFunc(25*time.Second, func() {
-					b := politeness.Brake{Host: "a.test", Domain: true, Stop: true}
+					b := politeness.Brake{Host: "a.test", IncludesSubdomains: true, Stop: true}
 					if !lifted {
 						b.Until = end
 					}
@@ -87,7 +87,7 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 					}
 				})
 				if lifted {
-					time.AfterFunc(time.Hour, func() { c.Brakes.Lift("a.test") })
+					time.AfterFunc(time.Hour, func() { c.Brakes.Remove("a.test") })
 				}
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
@@ -136,7 +136,7 @@ func TestABrakeThatWasOn(t *testing.T) {
 		if n := len(hostLog(web.Log(), "a.test")); n > 0 {
 			t.Errorf("%d requests to a host that was stopped", n)
 		}
-		c.Brakes.Lift("a.test")
+		c.Brakes.Remove("a.test")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestABrakeSlows(t *testing.T) {
 		c.Policy.Concurrency = 3
 		on, off := begin.Add(20*time.Second+500*time.Millisecond), begin.Add(20*time.Minute)
 		time.AfterFunc(on.Sub(begin), func() { setBrake(t, c, politeness.Brake{Host: "a.test", Delay: time.Minute}) })
-		time.AfterFunc(off.Sub(begin), func() { c.Brakes.Lift("a.test") })
+		time.AfterFunc(off.Sub(begin), func() { c.Brakes.Remove("a.test") })
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestABrakeBeforeTheConnection(t *testing.T) {
 				if err := c.Brakes.Set(politeness.Brake{Host: "a.test", Stop: true}); err != nil {
 					t.Error(err)
 				}
-				time.AfterFunc(time.Hour, func() { c.Brakes.Lift("a.test") })
+				time.AfterFunc(time.Hour, func() { c.Brakes.Remove("a.test") })
 			}
 			return oneAddress("")
 		}})

@@ -197,7 +197,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 	slots, store := 1+rng.IntN(2), newMemoryStore()
 	web := world.newWeb(slots)
 	policy := politeness.Policy{Delay: randomDuration(rng, 100*time.Millisecond, 3*time.Second), Concurrency: slots,
-		Jitter: func() float64 { return 0.5 }}
+		JitterFunc: func() float64 { return 0.5 }}
 	workers := 1 + rng.IntN(20)
 	crawl := func(seeds ...string) *crawler.Crawler {
 		c := newCrawl(t, web, store, seeds...)

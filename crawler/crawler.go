@@ -26,21 +26,21 @@ var errWorkerGoexit = errors.New("a callback ended its goroutine by runtime.Goex
 // A Crawler is one crawl: fill in its parts, then Run. It needs a Frontier, a Gate,
 // Limits and a Fetcher; of the others each says what zero means.
 type Crawler struct {
-	Frontier     *frontier.Frontier // which URL is next; its Config has the Gate's Clean, and the Limiter for a Budget
-	Gate         *robots.Gate       // whether it is allowed
-	Policy       politeness.Policy  // how long its host rests; the zero Policy is polite
-	Limiter      *politeness.Limits // of a politeness.Hosts that crawls share, where they may visit the same hosts
-	Brakes       *politeness.Brakes // that stop or slow hosts, at once; nil: none
-	HostDueStore *HostDueStore      // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
-	Coordinator  Coordinator        // the other processes that work on it; nil: it is alone
-	Fetcher      Fetcher            // makes the requests
-	Handler      Handler            // nil: LinksToFollow
-	PageRecorder Recorder           // of visits to pages, when they have been read; nil: none
-	Archive      Recorder           // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
-	Ledger       Ledger             // of every request, before it is sent, and of what came of it; nil: none
-	Hooks        Hooks              // look on
-	Settings     Settings           // numbers and switches
-	Log          *slog.Logger       // nil: slog.Default
+	Frontier     *frontier.Frontier  // which URL is next; its Config has the Gate's Clean, and the Limiter for a Budget
+	Gate         *robots.Gate        // whether it is allowed
+	Policy       politeness.Policy   // how long its host rests; the zero Policy is polite
+	Limiter      *politeness.Limiter // of a politeness.SharedHosts that crawls share, where they may visit the same hosts
+	Brakes       *politeness.Brakes  // that stop or slow hosts, at once; nil: none
+	HostDueStore *HostDueStore       // what other crawls' visits have earned hosts, in earlier processes too; nil: there are none
+	Coordinator  Coordinator         // the other processes that work on it; nil: it is alone
+	Fetcher      Fetcher             // makes the requests
+	Handler      Handler             // nil: LinksToFollow
+	PageRecorder Recorder            // of visits to pages, when they have been read; nil: none
+	Archive      Recorder            // of every visit, robots.txt and sitemaps too, as soon as it is over; nil: none
+	Ledger       Ledger              // of every request, before it is sent, and of what came of it; nil: none
+	Hooks        Hooks               // look on
+	Settings     Settings            // numbers and switches
+	Log          *slog.Logger        // nil: slog.Default
 	// Now is the clock by which is decided and recorded; that of the frontier must be
 	// the same. Leases run by the clock of the machine. Nil: time.Now.
 	Now func() time.Time
@@ -277,7 +277,7 @@ func (c *Crawler) Halt() {
 func (c *Crawler) finishRun(cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	c.Limiter.Withdraw(c.now())
+	c.Limiter.LeaveSharedHosts(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
 	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllOrigins(ctx), c.Frontier.SaveRefusalCounts(ctx), c.Frontier.Flush(context.Background()))

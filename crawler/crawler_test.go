@@ -32,11 +32,11 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := politeness.NewLimits(politeness.LimitsConfig{})
+	limiter := politeness.NewLimiter(politeness.LimiterConfig{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{Budget: limiter}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store),
-		Policy:   politeness.Policy{Jitter: func() float64 { return 0 }},
+		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Limiter:  limiter,
 		Fetcher:  newFetcher(t, web),
 		Settings: crawler.Settings{ProductToken: "testbot"},

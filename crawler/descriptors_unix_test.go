@@ -88,7 +88,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 		}
 	}
 	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.Config{}), seeds...)
-	c.Policy.Delay, c.Policy.Adaptive = politeness.NoDelay, -1
+	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {

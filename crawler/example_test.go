@@ -29,7 +29,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 		return nil, err
 	}
 	store := storage.NewMemory(storage.Config{})
-	limits := politeness.NewLimits(politeness.LimitsConfig{})
+	limits := politeness.NewLimiter(politeness.LimiterConfig{})
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
 	return &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{CleanURL: gate.Clean, Budget: limits}),

@@ -16,9 +16,9 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 	case c.Now != nil: // such a crawl has its own clock and does not use this machine's network
 		return
 	case v.reachedServer():
-		c.Limiter.Breaker().Answered(v.host(), v.Start)
+		c.Limiter.Breaker().RecordAnswer(v.host(), v.Start)
 		if !c.timerLag.wasOverloaded(v) {
-			c.Limiter.Load().Answered()
+			c.Limiter.MachineLoadLimiter().RecordAnswer()
 		}
 	case v.interrupted || v.notSent():
 		return
@@ -43,30 +43,30 @@ func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
 		return
 	}
 	if isTimeout(v.Err) && c.timerLag.wasOverloaded(v) {
-		c.Limiter.Load().Overloaded(v.End, v.Start)
+		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
 		if c.hostTable.attributeTimeoutToMachine(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
 			return
 		}
 	}
-	if evidence == politeness.Certain {
-		c.Limiter.Load().Overloaded(v.End, v.Start)
+	if evidence == politeness.CertainlyMachine {
+		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
 	}
 	addr := v.remoteAddr
 	if !addr.IsValid() {
 		addr = dialErrorAddr(v.Err)
 	}
-	pendingFailure := c.Limiter.Breaker().Fail(time.Now(), politeness.Failure{
-		Host: v.host(), Addr: addr, Start: v.Start, Evidence: evidence, Why: why})
+	pendingFailure := c.Limiter.Breaker().RecordFailure(time.Now(), politeness.VisitFailure{
+		Host: v.host(), Addr: addr, Start: v.Start, Evidence: evidence, Reason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
 		c.applyFailureDelay(ctx, v)
 	}
 	switch c.awaitFaultDecision(ctx, pendingFailure) {
 	case politeness.MachineFault:
 		v.markLocalFailure(why)
-		v.mayHaveArrived = evidence == politeness.Possible
-	case politeness.Undecided: // the crawl is being halted, or the lease has run out
+		v.mayHaveArrived = evidence == politeness.PossiblyMachine
+	case politeness.UndecidedFault: // the crawl is being halted, or the lease has run out
 		v.interrupted = true
 	}
 }
@@ -79,16 +79,16 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	if err != nil {
 		delay = v.Lease.Host.Gap
 	}
-	next := c.policyOf(origin.Host(), v.End).Next(politeness.Visit{
-		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, Strikes: v.Lease.Host.Strikes})
-	c.Limiter.Owe(v.End, origin.Host(), v.End, next.Due)
+	next := c.policyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
+		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.Host.Strikes})
+	c.Limiter.SetDue(v.End, origin.Host(), v.End, next.Due)
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns Undecided only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.Doubt) politeness.Verdict {
+func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingFailure) politeness.Fault {
 	for {
-		verdict, wait, changed := d.Decide(time.Now())
-		if verdict != politeness.Undecided {
+		verdict, wait, changed := d.DecideFault(time.Now())
+		if verdict != politeness.UndecidedFault {
 			return verdict
 		}
 		timer := time.NewTimer(wait)
@@ -99,7 +99,7 @@ func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.Doubt) p
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
-			return politeness.Undecided
+			return politeness.UndecidedFault
 		}
 	}
 }
@@ -117,14 +117,14 @@ func (v *Visit) markLocalFailure(why string) {
 // logBreaker logs, after v, that visits pause because of this machine, or that they
 // start again.
 func (c *Crawler) logBreaker(v *Visit) {
-	switch s, changed := c.Limiter.Breaker().Changed(); {
+	switch s, changed := c.Limiter.Breaker().StateChange(); {
 	case !changed:
 	case s.Open:
-		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Why, "error", v.Err)
+		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
 	case s.GaveUp:
 		c.Log.Warn("visits go on, and hosts are charged again: none has answered for too long",
-			"why", s.Why, "paused", time.Since(s.Since).Round(time.Second))
+			"why", s.Reason, "paused", time.Since(s.OpenedAt).Round(time.Second))
 	default:
-		c.Log.Info("visits go on", "paused", time.Since(s.Since).Round(time.Second), "why", s.Why)
+		c.Log.Info("visits go on", "paused", time.Since(s.OpenedAt).Round(time.Second), "why", s.Reason)
 	}
 }

@@ -42,20 +42,20 @@ func isLocalFault(v *Visit) bool {
 // or that a firewall on this machine blocks.
 var faultErrnos = []struct {
 	errno    syscall.Errno
-	evidence politeness.Evidence
+	evidence politeness.FaultEvidence
 	why      string
 }{
-	{syscall.EMFILE, politeness.Certain, "the process has no file descriptors left"},
-	{syscall.ENFILE, politeness.Certain, "the system has no file descriptors left"},
-	{syscall.ENOBUFS, politeness.Certain, "the system has no buffers left"},
-	{syscall.ENOMEM, politeness.Certain, "the system has no memory left"},
-	{syscall.EADDRNOTAVAIL, politeness.Probable, "there is no local address or port to connect from"},
-	{syscall.EADDRINUSE, politeness.Probable, "there is no local address or port to connect from"},
-	{syscall.ENETDOWN, politeness.Probable, "the network is down"},
-	{syscall.ENETUNREACH, politeness.Probable, "the network is unreachable"},
-	{syscall.EPERM, politeness.Probable, "the system does not permit connections"},
-	{syscall.EACCES, politeness.Probable, "the system does not permit connections"},
-	{syscall.EHOSTUNREACH, politeness.Possible, reasonNoHostAnswers},
+	{syscall.EMFILE, politeness.CertainlyMachine, "the process has no file descriptors left"},
+	{syscall.ENFILE, politeness.CertainlyMachine, "the system has no file descriptors left"},
+	{syscall.ENOBUFS, politeness.CertainlyMachine, "the system has no buffers left"},
+	{syscall.ENOMEM, politeness.CertainlyMachine, "the system has no memory left"},
+	{syscall.EADDRNOTAVAIL, politeness.ProbablyMachine, "there is no local address or port to connect from"},
+	{syscall.EADDRINUSE, politeness.ProbablyMachine, "there is no local address or port to connect from"},
+	{syscall.ENETDOWN, politeness.ProbablyMachine, "the network is down"},
+	{syscall.ENETUNREACH, politeness.ProbablyMachine, "the network is unreachable"},
+	{syscall.EPERM, politeness.ProbablyMachine, "the system does not permit connections"},
+	{syscall.EACCES, politeness.ProbablyMachine, "the system does not permit connections"},
+	{syscall.EHOSTUNREACH, politeness.PossiblyMachine, reasonNoHostAnswers},
 }
 
 // reasonNoHostAnswers is the reason given when all hosts fail.
@@ -63,7 +63,7 @@ const reasonNoHostAnswers = "no host answers"
 
 // faultEvidence returns how likely err is a fault of this machine, and which fault; false
 // if the host is to blame in any case.
-func faultEvidence(err error) (e politeness.Evidence, why string, ok bool) {
+func faultEvidence(err error) (e politeness.FaultEvidence, why string, ok bool) {
 	var (
 		dns   *net.DNSError // wraps the system's error as text only
 		fault *NetworkFaultError
@@ -72,7 +72,7 @@ func faultEvidence(err error) (e politeness.Evidence, why string, ok bool) {
 	for _, n := range faultErrnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
 			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && lacksIPVersion(err) {
-				return politeness.Possible, reasonNoHostAnswers, true
+				return politeness.PossiblyMachine, reasonNoHostAnswers, true
 			}
 			return n.evidence, n.why, true
 		}
@@ -81,11 +81,11 @@ func faultEvidence(err error) (e politeness.Evidence, why string, ok bool) {
 	case lookup && dns.IsNotFound:
 		return 0, "", false
 	case lookup && strings.Contains(dns.Err, syscall.ECONNREFUSED.Error()):
-		return politeness.Probable, "the name server cannot be reached", true
+		return politeness.ProbablyMachine, "the name server cannot be reached", true
 	case errors.As(err, &fault):
-		return politeness.Probable, fault.Reason, true
+		return politeness.ProbablyMachine, fault.Reason, true
 	case lookup, errors.Is(err, syscall.ECONNREFUSED), isTimeout(err):
-		return politeness.Possible, reasonNoHostAnswers, true
+		return politeness.PossiblyMachine, reasonNoHostAnswers, true
 	}
 	return 0, "", false
 }

@@ -33,12 +33,12 @@ func TestEvidence(t *testing.T) {
 	dns := func(text string, notFound bool) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: text, Name: "a.test", IsNotFound: notFound}}
 	}
-	const possible, probable, certain = politeness.Possible, politeness.Probable, politeness.Certain
-	const none = politeness.Evidence(99)
+	const possible, probable, certain = politeness.PossiblyMachine, politeness.ProbablyMachine, politeness.CertainlyMachine
+	const none = politeness.FaultEvidence(99)
 	tests := []struct {
 		name string
 		err  error
-		want politeness.Evidence
+		want politeness.FaultEvidence
 	}{
 		{"no descriptor for a socket", connect("192.0.2.1:80", syscall.EMFILE), certain},
 		{"no descriptor for a look-up", dns("dial udp 10.0.0.1:53: socket: too many open files", false), certain},
@@ -79,7 +79,7 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 	conn.Close()
 	err = &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, "[2001:db8::2]:80")),
 		Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
-	if got, _, _ := faultEvidence(err); got != politeness.Possible {
+	if got, _, _ := faultEvidence(err); got != politeness.PossiblyMachine {
 		t.Errorf("evidence %d, want Possible", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 // host, thrice in a row at most, and lowers the number of visits at a time; one while
 // they are in time is charged.
 func TestTimeoutsOfABusyMachine(t *testing.T) {
-	c := &Crawler{Limiter: politeness.NewLimits(politeness.LimitsConfig{}), Log: slog.New(slog.DiscardHandler)}
+	c := &Crawler{Limiter: politeness.NewLimiter(politeness.LimiterConfig{}), Log: slog.New(slog.DiscardHandler)}
 	lease := storage.Lease{Token: 1}
 	c.hostTable.acquireHost(lease)
 	start := time.Now()
@@ -99,13 +99,13 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 		return v
 	}
 	for range 8 {
-		if _, err := c.Limiter.Request(start, fmt.Sprint(start), politeness.Wish{}); err != nil {
+		if _, err := c.Limiter.RequestPermit(start, fmt.Sprint(start), politeness.PermitRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		start = start.Add(time.Second)
 	}
-	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.Load().Limit() != 0 {
-		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.Load().Limit())
+	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.MachineLoadLimiter().Limit() != 0 {
+		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.MachineLoadLimiter().Limit())
 	}
 	for n := range maxMachineTimeouts + 1 {
 		v := visit(4 * time.Second)
@@ -113,7 +113,7 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}
-	if limit := c.Limiter.Load().Limit(); limit != 1 {
+	if limit := c.Limiter.MachineLoadLimiter().Limit(); limit != 1 {
 		t.Errorf("the limit is %d, want 8 halved four times, and 1 at least", limit)
 	}
 }

@@ -30,8 +30,8 @@ const hostDueNote = "rest"
 
 // loadHostDue tells limits, before a host is visited for the first time in this process,
 // what visits of earlier ones have earned it.
-func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limits, host string, now time.Time) error {
-	if r == nil || limiter.Knows(host) {
+func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
+	if r == nil || limiter.KnowsHost(host) {
 		return nil
 	}
 	var due time.Time
@@ -47,7 +47,7 @@ func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limi
 			due = laterTime(due, noted)
 		}
 	}
-	limiter.Owe(now, host, r.RestartedAt, due)
+	limiter.SetDue(now, host, r.RestartedAt, due)
 	return nil
 }
 

@@ -41,10 +41,10 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 						stop()
 						return crawltest.HTML("")
 					}}})
-				run := func(ctx context.Context, name string, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) error {
+				run := func(ctx context.Context, name string, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) error {
 					store := openBolt(t, filepath.Join(dir, name+".db"))
 					c := newStoreSharingCrawlOn(t, web, store, hosts, hostDue, seeds...)
-					c.Policy.Delay, c.Policy.Adaptive, c.Settings.GracePeriod = time.Second, -1, time.Nanosecond
+					c.Policy.Delay, c.Policy.AdaptiveFactor, c.Settings.GracePeriod = time.Second, -1, time.Nanosecond
 					if name == "second" {
 						c.Policy.Delay = tt.delay
 					}
@@ -54,14 +54,14 @@ func TestAPaceIsKeptAcrossAKill(t *testing.T) {
 					}
 					return errors.Join(c.Run(ctx), store.Close())
 				}
-				hosts, hostDue := politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, shared)}
+				hosts, hostDue := politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, shared)}
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/0"); err != nil {
 					t.Fatal(err)
 				}
 				if err := run(ctx, "first", hosts, hostDue, numberedSeeds(2, "a.test", "first")...); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
-				hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, copied), RestartedAt: time.Now()}
+				hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, copied), RestartedAt: time.Now()}
 				if err := run(t.Context(), "second", hosts, hostDue, "http://a.test/second/1"); err != nil {
 					t.Fatal(err)
 				}

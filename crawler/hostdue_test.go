@@ -32,16 +32,16 @@ func newBusyWeb() *crawltest.Web {
 
 // newStoreSharingCrawl returns a crawl from the store in a file, that shares hosts, rests and
 // robots records with others.
-func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
+func newStoreSharingCrawl(t *testing.T, web *crawltest.Web, file string, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	return newStoreSharingCrawlOn(t, web, openBolt(t, file), hosts, hostDue, seeds...)
 }
 
 // newStoreSharingCrawlOn is neighbour from a store that is open.
-func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.Hosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
+func newStoreSharingCrawlOn(t *testing.T, web *crawltest.Web, store storage.Store, hosts *politeness.SharedHosts, hostDue *crawler.HostDueStore, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	c := newDirectCrawl(t, web, store)
-	c.Limiter = hosts.Limits(politeness.LimitsConfig{})
+	c.Limiter = hosts.NewLimiter(politeness.LimiterConfig{})
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 	agent, err := robots.NewAgent("testbot")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestARetryAfterIsForAll(t *testing.T) {
 	for _, next := range []string{"same process", "stopped", "killed"} {
 		t.Run(next, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dir, web, hosts := t.TempDir(), newBusyWeb(), politeness.NewHosts()
+				dir, web, hosts := t.TempDir(), newBusyWeb(), politeness.NewSharedHosts()
 				shared := filepath.Join(dir, "robots.db")
 				hostDue := &crawler.HostDueStore{Store: openBolt(t, shared)}
 				first := newStoreSharingCrawl(t, web, filepath.Join(dir, "first.db"), hosts, hostDue, numberedSeeds(1, "a.test", "busy")...)
@@ -80,9 +80,9 @@ func TestARetryAfterIsForAll(t *testing.T) {
 					if err := hostDue.Store.Close(); err != nil {
 						t.Fatal(err)
 					}
-					hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, shared), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, shared), RestartedAt: time.Now()}
 				case "killed":
-					hosts, hostDue = politeness.NewHosts(), &crawler.HostDueStore{Store: openBolt(t, file), RestartedAt: time.Now()}
+					hosts, hostDue = politeness.NewSharedHosts(), &crawler.HostDueStore{Store: openBolt(t, file), RestartedAt: time.Now()}
 				}
 				second := newStoreSharingCrawl(t, web, filepath.Join(dir, "second.db"), hosts, hostDue, numberedSeeds(3, "a.test", "x")...)
 				if err := second.Run(t.Context()); err != nil {
@@ -107,7 +107,7 @@ func TestShortDelaysAreWaitedForAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, begin := newOneHostWeb(time.Second), time.Now()
 		hostDue := &crawler.HostDueStore{Store: newMemoryStore(), RestartedAt: begin}
-		c := newStoreSharingCrawl(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewHosts(), hostDue, numberedSeeds(2, "a.test", "x")...)
+		c := newStoreSharingCrawl(t, web, filepath.Join(t.TempDir(), "frontier.db"), politeness.NewSharedHosts(), hostDue, numberedSeeds(2, "a.test", "x")...)
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func TestHostStatsWithSeveralSlots(t *testing.T) {
 			return acks
 		}}
 		c := newCrawl(t, web, slow, "http://a.test/0")
-		c.Policy.Concurrency, c.Policy.Delay, c.Policy.Adaptive = 8, -1, -1
+		c.Policy.Concurrency, c.Policy.Delay, c.Policy.AdaptiveFactor = 8, -1, -1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -33,12 +33,12 @@ type Ledger interface {
 func NewLedgerRun(p politeness.Policy) ledger.Run {
 	run := ledger.Run{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
-		HostOverrides: make(map[string]ledger.HostOverride, len(p.Hosts)),
+		HostOverrides: make(map[string]ledger.HostOverride, len(p.HostOverrides)),
 	}
-	for host, o := range p.Hosts {
+	for host, o := range p.HostOverrides {
 		override := ledger.HostOverride{Reason: ledger.TruncateText(o.Reason), ExpiresAt: o.Expires}
 		if o.Delay != nil {
-			override.DelayMS = new(max(p.For(host, time.Time{}).Delay, 0).Milliseconds())
+			override.DelayMS = new(max(p.ForHost(host, time.Time{}).Delay, 0).Milliseconds())
 		}
 		run.HostOverrides[host] = override
 	}
@@ -96,7 +96,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
 		Source: sourceOf(l).String(), Referrer: l.Referrer,
-		RequiredDelayMS: l.Host.Gap.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.Slots(),
+		RequiredDelayMS: l.Host.Gap.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
@@ -109,7 +109,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	} else if q.Source = storage.Robots.String(); l.For.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
-	if o, ok := c.Policy.Hosts[t.URL().Origin().Host()]; ok && !o.Expired(now) {
+	if o, ok := c.Policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
 		q.OverrideReason = cmp.Or(o.Reason, "no reason given")
 	}
 	return q

@@ -69,10 +69,10 @@ func (w *originsToWake) hosts() []string {
 
 // postponeBusyLease lets a URL wait whose host found something busy: until it is called,
 // or, if that is missed, until then.
-func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.Busy) (storage.Ack, error) {
+func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.ResourceBusyError) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
 	ack, err := c.postponeLease(ctx, l, busy.Until, false)
-	if from, ready := c.Limiter.Called(l.URL.Origin().Host()); ready && err == nil { // before it was put off
+	if from, ready := c.Limiter.HostTurnAt(l.URL.Origin().Host()); ready && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}
 	return ack, err
@@ -80,7 +80,7 @@ func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *
 
 // wakeReady ends the waiting of hosts whose turn has come.
 func (c *Crawler) wakeReady(ctx context.Context) error {
-	for host, from := range c.Limiter.Calls() {
+	for host, from := range c.Limiter.TakeReadyHosts() {
 		if err := c.wakeHost(ctx, host, from); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (c *Crawler) wakeReady(ctx context.Context) error {
 func (c *Crawler) originWakeLoop(ctx context.Context) error {
 	for {
 		select {
-		case <-c.Limiter.Wake():
+		case <-c.Limiter.ReadyHostsChanged():
 			if err := c.wakeReady(ctx); err != nil {
 				return err
 			}

@@ -94,12 +94,12 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		return c.handleUnvisited(ctx, l, err)
 	}
 	if err := c.acquireRunBudget(l, clearance); err != nil {
-		c.Limiter.Release(c.now(), permit)
+		c.Limiter.ReleaseUnused(c.now(), permit)
 		return c.handleUnvisited(ctx, l, err)
 	}
 	ticket, err := c.ticketFor(l, clearance, permit)
 	if err != nil {
-		c.Limiter.Release(c.now(), permit)
+		c.Limiter.ReleaseUnused(c.now(), permit)
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	return c.performVisit(ctx, l, clearance, permit, ticket)
@@ -133,7 +133,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.C
 // handleOutcome follows what came of a visit.
 func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness.Permit) (storage.Ack, error) {
 	c.counters.countVisit(v)
-	c.Limiter.Leave(permit, v.End)
+	c.Limiter.ReleaseAfterTransfer(permit, v.End)
 	wakeErr := c.wakeReady(ctx) // before the handler takes its time
 	ack, err := c.dispatchResponse(ctx, v)
 	return ack, errors.Join(err, wakeErr)
@@ -194,10 +194,10 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	}
 	var (
 		postponed       *robots.PostponedError
-		early           politeness.TooEarly
-		busy            *politeness.Busy
-		braked          *politeness.Braked
-		paused          *politeness.Paused
+		early           politeness.NotDueError
+		busy            *politeness.ResourceBusyError
+		braked          *politeness.BrakedError
+		paused          *politeness.PausedError
 		redirectBlocked *robots.ChainEnd
 		refusal         *robots.Refusal
 		memoryFull      *bodymem.FullError
@@ -266,7 +266,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	host := cl.URL().Origin().Host()
 	ctx, done := c.activeLeases.beginRequest(ctx, l, cl)
 	defer done()
-	if v.Err = c.Brakes.Stopped(host, v.Start); v.Err == nil { // from now on it would be broken off
+	if v.Err = c.Brakes.CheckStopped(host, v.Start); v.Err == nil { // from now on it would be broken off
 		v.Err = c.askCoordinator(v.Start)
 	}
 	if v.Err == nil {
@@ -275,7 +275,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		v.timerLag = c.timerLag.endVisit() - lag
 	}
 	v.End, v.Exchange, v.markedSent = c.now(), t.state.exchange, t.isMarkedSent()
-	v.hostSlots = t.state.permit.Slots()
+	v.hostSlots = t.state.permit.HostSlots()
 	if addr := t.state.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr
 	}
@@ -290,7 +290,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		c.setLazyFields(v)
 	}
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.state.ledgerFailed ||
-		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.Braked)))
+		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.BrakedError)))
 	return v
 }
 

@@ -37,7 +37,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	opensAt = laterTime(opensAt, policy.Window.Opens(now))
+	opensAt = laterTime(opensAt, policy.Window.NextOpen(now))
 	if opensAt.After(now) {
 		return politeness.Permit{}, &robots.PostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Why: "outside the hours of visits"}
 	}
@@ -49,7 +49,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 		return politeness.Permit{}, err
 	}
 	if l.Host.Gap < delay {
-		return politeness.Permit{}, politeness.TooEarly(delay)
+		return politeness.Permit{}, politeness.NotDueError(delay)
 	}
 	if err := c.HostDueStore.loadHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, err
@@ -59,11 +59,11 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrival(), c.brakedOrigins.lastArrival()
-	permit, err := c.Limiter.Request(now, origin.Host(),
-		politeness.Wish{NotBefore: l.Host.Due, Slots: slots, Gap: max(policy.Delay, delay, brake.Delay)})
-	var busy *politeness.Busy
+	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
+		politeness.PermitRequest{NotBefore: l.Host.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
+	var busy *politeness.ResourceBusyError
 	if brake.Delay > 0 && errors.As(err, &busy) {
-		err = &politeness.Braked{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
+		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
 	if err == nil { // what waits for this permit to come back came after it was asked for
 		c.originsAwaitingPermit.removeUnlessNewer(l.URL.Origin(), lastWaiting)
@@ -98,7 +98,7 @@ func earlierTime(a, b time.Time) time.Time {
 // abortVisit takes back a visit that was refused when it was about to connect, as
 // unmade says: nothing was sent, and nothing is held against anybody.
 func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
-	c.Limiter.Release(c.now(), permit)
+	c.Limiter.ReleaseUnused(c.now(), permit)
 	c.Gate.Forget(v.Clearance)
 	c.releaseRunBudget(v.Lease, v.Clearance)
 	return c.handleUnvisited(ctx, v.Lease, why)
@@ -128,14 +128,14 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.Host, e
 		visit.Status = http.StatusOK
 	}
 	host := c.hostTable.updateState(v.Lease, func(h storage.Host) storage.Host {
-		visit.Strikes = h.Strikes
+		visit.ConsecutiveFailures = h.Strikes
 		if uncharged {
-			visit.Strikes++ // what a success takes off
+			visit.ConsecutiveFailures++ // what a success takes off
 		}
-		next := policy.Next(visit)
-		c.Limiter.Ended(origin.Host(), next, bytes)
+		next := policy.NextVisit(visit)
+		c.Limiter.RecordNextVisit(origin.Host(), next, bytes)
 		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
-		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), next.Slots, next.Strikes
+		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, c.HostDueStore.saveHostDue(commitContext(ctx), origin.Host(), host))
@@ -150,23 +150,23 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.Host, e
 // policyOf returns the policy for host, and tells once that an override of it
 // has expired.
 func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
-	if o, ok := c.Policy.Hosts[host]; ok && o.Expired(now) {
+	if o, ok := c.Policy.HostOverrides[host]; ok && o.Expired(now) {
 		if _, warned := c.expiredOverrides.LoadOrStore(host, true); !warned {
 			c.Log.Warn("the override of a host has expired and is not applied", "host", host,
 				"expired", o.Expires, "reason", o.Reason)
 		}
 	}
-	return c.Policy.For(host, now)
+	return c.Policy.ForHost(host, now)
 }
 
 // logPolicy logs whether the crawl has to wait for its hours, which overrides are
 // in force, and which no longer are.
 func (c *Crawler) logPolicy(now time.Time) {
-	if w := c.Policy.Window; !w.Open(now) {
-		c.Log.Info("outside the hours of visits", "window", w, "opens", w.Opens(now))
+	if w := c.Policy.Window; !w.IsOpen(now) {
+		c.Log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
 	}
-	for _, host := range slices.Sorted(maps.Keys(c.Policy.Hosts)) {
-		policy, o := c.policyOf(host, now), c.Policy.Hosts[host]
+	for _, host := range slices.Sorted(maps.Keys(c.Policy.HostOverrides)) {
+		policy, o := c.policyOf(host, now), c.Policy.HostOverrides[host]
 		if o.Expired(now) {
 			continue
 		}
@@ -175,7 +175,7 @@ func (c *Crawler) logPolicy(now time.Time) {
 			expires = o.Expires.Format(time.RFC3339)
 		}
 		c.Log.Info("the policy is overridden for a host", "host", host, "delay", max(policy.Delay, 0),
-			"adaptive", max(policy.Adaptive, 0), "concurrency", policy.Concurrency, "window", policy.Window,
+			"adaptive", max(policy.AdaptiveFactor, 0), "concurrency", policy.Concurrency, "window", policy.Window,
 			"reason", cmp.Or(o.Reason, "none given"), "expires", expires)
 	}
 }

@@ -64,10 +64,10 @@ func TestOverrides(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://fast.test/", "http://asks.test/", "http://ends.test/", "http://past.test/", "http://other.test/")
 		c.Log = slog.New(slog.NewTextHandler(&out, nil))
 		c.Policy.Delay = 2 * time.Second
-		noDelay := politeness.Override{Delay: new(politeness.NoDelay), Adaptive: new(-1.0), Concurrency: new(4), Reason: "ours"}
+		noDelay := politeness.Override{Delay: new(politeness.NoDelay), AdaptiveFactor: new(-1.0), Concurrency: new(4), Reason: "ours"}
 		ends, expired := noDelay, noDelay
 		ends.Concurrency, ends.Expires, expired.Expires = new(1), begin.Add(5*time.Second), begin
-		c.Policy.Hosts = map[string]politeness.Override{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
+		c.Policy.HostOverrides = map[string]politeness.Override{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 			}})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Policy.Concurrency, c.Policy.Adaptive = 4, -1
+		c.Policy.Concurrency, c.Policy.AdaptiveFactor = 4, -1
 		c.Settings.MaxAttempts = 1
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -210,8 +210,8 @@ func TestEveryFailureBacksOff(t *testing.T) {
 					return pageWithLinks(numberedPaths(12)...)(r)
 				}})
 				c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-				c.Policy.Adaptive = -1 // a timeout takes its time
-				c.Policy.Jitter = func() float64 { return 0.8 }
+				c.Policy.AdaptiveFactor = -1 // a timeout takes its time
+				c.Policy.JitterFunc = func() float64 { return 0.8 }
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -237,7 +237,7 @@ func TestCrawlsOwnLimits(t *testing.T) {
 			sites[i].Fallback = pageWithLinks("/1", "/2")
 		}
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{RequestsPerSecond: 4}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{CrawlRequestsPerSecond: 4}, seeds...)
 		c.Hooks.Visited = func(v *crawler.Visit) {
 			if v.RequiredDelay() > time.Second {
 				t.Errorf("%v: required rest %v", v.URL(), v.RequiredDelay())
@@ -262,7 +262,7 @@ func TestCrawlsOwnLimits(t *testing.T) {
 			sites[i].Fallback = crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 50_000)))
 		}
 		web := crawltest.New(sites...)
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{BytesPerSecond: 10_000}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{CrawlBytesPerSecond: 10_000}, seeds...)
 		c.Settings.Workers = 1
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {

@@ -242,7 +242,7 @@ func TestLeasesThatRunOut(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Latency: crawltest.Latency{Base: 10 * time.Second}})
 		store := &faultyStore{Store: newMemoryStore(), renew: func() error { return errors.New("disk busy") }}
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Policy.Adaptive = -1
+		c.Policy.AdaptiveFactor = -1
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: 5 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -409,7 +409,7 @@ func TestBudgetCountsRequests(t *testing.T) {
 			Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, nil)})
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
-		c.Limiter = politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
+		c.Limiter = politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: 1})
 		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
 		begin := time.Now()
 		if err := c.Run(t.Context()); err != nil {

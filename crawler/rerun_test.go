@@ -25,7 +25,7 @@ func TestRunAgain(t *testing.T) {
 		for i := range hosts {
 			seeds = append(seeds, numberedSeeds(pages, fmt.Sprintf("h%d.test", i), "x")...)
 		}
-		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimitsConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
+		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1, IPDelay: time.Second}, seeds...)
 		paused := errors.New("paused")
 		for i := range 10 {
 			ctx, pause := context.WithCancelCause(t.Context())
@@ -62,7 +62,7 @@ func TestRunAgain(t *testing.T) {
 // TestAPausedCrawlSlowsNobody: another has the host to itself.
 func TestAPausedCrawlSlowsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewHosts()
+		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewSharedHosts()
 		fast := newHostSharingCrawl(t, web, hosts, time.Second, numberedSeeds(60, "a.test", "fast")...)
 		slow := newHostSharingCrawl(t, web, hosts, time.Minute, numberedSeeds(10, "a.test", "slow")...)
 		ctx, pause := context.WithCancel(t.Context())

@@ -62,14 +62,14 @@ func TestKilledCrawlLeavesHostsAlone(t *testing.T) {
 		sites[1].Pages = map[string]crawltest.PageFunc{"/": pageWithLinks(numberedPaths(2000)...)} // keeps the address in use
 		web := crawltest.New(sites...)
 		file := filepath.Join(t.TempDir(), "frontier.db")
-		cfg := politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}
+		cfg := politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * time.Second}
 		ctx, kill := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer kill()
 		if err := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, file), cfg, seeds...).Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		before, began := len(web.Log()), time.Now()
-		cfg.Restarted = began
+		cfg.RestartedAt = began
 		next := newLimitedCrawl(t, addressedWeb{web, oneAddress}, openBolt(t, copyStoreFile(t, file)), cfg)
 		ctx, stop := context.WithTimeout(t.Context(), 80*time.Minute)
 		defer stop()

@@ -40,7 +40,7 @@ const (
 
 // retryLimits says how often a page is asked for that fails: Settings.MaxAttempts
 // times, but not less than least and not more than most. The wait before each
-// is the back-off of Policy.RetryIn, or what a handler asks for; the host's own
+// is the back-off of Policy.RetryDelay, or what a handler asks for; the host's own
 // rest comes on top. Attempts are counted over all classes; the class of the
 // last failure says whether there is another.
 var retryLimits = [FailureClassCount]struct {
@@ -170,7 +170,7 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 	case errors.As(verdict, &wait):
 		return c.retryLater(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retryLater(v, RetryRequested, c.Policy.RetryIn(v.URL().String(), v.Lease.Attempt+1)), nil
+		return c.retryLater(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.Attempt+1)), nil
 	}
 	ack, failed := c.failureAck(v)
 	if found, ok := c.uncleanedFallback(v); ok && !failed {
@@ -197,5 +197,5 @@ func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
 	if !failed {
 		return storage.Ack{}, false
 	}
-	return c.retryLater(v, f, c.Policy.RetryIn(v.URL().String(), v.Lease.Attempt+1)), true
+	return c.retryLater(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.Attempt+1)), true
 }

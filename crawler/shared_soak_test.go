@@ -33,12 +33,12 @@ func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 			fmt.Sscanf(host, "h%d.test", &i)
 			return netip.AddrFrom4([4]byte{93, 184, 216, byte(i % addresses)})
 		}
-		shared, brakes := politeness.NewHosts(), &politeness.Brakes{}
+		shared, brakes := politeness.NewSharedHosts(), &politeness.Brakes{}
 		var running sync.WaitGroup
 		var crawls []*crawler.Crawler
-		for i, cfg := range []politeness.LimitsConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3}, {IPConcurrency: 4, RequestsPerSecond: 5}} {
+		for i, cfg := range []politeness.LimiterConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3}, {IPConcurrency: 4, CrawlRequestsPerSecond: 5}} {
 			c := newCrawl(t, web, newMemoryStore())
-			c.Fetcher, c.Limiter, c.Brakes = newFetcher(t, addressedWeb{web, addrOf}), shared.Limits(cfg), brakes
+			c.Fetcher, c.Limiter, c.Brakes = newFetcher(t, addressedWeb{web, addrOf}), shared.NewLimiter(cfg), brakes
 			c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisits: true})
 			c.Policy.Delay = time.Duration(1+i) * time.Second
 			c.Settings = crawler.Settings{ProductToken: "testbot", Workers: []int{1, 8, 64}[i], MaxAttempts: 50, GracePeriod: time.Minute}
@@ -117,7 +117,7 @@ func brakeAtRandom(t *testing.T, brakes *politeness.Brakes, hosts int, rng *rand
 		}
 		time.Sleep(time.Duration(1+rng.IntN(30)) * time.Second)
 		s.to = time.Now()
-		brakes.Lift(s.host)
+		brakes.Remove(s.host)
 		stops = append(stops, s)
 	}
 	return stops

@@ -18,13 +18,13 @@ import (
 )
 
 // newHostSharingCrawl returns a crawl like newCrawl's that shares hosts with others.
-func newHostSharingCrawl(t *testing.T, web *crawltest.Web, hosts *politeness.Hosts, delay time.Duration, seeds ...string) *crawler.Crawler {
+func newHostSharingCrawl(t *testing.T, web *crawltest.Web, hosts *politeness.SharedHosts, delay time.Duration, seeds ...string) *crawler.Crawler {
 	t.Helper()
 	store := newMemoryStore()
 	c := newDirectCrawl(t, web, store)
-	c.Limiter = hosts.Limits(politeness.LimitsConfig{})
+	c.Limiter = hosts.NewLimiter(politeness.LimiterConfig{})
 	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter})
-	c.Policy.Delay, c.Policy.Adaptive = delay, -1
+	c.Policy.Delay, c.Policy.AdaptiveFactor = delay, -1
 	c.Settings.NoSitemaps = true
 	addSeeds(t, c, seeds...)
 	return c
@@ -87,7 +87,7 @@ func newOneHostWeb(latency time.Duration) *crawltest.Web {
 func TestCrawlsShareAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, latency = 100, 300 * time.Millisecond
-		web, hosts := newOneHostWeb(latency), politeness.NewHosts()
+		web, hosts := newOneHostWeb(latency), politeness.NewSharedHosts()
 		var crawls []*crawler.Crawler
 		var leases atomic.Int64
 		for _, name := range []string{"x", "y", "z"} {
@@ -118,7 +118,7 @@ func TestCrawlsShareAHost(t *testing.T) {
 // TestTheSlowestSetsThePace while it visits the host, and no longer.
 func TestTheSlowestSetsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewHosts()
+		web, hosts := newOneHostWeb(100*time.Millisecond), politeness.NewSharedHosts()
 		fast := newHostSharingCrawl(t, web, hosts, time.Second, numberedSeeds(100, "a.test", "fast")...)
 		slow := newHostSharingCrawl(t, web, hosts, 5*time.Second, numberedSeeds(20, "a.test", "slow")...)
 		runTogether(t, fast, slow)
@@ -147,11 +147,11 @@ func TestCrawlsShareAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, rest = 20, 300 * time.Millisecond, 2 * time.Second
 		sites, _ := onePageSites(2*hosts, crawltest.Latency{Base: latency})
-		web, shared := crawltest.New(sites...), politeness.NewHosts()
+		web, shared := crawltest.New(sites...), politeness.NewSharedHosts()
 		var crawls []*crawler.Crawler
-		for i, cfg := range []politeness.LimitsConfig{{IPConcurrency: 2, IPDelay: rest}, {IPConcurrency: 5}} {
+		for i, cfg := range []politeness.LimiterConfig{{IPConcurrency: 2, IPDelay: rest}, {IPConcurrency: 5}} {
 			c := newHostSharingCrawl(t, web, shared, time.Second)
-			c.Fetcher, c.Limiter = newFetcher(t, addressedWeb{web, oneAddress}), shared.Limits(cfg)
+			c.Fetcher, c.Limiter = newFetcher(t, addressedWeb{web, oneAddress}), shared.NewLimiter(cfg)
 			for h := range hosts {
 				addSeeds(t, c, numberedSeeds(2, fmt.Sprintf("h%d.test", 2*h+i), "x")...)
 			}

@@ -19,7 +19,7 @@ func TestACrawlOfOneWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, latency, long = 100, 300 * time.Millisecond, 2 * time.Minute
 		sites, _ := onePageSites(hosts, crawltest.Latency{Base: latency})
-		web, shared := crawltest.New(sites...), politeness.NewHosts()
+		web, shared := crawltest.New(sites...), politeness.NewSharedHosts()
 		crawl := func(name string, workers int) *crawler.Crawler {
 			c := newHostSharingCrawl(t, web, shared, time.Second)
 			c.Settings.Workers = workers

@@ -87,9 +87,9 @@ func (c *Crawler) Stats() Stats {
 	}
 	if c.Limiter != nil {
 		if b := c.Limiter.Breaker().State(); b.Open {
-			s.MachinePauseReason = b.Why
+			s.MachinePauseReason = b.Reason
 		}
-		s.ConcurrencyLimit = c.Limiter.Load().Limit()
+		s.ConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()
 	}
 	if c.Frontier != nil {
 		s.HTTPSUpgraded = c.Frontier.HTTPSUpgradeCount()

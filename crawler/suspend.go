@@ -41,7 +41,7 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 // host that is not due, and asks for a longer rest than this run waits for.
 func (c *Crawler) StillSuspended(o storage.OriginInfo) bool {
 	now := c.now()
-	policy := c.Policy.For(o.Origin.Host(), now)
+	policy := c.Policy.ForHost(o.Origin.Host(), now)
 	return o.Host.Due.After(now) &&
 		(o.Host.Gap > policy.MaxRetryAfter || DecodeHostStats(o.Host.Memo).CrawlDelay > policy.MaxCrawlDelay)
 }

@@ -52,9 +52,9 @@ var (
 )
 
 // NewTicket makes a ticket from its two proofs, which only robots.Gate and
-// politeness.Limits can give.
+// politeness.Limiter can give.
 func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
-	if !c.Valid() || !p.Valid() {
+	if !c.Valid() || !p.WasIssued() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
 	}
 	if c.URL().Origin().Host() != p.Host() {
@@ -169,7 +169,7 @@ func (t Ticket) CheckLease() error {
 // BindAddr asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
-// error: a *politeness.Busy, a *politeness.Braked, or one of LedgerKind Unticketed.
+// error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of LedgerKind Unticketed.
 func (t Ticket) BindAddr(addr netip.Addr) error {
 	if err := t.CheckLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
@@ -177,7 +177,7 @@ func (t Ticket) BindAddr(addr netip.Addr) error {
 	now := time.Now()
 	if c := t.state.crawler; c != nil {
 		now = c.now()
-		if err := c.Brakes.Stopped(t.state.permit.Host(), now); err != nil {
+		if err := c.Brakes.CheckStopped(t.state.permit.Host(), now); err != nil {
 			t.state.braked.Store(!t.state.connected.Load())
 			return err
 		}
@@ -185,7 +185,7 @@ func (t Ticket) BindAddr(addr netip.Addr) error {
 			return err
 		}
 	}
-	if err := t.state.permit.Bind(now, addr); err != nil {
+	if err := t.state.permit.BindAddr(now, addr); err != nil {
 		return err
 	}
 	t.state.connected.Store(true)

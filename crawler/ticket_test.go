@@ -26,9 +26,9 @@ func newClearanceAndPermits(t *testing.T, origin string) (robots.Clearance, poli
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := politeness.NewLimits(politeness.LimitsConfig{})
-	a, errA := limiter.Request(now, "a.test", politeness.Wish{NotBefore: now})
-	b, errB := limiter.Request(now, "b.test", politeness.Wish{NotBefore: now})
+	limiter := politeness.NewLimiter(politeness.LimiterConfig{})
+	a, errA := limiter.RequestPermit(now, "a.test", politeness.PermitRequest{NotBefore: now})
+	b, errB := limiter.RequestPermit(now, "b.test", politeness.PermitRequest{NotBefore: now})
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}

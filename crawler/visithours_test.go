@@ -101,7 +101,7 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	}
 	firstOfDay(day, last)
 	for _, x := range log {
-		if !w.Open(x.Start) {
+		if !w.IsOpen(x.Start) {
 			t.Errorf("%s was asked for at %v, outside %v", x.URL, x.Start, w)
 		}
 		if x.Status == 0 {
@@ -123,7 +123,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
-		c.Policy.Hosts = map[string]politeness.Override{"b.test": {Window: &w}}
+		c.Policy.HostOverrides = map[string]politeness.Override{"b.test": {Window: &w}}
 		var refusals atomic.Int64
 		c.Hooks.Refused = func(storage.Lease, error) { refusals.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
@@ -133,7 +133,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 		if want := []string{"http://a.test/robots.txt", "http://b.test/rules", "http://a.test/"}; !slices.Equal(urls, want) {
 			t.Errorf("requests %q, want %q", urls, want)
 		}
-		if at := web.Log()[1].Start; !w.Open(at) {
+		if at := web.Log()[1].Start; !w.IsOpen(at) {
 			t.Errorf("b.test was asked at %v", at)
 		}
 		if refusals.Load() > 300 {
@@ -162,7 +162,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.Open(log[1].Start) {
+		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.IsOpen(log[1].Start) {
 			t.Errorf("requests %+v", log)
 		}
 		if refusals.Load() > 300 {

@@ -8,18 +8,18 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// BenchmarkRequest is the hallway's part of one visit: a permit, its end, and the
+// BenchmarkRequestPermit is the hallway's part of one visit: a permit, its end, and the
 // rest that it earned, of a crawl that is alone and goes round 1,000 hosts.
-func BenchmarkRequest(b *testing.B) {
+func BenchmarkRequestPermit(b *testing.B) {
 	for _, cfg := range []struct {
 		name   string
-		limits politeness.LimitsConfig
+		limits politeness.LimiterConfig
 	}{
-		{"hosts", politeness.LimitsConfig{}},
-		{"addresses", politeness.LimitsConfig{IPConcurrency: 2}},
+		{"hosts", politeness.LimiterConfig{}},
+		{"addresses", politeness.LimiterConfig{IPConcurrency: 2}},
 	} {
 		b.Run(cfg.name, func(b *testing.B) {
-			l, now := politeness.NewLimits(cfg.limits), noon
+			l, now := politeness.NewLimiter(cfg.limits), noon
 			hosts := make([]string, 1000)
 			for i := range hosts {
 				hosts[i] = fmt.Sprintf("h%d.test", i)
@@ -27,15 +27,15 @@ func BenchmarkRequest(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				host := hosts[i%len(hosts)]
-				p, err := l.Request(now, host, politeness.Wish{NotBefore: now})
+				p, err := l.RequestPermit(now, host, politeness.PermitRequest{NotBefore: now})
 				if err == nil {
-					err = p.Bind(now, shared)
+					err = p.BindAddr(now, sharedAddr)
 				}
 				if err != nil {
 					b.Fatal(err)
 				}
-				l.Leave(p, now)
-				l.Ended(host, politeness.Rest{Due: now.Add(time.Second), Gap: time.Second, Slots: 1}, 0)
+				l.ReleaseAfterTransfer(p, now)
+				l.RecordNextVisit(host, politeness.NextVisit{Due: now.Add(time.Second), Delay: time.Second, Slots: 1}, 0)
 				now = now.Add(time.Millisecond)
 			}
 		})

@@ -8,50 +8,50 @@ import (
 
 // A crawlDemand is what a crawl asks for. It holds while visits are out, and until then.
 type crawlDemand struct {
-	crawl *Limits
-	gap   time.Duration
-	slots int
-	out   int
-	until time.Time
+	crawl   *Limiter
+	delay   time.Duration
+	slots   int
+	active  int
+	expires time.Time
 }
 
 // setDemand notes what a crawl asks for from now on.
-func (p *pool) setDemand(crawl *Limits, now time.Time, gap time.Duration, slots int) {
+func (p *visitSemaphore) setDemand(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.demandOf(crawl)
 	if c == nil {
-		p.claims = append(p.claims, crawlDemand{crawl: crawl})
-		c = &p.claims[len(p.claims)-1]
+		p.demands = append(p.demands, crawlDemand{crawl: crawl})
+		c = &p.demands[len(p.demands)-1]
 	}
-	c.gap, c.slots, c.until = gap, slots, latest(c.until, now)
-	p.settle(now)
+	c.delay, c.slots, c.expires = delay, slots, laterTime(c.expires, now)
+	p.recomputeLimits(now)
 }
 
 // demandOf returns the claim of a crawl, nil if it has none.
-func (p *pool) demandOf(crawl *Limits) *crawlDemand {
-	for i := range p.claims {
-		if p.claims[i].crawl == crawl {
-			return &p.claims[i]
+func (p *visitSemaphore) demandOf(crawl *Limiter) *crawlDemand {
+	for i := range p.demands {
+		if p.demands[i].crawl == crawl {
+			return &p.demands[i]
 		}
 	}
 	return nil
 }
 
-// expect keeps the claim of a crawl that can come again at a time.
-func (p *pool) expect(crawl *Limits, at time.Time) {
+// extendDemand keeps the claim of a crawl that can come again at a time.
+func (p *visitSemaphore) extendDemand(crawl *Limiter, at time.Time) {
 	if c := p.demandOf(crawl); c != nil {
-		c.until = latest(c.until, at.Add(patience))
+		c.expires = laterTime(c.expires, at.Add(grantTimeout))
 	}
 }
 
-// settle forgets the claims of crawls that come no more: what is left rules, and
+// recomputeLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *pool) settle(now time.Time) {
-	p.claims = slices.DeleteFunc(p.claims, func(c crawlDemand) bool { return c.out == 0 && c.until.Before(now) })
-	if len(p.claims) == 0 {
+func (p *visitSemaphore) recomputeLimits(now time.Time) {
+	p.demands = slices.DeleteFunc(p.demands, func(c crawlDemand) bool { return c.active == 0 && c.expires.Before(now) })
+	if len(p.demands) == 0 {
 		return
 	}
-	p.slots, p.gap = math.MaxInt, 0
-	for _, c := range p.claims {
-		p.slots, p.gap = min(p.slots, c.slots), max(p.gap, c.gap)
+	p.slots, p.delay = math.MaxInt, 0
+	for _, c := range p.demands {
+		p.slots, p.delay = min(p.slots, c.slots), max(p.delay, c.delay)
 	}
 }

@@ -1,24 +1,24 @@
 // Package politeness decides when a host may next be visited.
 //
 // It never reads the clock, never sleeps and starts nothing: every method is
-// told the time. A crawl goes round in three steps. Limits.Request says whether the
+// told the time. A crawl goes round in three steps. Limits.RequestPermit says whether the
 // rest of a host is over, and its Permit is the proof that a Fetcher must be shown.
-// The visit is made, and Limits.Leave takes the permit back. Policy.Next says, of
-// what the visit was like, how long the host rests now; Limits.Ended is told, and
-// the caller keeps that Rest, in a storage.Store say, since it must survive the
+// The visit is made, and Limiter.ReleaseAfterTransfer takes the permit back. Policy.NextVisit says, of
+// what the visit was like, how long the host rests now; Limiter.RecordNextVisit is told, and
+// the caller keeps that NextVisit, in a storage.Store say, since it must survive the
 // process.
 // A Window says at which hours a host may be visited at all, and an Override what
 // is otherwise for one host, and until when.
 //
-// Crawls of one process that visit the same hosts get their Limits from one Hosts:
+// Crawls of one process that visit the same hosts get their Limiter from one SharedHosts:
 // then each host has its pace, whoever visits it. Brakes stop or slow a host, or a
 // domain, at once.
 //
-// A Breaker and a Load belong to the Hosts, too: they let fewer visits begin, or none,
+// A Breaker and a MachineLoadLimiter belong to the SharedHosts, too: they let fewer visits begin, or none,
 // while this machine has no network or is too busy.
 //
 // Hosts may share an IP address, which is known for sure only when a connection
-// is made: Permit.Bind asks for it then. An address that is busy keeps a line of
-// the hosts that were turned away, and a host of the crawls; Limits.Calls tells
+// is made: Permit.BindAddr asks for it then. An address that is busy keeps a line of
+// the hosts that were turned away, and a host of the crawls; Limiter.TakeReadyHosts tells
 // whose turn it is.
 package politeness

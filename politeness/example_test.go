@@ -14,17 +14,17 @@ import (
 // The rest of a host is the longest of what the crawl grants it, what its
 // robots.txt asks for, and what its answer says of how it is.
 func ExamplePolicy() {
-	policy := politeness.Policy{Delay: 2 * time.Second, Jitter: func() float64 { return 0 }}
+	policy := politeness.Policy{Delay: 2 * time.Second, JitterFunc: func() float64 { return 0 }}
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	visit := func(took time.Duration) politeness.Visit {
 		return politeness.Visit{Start: start, End: start.Add(took), Status: http.StatusOK}
 	}
 	quick, slow, asked, busy := visit(time.Second), visit(3*time.Second), visit(time.Second), visit(time.Second)
 	asked.CrawlDelay = 10 * time.Second
-	busy.Status, busy.RetryAfter, busy.Strikes = http.StatusServiceUnavailable, time.Minute, 1
+	busy.Status, busy.RetryAfter, busy.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
 	for _, v := range []politeness.Visit{quick, slow, asked, busy} {
-		rest := policy.Next(v)
-		fmt.Println("due at", rest.Due.Format(time.TimeOnly), "after a rest of", rest.Gap, "and", rest.Strikes, "strikes")
+		next := policy.NextVisit(v)
+		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and", next.ConsecutiveFailures, "strikes")
 	}
 	// Output:
 	// due at 12:00:03 after a rest of 2s and 0 strikes
@@ -35,23 +35,23 @@ func ExamplePolicy() {
 
 // A permit is had when a host is due, whatever the caller believes: the limits
 // remember the last visit.
-func ExampleLimits() {
-	policy, limits := politeness.Policy{}, politeness.NewLimits(politeness.LimitsConfig{})
+func ExampleLimiter() {
+	policy, limits := politeness.Policy{}, politeness.NewLimiter(politeness.LimiterConfig{})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	permit, err := limits.Request(now, "example.com", politeness.Wish{NotBefore: now})
+	permit, err := limits.RequestPermit(now, "example.com", politeness.PermitRequest{NotBefore: now})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(permit.Host(), permit.Valid())
+	fmt.Println(permit.Host(), permit.WasIssued())
 	// … the visit, and then:
 	end := now.Add(200 * time.Millisecond)
-	rest := policy.Next(politeness.Visit{Start: now, End: end, Status: http.StatusOK})
-	limits.Leave(permit, end)
-	limits.Ended(permit.Host(), rest, 4096)
+	next := policy.NextVisit(politeness.Visit{Start: now, End: end, Status: http.StatusOK})
+	limits.ReleaseAfterTransfer(permit, end)
+	limits.RecordNextVisit(permit.Host(), next, 4096)
 
-	_, err = limits.Request(end.Add(300*time.Millisecond), "example.com", politeness.Wish{NotBefore: now})
+	_, err = limits.RequestPermit(end.Add(300*time.Millisecond), "example.com", politeness.PermitRequest{NotBefore: now})
 	fmt.Println(errors.Is(err, decorum.NotDue), err)
-	_, err = limits.Request(rest.Due, "example.com", politeness.Wish{NotBefore: rest.Due})
+	_, err = limits.RequestPermit(next.Due, "example.com", politeness.PermitRequest{NotBefore: next.Due})
 	fmt.Println(err)
 	// Output:
 	// example.com true

@@ -1,15 +1,15 @@
 package politeness
 
-// Hosts returns how many hosts are in memory.
-func (l *Limits) Hosts() int {
+// HostCount returns how many hosts are in memory.
+func (l *Limiter) HostCount() int {
 	l.lock()
-	defer l.unlock()
-	return len(l.hosts.hosts)
+	defer l.unlockAndWake()
+	return len(l.sharedHosts.byHost)
 }
 
-// Addresses returns how many addresses, and homes of hosts, are in memory.
-func (l *Limits) Addresses() (addresses, homes int) {
+// AddrCounts returns how many addresses, and homes of hosts, are in memory.
+func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	l.lock()
-	defer l.unlock()
-	return len(l.hosts.addresses), len(l.hosts.homes)
+	defer l.unlockAndWake()
+	return len(l.sharedHosts.byAddr), len(l.sharedHosts.addrOf)
 }

@@ -5,123 +5,123 @@ import (
 	"time"
 )
 
-// Evidence says how likely it is that a visit failed because of this machine, and
+// FaultEvidence says how likely it is that a visit failed because of this machine, and
 // not because of its host.
-type Evidence uint8
+type FaultEvidence uint8
 
 // The kinds of evidence.
 const (
-	// Possible is a failure that looks like the host's, such as a time-out or a
+	// PossiblyMachine is a failure that looks like the host's, such as a time-out or a
 	// connection that is refused. It is this machine's if many hosts fail at once.
-	Possible Evidence = iota
-	// Probable is a failure that looks like this machine's, such as a network
+	PossiblyMachine FaultEvidence = iota
+	// ProbablyMachine is a failure that looks like this machine's, such as a network
 	// without a route. It is the host's if other hosts answer meanwhile.
-	Probable
-	// Certain is a failure without any part of the host, such as a lack of file
+	ProbablyMachine
+	// CertainlyMachine is a failure without any part of the host, such as a lack of file
 	// descriptors.
-	Certain
+	CertainlyMachine
 )
 
-// A Failure is a visit that got no answer.
-type Failure struct {
+// A VisitFailure is a visit that got no answer.
+type VisitFailure struct {
 	Host     string
 	Addr     netip.Addr // the address of the connection; zero: unknown
 	Start    time.Time  // of the visit
-	Evidence Evidence
-	Why      string // what this machine lacks, if it is to blame: "no route to the network"
+	Evidence FaultEvidence
+	Reason   string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
-// A Verdict says whom a Failure is charged to.
-type Verdict uint8
+// A Fault says whom a VisitFailure is charged to.
+type Fault uint8
 
 // The verdicts.
 const (
-	Undecided    Verdict = iota
+	UndecidedFault Fault = iota
 	HostFault            // the host failed: the visit counts against it
 	MachineFault         // this machine failed: the visit is repeated, and does not count against any host
 )
 
-// A Doubt is a failure that may be this machine's or its host's. A later answer shows
-// that the network works, and decides the Doubt against the host. If the breaker opens,
+// A PendingFailure is a failure that may be this machine's or its host's. A later answer shows
+// that the network works, and decides the PendingFailure against the host. If the breaker opens,
 // the failure is this machine's.
-type Doubt struct {
-	breaker          *Breaker
-	evidence         Evidence
-	why              string
-	at               time.Time
-	answers, outages uint64  // of the breaker, when the visit failed
-	verdict          Verdict // guarded by breaker.mu
+type PendingFailure struct {
+	breaker                  *NetworkBreaker
+	evidence                 FaultEvidence
+	reason                   string
+	failedAt                 time.Time
+	answerCount, outageCount uint64 // of the breaker, when the visit failed
+	fault                    Fault  // guarded by breaker.mu
 }
 
-// Decide returns whom the failure is charged to. While it returns Undecided, call it
+// DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
 // again when wait has passed or changed is closed.
-func (d *Doubt) Decide(now time.Time) (v Verdict, wait time.Duration, changed <-chan struct{}) {
+func (d *PendingFailure) DecideFault(now time.Time) (v Fault, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if d.verdict == Undecided {
-		d.verdict, wait = d.decide(now)
+	if d.fault == UndecidedFault {
+		d.fault, wait = d.decideFaultLocked(now)
 	}
-	if d.verdict == Undecided {
-		if b.changed == nil {
-			b.changed = make(chan struct{})
+	if d.fault == UndecidedFault {
+		if b.wakePending == nil {
+			b.wakePending = make(chan struct{})
 		}
-		changed = b.changed
+		changed = b.wakePending
 	}
-	return d.verdict, wait, changed
+	return d.fault, wait, changed
 }
 
-// decide is Decide for an undecided failure. It requires the breaker's lock, and opens
+// decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
 // the breaker if the failures suffice.
-func (d *Doubt) decide(now time.Time) (v Verdict, wait time.Duration) {
+func (d *PendingFailure) decideFaultLocked(now time.Time) (v Fault, wait time.Duration) {
 	b := d.breaker
-	limit := 1
-	if d.evidence == Possible {
-		limit = breakerDomains
+	minLength := 1
+	if d.evidence == PossiblyMachine {
+		minLength = minFailedDomains
 	}
-	long := float64(b.run.count()) >= float64(limit)+breakerFactor*b.average
-	settled := b.run.first.Add(breakerSettle).Sub(now)
-	left := d.at.Add(breakerPatience).Sub(now)
+	isLong := float64(b.failures.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanRunLength
+	silenceLeft := b.failures.startedAt.Add(minSilence).Sub(now)
+	remaining := d.failedAt.Add(decisionTimeout).Sub(now)
 	switch {
-	case b.outages > d.outages:
+	case b.outageCount > d.outageCount:
 		return MachineFault, 0
-	case b.answers > d.answers, b.distrusted:
+	case b.answerCount > d.answerCount, b.gaveUp:
 		return HostFault, 0
-	case long && settled <= 0:
-		b.open(now, d.why, false)
+	case isLong && silenceLeft <= 0:
+		b.open(now, d.reason, false)
 		return MachineFault, 0
-	case left <= 0:
+	case remaining <= 0:
 		return HostFault, 0
-	case long:
-		return Undecided, min(settled, left)
+	case isLong:
+		return UndecidedFault, min(silenceLeft, remaining)
 	}
-	return Undecided, left
+	return UndecidedFault, remaining
 }
 
-// A failedRun is the failures between two answers. It counts both domains and
+// A failureRun is the failures between two answers. It counts both domains and
 // addresses: an owner of many names has few addresses, and an owner of many addresses
 // has few names.
-type failedRun struct {
-	domains, addrs map[string]struct{}
-	answered       int // domains whose host has answered before
-	first          time.Time
+type failureRun struct {
+	domains, networks map[string]struct{}
+	answeredDomains   int // domains whose host has answered before
+	startedAt         time.Time
 }
 
-// add adds a failure of a host; proven says that the host has answered before.
-func (r *failedRun) add(now time.Time, domain string, addr netip.Addr, proven bool) {
+// addFailure adds a failure of a host; proven says that the host has answered before.
+func (r *failureRun) addFailure(now time.Time, domain string, addr netip.Addr, answeredBefore bool) {
 	if r.domains == nil {
-		*r = failedRun{domains: map[string]struct{}{}, addrs: map[string]struct{}{}, first: now}
+		*r = failureRun{domains: map[string]struct{}{}, networks: map[string]struct{}{}, startedAt: now}
 	}
-	if len(r.domains) >= guards {
+	if len(r.domains) >= pruneThreshold {
 		return
 	}
 	if _, known := r.domains[domain]; !known {
 		r.domains[domain] = struct{}{}
-		if proven {
-			r.answered++
+		if answeredBefore {
+			r.answeredDomains++
 		}
 	}
-	r.addrs[networkOf(domain, addr)] = struct{}{}
+	r.networks[networkOf(domain, addr)] = struct{}{}
 }
 
 // networkOf returns the part of an address that makes it distinct: a /64 of IPv6 has
@@ -139,8 +139,10 @@ func networkOf(domain string, addr netip.Addr) string {
 	return addr.String()
 }
 
-// count returns how many owners of hosts have failed.
-func (r *failedRun) count() int { return min(len(r.domains), len(r.addrs)) }
+// failedOwnerCount returns how many owners of hosts have failed.
+func (r *failureRun) failedOwnerCount() int { return min(len(r.domains), len(r.networks)) }
 
-// proven reports whether a host of most of the domains has answered before.
-func (r *failedRun) proven() bool { return len(r.domains) > 0 && 2*r.answered >= len(r.domains) }
+// mostlyAnsweredBefore reports whether a host of most of the domains has answered before.
+func (r *failureRun) mostlyAnsweredBefore() bool {
+	return len(r.domains) > 0 && 2*r.answeredDomains >= len(r.domains)
+}

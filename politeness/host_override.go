@@ -6,12 +6,12 @@ import "time"
 // for all hosts. What a host asks for itself, by Crawl-delay, Retry-After or
 // failing, holds all the same.
 type Override struct {
-	Delay       *time.Duration // as Policy.Delay
-	Adaptive    *float64       // as Policy.Adaptive
-	Concurrency *int           // as Policy.Concurrency
-	Window      *Window        // as Policy.Window
-	Reason      string         // for people
-	Expires     time.Time      // it holds before; zero: for good
+	Delay          *time.Duration // as Policy.Delay
+	AdaptiveFactor *float64       // as Policy.AdaptiveFactor
+	Concurrency    *int           // as Policy.Concurrency
+	Window         *Window        // as Policy.Window
+	Reason         string         // for people
+	Expires        time.Time      // it holds before; zero: for good
 }
 
 // Expired reports whether the override no longer holds at now.
@@ -19,20 +19,20 @@ func (o Override) Expired(now time.Time) bool {
 	return !o.Expires.IsZero() && !now.Before(o.Expires)
 }
 
-// For returns the policy for host at now: with its Override, if there is one
+// ForHost returns the policy for host at now: with its Override, if there is one
 // that has not expired. Zero fields are set to what they mean.
-func (p Policy) For(host string, now time.Time) Policy {
-	if o, ok := p.Hosts[host]; ok && !o.Expired(now) {
-		set(&p.Delay, o.Delay)
-		set(&p.Adaptive, o.Adaptive)
-		set(&p.Concurrency, o.Concurrency)
-		set(&p.Window, o.Window)
+func (p Policy) ForHost(host string, now time.Time) Policy {
+	if o, ok := p.HostOverrides[host]; ok && !o.Expired(now) {
+		setIfNotNil(&p.Delay, o.Delay)
+		setIfNotNil(&p.AdaptiveFactor, o.AdaptiveFactor)
+		setIfNotNil(&p.Concurrency, o.Concurrency)
+		setIfNotNil(&p.Window, o.Window)
 	}
 	return p.WithDefaults()
 }
 
-// set gives field the value, if there is one.
-func set[T any](field, value *T) {
+// setIfNotNil gives field the value, if there is one.
+func setIfNotNil[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}

@@ -12,33 +12,33 @@ func TestOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, Jitter: calm, Hosts: map[string]politeness.Override{
-		"swift.test": {Delay: new(politeness.NoDelay), Concurrency: new(8), Adaptive: new(-1.0), Expires: noon.Add(time.Hour)},
+	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, JitterFunc: noJitter, HostOverrides: map[string]politeness.Override{
+		"swift.test": {Delay: new(politeness.NoDelay), Concurrency: new(8), AdaptiveFactor: new(-1.0), Expires: noon.Add(time.Hour)},
 		"night.test": {Window: &night},
 	}}
 	for _, tt := range []struct {
 		host  string
 		after time.Duration // noon
-		want  politeness.Rest
+		want  politeness.NextVisit
 		open  bool
 	}{
-		{"other.test", 0, politeness.Rest{Gap: 7 * sec, Slots: 3}, true},
-		{"swift.test", time.Hour - 1, politeness.Rest{Gap: 0, Slots: 8}, true},
-		{"swift.test", time.Hour, politeness.Rest{Gap: 7 * sec, Slots: 3}, true}, // expired
-		{"night.test", 0, politeness.Rest{Gap: 7 * sec, Slots: 3}, false},
+		{"other.test", 0, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, true},
+		{"swift.test", time.Hour - 1, politeness.NextVisit{Delay: 0, Slots: 8}, true},
+		{"swift.test", time.Hour, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, true}, // expired
+		{"night.test", 0, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, false},
 	} {
 		now := noon.Add(tt.after)
-		tt.want.Due = now.Add(tt.want.Gap)
-		q := p.For(tt.host, now)
-		if got := q.Next(politeness.Visit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
+		tt.want.Due = now.Add(tt.want.Delay)
+		q := p.ForHost(tt.host, now)
+		if got := q.NextVisit(politeness.Visit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
 			t.Errorf("%s after %v: %+v, want %+v", tt.host, tt.after, got, tt.want)
 		}
-		if got := q.Window.Open(now); got != tt.open {
+		if got := q.Window.IsOpen(now); got != tt.open {
 			t.Errorf("%s after %v: open %t", tt.host, tt.after, got)
 		}
 	}
-	got := p.For("swift.test", noon).Next(politeness.Visit{Start: noon, End: noon, Status: 503, CrawlDelay: 9 * sec})
-	if want := (politeness.Rest{Due: noon.Add(9 * sec), Gap: 9 * sec, Slots: 1, Strikes: 1}); got != want {
+	got := p.ForHost("swift.test", noon).NextVisit(politeness.Visit{Start: noon, End: noon, Status: 503, CrawlDelay: 9 * sec})
+	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, Slots: 1, ConsecutiveFailures: 1}); got != want {
 		t.Errorf("with a Crawl-delay: %+v, want %+v", got, want)
 	}
 }

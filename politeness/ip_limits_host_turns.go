@@ -9,129 +9,129 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Calls returns the hosts whose turn it is, after they were turned away because
+// TakeReadyHosts returns the hosts whose turn it is, after they were turned away because
 // they share something with others, and from when on, and forgets that it did.
-// Who waits asks after each Release, Leave and Ended, after each refusal, and
-// when Wake says so: if a host does not come within a few seconds, its turn goes
+// Who waits asks after each ReleaseUnused, ReleaseAfterTransfer and RecordNextVisit, after each refusal, and
+// when ReadyHostsChanged says so: if a host does not come within a few seconds, its turn goes
 // to another.
-func (l *Limits) Calls() map[string]time.Time {
+func (l *Limiter) TakeReadyHosts() map[string]time.Time {
 	l.lock()
-	defer l.unlock()
-	if len(l.calls) == 0 {
+	defer l.unlockAndWake()
+	if len(l.readyHosts) == 0 {
 		return nil
 	}
-	calls := make(map[string]time.Time, len(l.calls))
-	for host, from := range l.calls {
-		calls[host] = from
+	ready := make(map[string]time.Time, len(l.readyHosts))
+	for host, from := range l.readyHosts {
+		ready[host] = from
 	}
-	clear(l.calls)
-	return calls
+	clear(l.readyHosts)
+	return ready
 }
 
-// Wake receives when there may be new Calls because of what another crawl did.
-func (l *Limits) Wake() <-chan struct{} { return l.wake }
+// ReadyHostsChanged receives when there may be new TakeReadyHosts because of what another crawl did.
+func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.wake }
 
-// Called reports whether it is the host's turn, and from when on. It is for who
+// HostTurnAt reports whether it is the host's turn, and from when on. It is for who
 // was turned away, and was not ready yet to be called.
-func (l *Limits) Called(host string) (from time.Time, ok bool) {
+func (l *Limiter) HostTurnAt(host string) (from time.Time, ok bool) {
 	l.lock()
-	defer l.unlock()
-	w := waiter{l, host}
-	for _, p := range []*pool{l.hosts.hosts[host], l.hosts.addresses[l.hosts.homes[w]]} {
-		if p != nil && p.called(w) {
-			return p.turns[w], true
+	defer l.unlockAndWake()
+	w := crawlHost{l, host}
+	for _, p := range []*visitSemaphore{l.sharedHosts.byHost[host], l.sharedHosts.byAddr[l.sharedHosts.addrOf[w]]} {
+		if p != nil && p.isGranted(w) {
+			return p.granted[w], true
 		}
 	}
 	return time.Time{}, false
 }
 
-// bind is Permit.Bind.
-func (l *Limits) bind(now time.Time, g *grant, addr netip.Addr) error {
+// bindAddr is Permit.BindAddr.
+func (l *Limiter) bindAddr(now time.Time, g *permitState, addr netip.Addr) error {
 	l.lock()
-	defer l.unlock()
-	w := waiter{l, g.host}
+	defer l.unlockAndWake()
+	w := crawlHost{l, g.host}
 	switch {
-	case g.over:
+	case g.ended:
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	case addr == g.addr:
 		return nil
-	case !l.hosts.limits(addr):
-		l.move(now, w, netip.Addr{})
-		l.unbind(now, g)
+	case !l.sharedHosts.isAddrLimited(addr):
+		l.setHostAddr(now, w, netip.Addr{})
+		l.releaseAddr(now, g)
 		return nil
 	}
-	l.move(now, w, addr)
-	if err := l.enter(now, w, addr); err != nil {
+	l.setHostAddr(now, w, addr)
+	if err := l.acquireAddr(now, w, addr); err != nil {
 		return err
 	}
-	l.unbind(now, g)
-	g.addr, g.since = addr, now
+	l.releaseAddr(now, g)
+	g.addr, g.addrBoundAt = addr, now
 	return nil
 }
 
-// enter takes a slot on addr. It requires the lock.
-func (l *Limits) enter(now time.Time, w waiter, addr netip.Addr) error {
-	a := l.hosts.addresses[addr]
+// acquireAddr takes a slot on addr. It requires the lock.
+func (l *Limiter) acquireAddr(now time.Time, w crawlHost, addr netip.Addr) error {
+	a := l.sharedHosts.byAddr[addr]
 	if a == nil {
-		a = &pool{}
-		l.hosts.addresses[addr] = a
+		a = &visitSemaphore{}
+		l.sharedHosts.byAddr[addr] = a
 	}
-	if a.demandOf(l) == nil && !l.cfg.Restarted.IsZero() {
-		a.due = latest(a.due, l.cfg.Restarted.Add(l.cfg.IPDelay))
+	if a.demandOf(l) == nil && !l.cfg.RestartedAt.IsZero() {
+		a.due = laterTime(a.due, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
-	gap, slots := l.atAddress(addr)
-	a.setDemand(l, now, gap, slots)
-	if until, ok := a.enter(now, w); !ok {
-		return &Busy{What: "the address " + addr.String(), Until: until}
+	delay, slots := l.addrLimits(addr)
+	a.setDemand(l, now, delay, slots)
+	if until, ok := a.tryAcquire(now, w); !ok {
+		return &ResourceBusyError{Resource: "the address " + addr.String(), Until: until}
 	}
 	return nil
 }
 
-// atAddress returns the limits that the crawl itself sets to visits to addr.
-func (l *Limits) atAddress(addr netip.Addr) (gap time.Duration, slots int) {
-	if addr.IsLoopback() && !l.cfg.IPLoopback {
+// addrLimits returns the limits that the crawl itself sets to visits to addr.
+func (l *Limiter) addrLimits(addr netip.Addr) (delay time.Duration, slots int) {
+	if addr.IsLoopback() && !l.cfg.LimitLoopback {
 		return 0, math.MaxInt
 	}
 	return l.cfg.IPDelay, cmp.Or(max(l.cfg.IPConcurrency, 0), math.MaxInt)
 }
 
-// move notes where a host was found; the zero addr means a place without
+// setHostAddr notes where a host was found; the zero addr means a place without
 // limits. It requires the lock.
-func (l *Limits) move(now time.Time, w waiter, addr netip.Addr) {
-	h := l.hosts
-	old, known := h.homes[w]
+func (l *Limiter) setHostAddr(now time.Time, w crawlHost, addr netip.Addr) {
+	h := l.sharedHosts
+	old, known := h.addrOf[w]
 	if known && old == addr {
 		return
 	}
-	l.forfeit(now, w)
+	l.giveUpAddrTurn(now, w)
 	if !addr.IsValid() {
-		delete(h.homes, w)
+		delete(h.addrOf, w)
 		return
 	}
-	if len(h.homes) >= h.people {
-		h.forgetHomes(now)
-		h.people = max(guards, 2*len(h.homes)) // so that a call costs O(1) on average
+	if len(h.addrOf) >= h.addrPruneSize {
+		h.pruneAddrs(now)
+		h.addrPruneSize = max(pruneThreshold, 2*len(h.addrOf)) // so that a call costs O(1) on average
 	}
-	h.homes[w] = addr
+	h.addrOf[w] = addr
 }
 
-// forfeit takes a host out of the line of its address, and lets another have its
+// giveUpAddrTurn takes a host out of the line of its address, and lets another have its
 // turn. It requires the lock.
-func (l *Limits) forfeit(now time.Time, w waiter) {
-	addr := l.hosts.homes[w]
-	if a := l.hosts.addresses[addr]; a != nil {
-		a.leave(w)
-		a.call(now)
-		l.hosts.tidy(now, addr, a)
+func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHost) {
+	addr := l.sharedHosts.addrOf[w]
+	if a := l.sharedHosts.byAddr[addr]; a != nil {
+		a.removeWaiter(w)
+		a.grantSlots(now)
+		l.sharedHosts.pruneAddr(now, addr, a)
 	}
 }
 
-// unbind gives back the slot of a visit that sent nothing. It requires the lock.
-func (l *Limits) unbind(now time.Time, g *grant) {
-	if a := l.hosts.addresses[g.addr]; a != nil {
-		a.give(l)
-		a.rest(now)
-		l.hosts.tidy(now, g.addr, a)
+// releaseAddr gives back the slot of a visit that sent nothing. It requires the lock.
+func (l *Limiter) releaseAddr(now time.Time, g *permitState) {
+	if a := l.sharedHosts.byAddr[g.addr]; a != nil {
+		a.removeActive(l)
+		a.updateGrants(now)
+		l.sharedHosts.pruneAddr(now, g.addr, a)
 	}
 	g.addr = netip.Addr{}
 }

@@ -11,46 +11,46 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-var shared = netip.MustParseAddr("93.184.216.34")
+var sharedAddr = netip.MustParseAddr("93.184.216.34")
 
-// visit asks for a permit and binds it, as a visit does that goes to addr.
-func visit(l *politeness.Limits, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
-	p, err := l.Request(noon.Add(after), host, politeness.Wish{Slots: 9})
+// requestAndBind asks for a permit and binds it, as a visit does that goes to addr.
+func requestAndBind(l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) (politeness.Permit, error) {
+	p, err := l.RequestPermit(noon.Add(after), host, politeness.PermitRequest{HostSlots: 9})
 	if err != nil {
 		return p, err
 	}
-	if err := p.Bind(noon.Add(after), addr); err != nil {
-		l.Release(noon.Add(after), p)
+	if err := p.BindAddr(noon.Add(after), addr); err != nil {
+		l.ReleaseUnused(noon.Add(after), p)
 		return politeness.Permit{}, err
 	}
 	return p, nil
 }
 
-// enters fails the test unless the visit may begin.
-func enters(t *testing.T, l *politeness.Limits, after time.Duration, host string, addr netip.Addr) politeness.Permit {
+// mustBind fails the test unless the visit may begin.
+func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) politeness.Permit {
 	t.Helper()
-	p, err := visit(l, after, host, addr)
+	p, err := requestAndBind(l, after, host, addr)
 	if err != nil {
 		t.Fatalf("%s after %v: %v", host, after, err)
 	}
 	return p
 }
 
-// waits fails the test unless the visit is turned away, and returns until when.
-func waits(t *testing.T, l *politeness.Limits, after time.Duration, host string, addr netip.Addr) time.Duration {
+// mustBeBusy fails the test unless the visit is turned away, and returns until when.
+func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) time.Duration {
 	t.Helper()
-	_, err := visit(l, after, host, addr)
-	var busy *politeness.Busy
+	_, err := requestAndBind(l, after, host, addr)
+	var busy *politeness.ResourceBusyError
 	if !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 		t.Fatalf("%s after %v: %v, want Busy", host, after, err)
 	}
 	return busy.Until.Sub(noon)
 }
 
-// calls fails the test unless these hosts are called, each from so long after noon on.
-func calls(t *testing.T, l *politeness.Limits, want map[string]time.Duration) {
+// wantReadyHosts fails the test unless these hosts are called, each from so long after noon on.
+func wantReadyHosts(t *testing.T, l *politeness.Limiter, want map[string]time.Duration) {
 	t.Helper()
-	got := l.Calls()
+	got := l.TakeReadyHosts()
 	if len(got) != len(want) {
 		t.Errorf("called: %v, want %v", got, want)
 	}
@@ -62,58 +62,58 @@ func calls(t *testing.T, l *politeness.Limits, want map[string]time.Duration) {
 }
 
 func TestAddressIsShared(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, IPDelay: 3 * sec})
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, IPDelay: 3 * sec})
 	other := netip.MustParseAddr("2606:2800:220:1::1")
-	a := enters(t, l, 0, "a", shared)
-	b := enters(t, l, 0, "b", netip.MustParseAddr("::ffff:93.184.216.34")) // the same
-	waits(t, l, 0, "c", shared)
-	waits(t, l, 0, "d", shared)
-	waits(t, l, 0, "e", shared)
-	enters(t, l, 0, "f", other)
+	a := mustBind(t, l, 0, "a", sharedAddr)
+	b := mustBind(t, l, 0, "b", netip.MustParseAddr("::ffff:93.184.216.34")) // the same
+	mustBeBusy(t, l, 0, "c", sharedAddr)
+	mustBeBusy(t, l, 0, "d", sharedAddr)
+	mustBeBusy(t, l, 0, "e", sharedAddr)
+	mustBind(t, l, 0, "f", other)
 
-	l.Leave(a, noon.Add(sec))
-	calls(t, l, map[string]time.Duration{"c": 4 * sec})
-	if until := waits(t, l, 2*sec, "c", shared); until != 4*sec {
+	l.ReleaseAfterTransfer(a, noon.Add(sec))
+	wantReadyHosts(t, l, map[string]time.Duration{"c": 4 * sec})
+	if until := mustBeBusy(t, l, 2*sec, "c", sharedAddr); until != 4*sec {
 		t.Errorf("c is told to come after %v", until)
 	}
-	l.Leave(b, noon.Add(2*sec)) // the rest begins anew, for c too
-	calls(t, l, map[string]time.Duration{"c": 5 * sec, "d": 5 * sec})
-	if from, ok := l.Called("c"); !ok || !from.Equal(noon.Add(5*sec)) {
+	l.ReleaseAfterTransfer(b, noon.Add(2*sec)) // the rest begins anew, for c too
+	wantReadyHosts(t, l, map[string]time.Duration{"c": 5 * sec, "d": 5 * sec})
+	if from, ok := l.HostTurnAt("c"); !ok || !from.Equal(noon.Add(5*sec)) {
 		t.Errorf("c: called %t, from %v", ok, from)
 	}
-	waits(t, l, 4*sec, "c", shared)
-	waits(t, l, 5*sec, "x", shared) // behind those who wait
-	enters(t, l, 5*sec, "c", shared)
-	enters(t, l, 5*sec, "d", shared)
-	calls(t, l, nil)
+	mustBeBusy(t, l, 4*sec, "c", sharedAddr)
+	mustBeBusy(t, l, 5*sec, "x", sharedAddr) // behind those who wait
+	mustBind(t, l, 5*sec, "c", sharedAddr)
+	mustBind(t, l, 5*sec, "d", sharedAddr)
+	wantReadyHosts(t, l, nil)
 }
 
 // TestAddressIsAskedForOnce: a host whose address is known is refused before
 // anything is dialled, and asking again changes neither its place nor the slots.
 func TestAddressIsAskedForOnce(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
-	a := enters(t, l, 0, "a", shared)
-	if err := a.Bind(noon, shared); err != nil {
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
+	a := mustBind(t, l, 0, "a", sharedAddr)
+	if err := a.BindAddr(noon, sharedAddr); err != nil {
 		t.Errorf("the same address again: %v", err)
 	}
-	waits(t, l, 0, "b", shared)
-	waits(t, l, 0, "c", shared)
+	mustBeBusy(t, l, 0, "b", sharedAddr)
+	mustBeBusy(t, l, 0, "c", sharedAddr)
 	for range 3 {
-		if _, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon}); !errors.Is(err, decorum.NotDue) {
+		if _, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon}); !errors.Is(err, decorum.NotDue) {
 			t.Errorf("known to be busy: %v", err)
 		}
 	}
-	l.Leave(a, noon.Add(sec))
-	l.Leave(a, noon.Add(sec))           // once is enough
-	l.Release(noon.Add(sec), a)         // and this too late
-	waits(t, l, sec, "c", shared)       // it is b's turn
-	b := enters(t, l, sec, "b", shared) // now it is over
-	l.Release(noon.Add(sec), b)         // nothing was sent
-	enters(t, l, sec, "c", shared)
-	if err := b.Bind(noon, shared); !errors.Is(err, decorum.Unticketed) {
+	l.ReleaseAfterTransfer(a, noon.Add(sec))
+	l.ReleaseAfterTransfer(a, noon.Add(sec))  // once is enough
+	l.ReleaseUnused(noon.Add(sec), a)         // and this too late
+	mustBeBusy(t, l, sec, "c", sharedAddr)    // it is b's turn
+	b := mustBind(t, l, sec, "b", sharedAddr) // now it is over
+	l.ReleaseUnused(noon.Add(sec), b)         // nothing was sent
+	mustBind(t, l, sec, "c", sharedAddr)
+	if err := b.BindAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("a permit that came back: %v", err)
 	}
-	if err := (politeness.Permit{}).Bind(noon, shared); !errors.Is(err, decorum.Unticketed) {
+	if err := (politeness.Permit{}).BindAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("no permit: %v", err)
 	}
 }
@@ -121,145 +121,145 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 // TestAddressMoves: the connection goes elsewhere than the last one went. The
 // slot that Request took is given back without a rest.
 func TestAddressMoves(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPDelay: 3 * sec})
-	l.Leave(enters(t, l, 0, "a", shared), noon)
-	p, err := l.Request(noon.Add(3*sec), "a", politeness.Wish{NotBefore: noon, Slots: 9})
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, IPDelay: 3 * sec})
+	l.ReleaseAfterTransfer(mustBind(t, l, 0, "a", sharedAddr), noon)
+	p, err := l.RequestPermit(noon.Add(3*sec), "a", politeness.PermitRequest{NotBefore: noon, HostSlots: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits(t, l, 3*sec, "b", shared)
-	if err := p.Bind(noon.Add(3*sec), netip.MustParseAddr("93.184.216.35")); err != nil {
+	mustBeBusy(t, l, 3*sec, "b", sharedAddr)
+	if err := p.BindAddr(noon.Add(3*sec), netip.MustParseAddr("93.184.216.35")); err != nil {
 		t.Fatal(err)
 	}
-	calls(t, l, map[string]time.Duration{"b": 3 * sec})
-	enters(t, l, 3*sec, "b", shared)
+	wantReadyHosts(t, l, map[string]time.Duration{"b": 3 * sec})
+	mustBind(t, l, 3*sec, "b", sharedAddr)
 }
 
-// TestAHostThatMovesLeavesTheLine of the address where it waited.
-func TestAHostThatMovesLeavesTheLine(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
-	a := enters(t, l, 0, "a", shared)
-	first, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon, Slots: 2})
+// TestAHostThatMovesLeavesTheQueue of the address where it waited.
+func TestAHostThatMovesLeavesTheQueue(t *testing.T) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
+	a := mustBind(t, l, 0, "a", sharedAddr)
+	first, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon, HostSlots: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits(t, l, 0, "b", shared)
-	if err := first.Bind(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
+	mustBeBusy(t, l, 0, "b", sharedAddr)
+	if err := first.BindAddr(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
 		t.Fatal(err)
 	}
-	waits(t, l, 0, "c", shared)
-	l.Leave(a, noon)
-	calls(t, l, map[string]time.Duration{"c": 0})
+	mustBeBusy(t, l, 0, "c", sharedAddr)
+	l.ReleaseAfterTransfer(a, noon)
+	wantReadyHosts(t, l, map[string]time.Duration{"c": 0})
 }
 
 func TestLoopbackIsTheOperatorsOwn(t *testing.T) {
 	local := netip.MustParseAddr("127.0.0.1")
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
-	enters(t, l, 0, "a", local)
-	enters(t, l, 0, "b", local)
-	l = politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
-	enters(t, l, 0, "a", local)
-	waits(t, l, 0, "b", local)
-	l = politeness.NewLimits(politeness.LimitsConfig{})
-	enters(t, l, 0, "a", shared)
-	enters(t, l, 0, "b", shared)
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
+	mustBind(t, l, 0, "a", local)
+	mustBind(t, l, 0, "b", local)
+	l = politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
+	mustBind(t, l, 0, "a", local)
+	mustBeBusy(t, l, 0, "b", local)
+	l = politeness.NewLimiter(politeness.LimiterConfig{})
+	mustBind(t, l, 0, "a", sharedAddr)
+	mustBind(t, l, 0, "b", sharedAddr)
 }
 
 func TestAddressRestsAfterARestart(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, IPDelay: 3 * sec, Restarted: noon})
-	if until := waits(t, l, sec, "a", shared); until != 3*sec {
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, IPDelay: 3 * sec, RestartedAt: noon})
+	if until := mustBeBusy(t, l, sec, "a", sharedAddr); until != 3*sec {
 		t.Errorf("told to come after %v, want 3s", until)
 	}
-	enters(t, l, 3*sec, "a", shared)
+	mustBind(t, l, 3*sec, "a", sharedAddr)
 }
 
-// TestTurnsLapse: who was called and does not come holds nobody up.
-func TestTurnsLapse(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
-	a := enters(t, l, 0, "a", shared)
+// TestGrantsExpire: who was called and does not come holds nobody up.
+func TestGrantsExpire(t *testing.T) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
+	a := mustBind(t, l, 0, "a", sharedAddr)
 	for _, host := range []string{"b", "c", "d"} {
-		waits(t, l, 0, host, shared)
+		mustBeBusy(t, l, 0, host, sharedAddr)
 	}
-	l.Leave(a, noon)
-	calls(t, l, map[string]time.Duration{"b": 0})
-	waits(t, l, 10*sec, "d", shared)
-	d := enters(t, l, 11*sec, "d", shared)
-	waits(t, l, 11*sec, "b", shared)
-	l.Leave(d, noon.Add(12*sec))
-	calls(t, l, map[string]time.Duration{"c": 12 * sec})
+	l.ReleaseAfterTransfer(a, noon)
+	wantReadyHosts(t, l, map[string]time.Duration{"b": 0})
+	mustBeBusy(t, l, 10*sec, "d", sharedAddr)
+	d := mustBind(t, l, 11*sec, "d", sharedAddr)
+	mustBeBusy(t, l, 11*sec, "b", sharedAddr)
+	l.ReleaseAfterTransfer(d, noon.Add(12*sec))
+	wantReadyHosts(t, l, map[string]time.Duration{"c": 12 * sec})
 }
 
 // TestAHostThatRestsPassesItsTurn on to the next at once.
 func TestAHostThatRestsPassesItsTurn(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1})
-	a := enters(t, l, 0, "a", shared)
-	waits(t, l, 0, "b", shared)
-	waits(t, l, 0, "c", shared)
-	l.Leave(a, noon)
-	calls(t, l, map[string]time.Duration{"b": 0})
-	if _, err := l.Request(noon, "b", politeness.Wish{NotBefore: noon.Add(sec)}); !errors.As(err, new(politeness.TooEarly)) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
+	a := mustBind(t, l, 0, "a", sharedAddr)
+	mustBeBusy(t, l, 0, "b", sharedAddr)
+	mustBeBusy(t, l, 0, "c", sharedAddr)
+	l.ReleaseAfterTransfer(a, noon)
+	wantReadyHosts(t, l, map[string]time.Duration{"b": 0})
+	if _, err := l.RequestPermit(noon, "b", politeness.PermitRequest{NotBefore: noon.Add(sec)}); !errors.As(err, new(politeness.NotDueError)) {
 		t.Errorf("not due: %v", err)
 	}
-	calls(t, l, map[string]time.Duration{"c": 0})
-	enters(t, l, 0, "c", shared)
+	wantReadyHosts(t, l, map[string]time.Duration{"c": 0})
+	mustBind(t, l, 0, "c", sharedAddr)
 }
 
-// TestLongLine: 1,000 hosts that share an address are asked about twice a
+// TestLongQueue: 1,000 hosts that share an address are asked about twice a
 // visit: when they are turned away, and when they are called.
-func TestLongLine(t *testing.T) {
-	const hosts, slots, rest = 1000, 2, 2 * sec
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: slots, IPDelay: rest})
-	type going struct {
+func TestLongQueue(t *testing.T) {
+	const hosts, slots, delay = 1000, 2, 2 * sec
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: slots, IPDelay: delay})
+	type activeVisit struct {
 		permit politeness.Permit
 		end    time.Duration
 	}
-	var out []going
-	come := map[time.Duration][]string{} // who asks, and when
+	var active []activeVisit
+	requests := map[time.Duration][]string{} // who asks, and when
 	for i := range hosts {
-		come[0] = append(come[0], fmt.Sprint("host", i))
+		requests[0] = append(requests[0], fmt.Sprint("host", i))
 	}
-	asked, done, ended := 0, 0, -time.Hour
+	requested, done, ended := 0, 0, -time.Hour
 	const tick = 50 * time.Millisecond
 	for now := time.Duration(0); done < hosts; now += tick {
 		if now > 2*time.Hour {
 			t.Fatalf("%d of %d visits after %v", done, hosts, now)
 		}
-		for len(out) > 0 && out[0].end <= now {
-			l.Leave(out[0].permit, noon.Add(now))
-			out, ended, done = out[1:], now, done+1
+		for len(active) > 0 && active[0].end <= now {
+			l.ReleaseAfterTransfer(active[0].permit, noon.Add(now))
+			active, ended, done = active[1:], now, done+1
 		}
-		for host, from := range l.Calls() {
+		for host, from := range l.TakeReadyHosts() {
 			at := max(now, from.Sub(noon))
-			come[at] = append(come[at], host)
+			requests[at] = append(requests[at], host)
 		}
-		for _, host := range come[now] {
-			asked++
-			p, err := visit(l, now, host, shared)
+		for _, host := range requests[now] {
+			requested++
+			p, err := requestAndBind(l, now, host, sharedAddr)
 			if err != nil {
 				continue
 			}
-			if out = append(out, going{p, now + 300*time.Millisecond}); len(out) > slots || now-ended < rest {
-				t.Fatalf("%d at a time, %v after the last", len(out), now-ended)
+			if active = append(active, activeVisit{p, now + 300*time.Millisecond}); len(active) > slots || now-ended < delay {
+				t.Fatalf("%d at a time, %v after the last", len(active), now-ended)
 			}
 		}
 	}
-	if asked > 2*hosts+slots {
-		t.Errorf("asked %d times for %d visits", asked, hosts)
+	if requested > 2*hosts+slots {
+		t.Errorf("asked %d times for %d visits", requested, hosts)
 	}
-	if minTime := hosts / slots * (300*time.Millisecond + rest); ended > minTime+rest {
+	if minTime := hosts / slots * (300*time.Millisecond + delay); ended > minTime+delay {
 		t.Errorf("took %v, possible were %v", ended, minTime)
 	}
 }
 
 func TestAddressesAreForgotten(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPDelay: sec})
+	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, IPDelay: sec})
 	for i := range 100_000 {
 		now := time.Duration(i) * time.Millisecond
 		addr := netip.AddrFrom4([4]byte{93, byte(i >> 16), byte(i >> 8), byte(i)})
-		l.Leave(enters(t, l, now, fmt.Sprint(i), addr), noon.Add(now))
-		l.Ended(fmt.Sprint(i), politeness.Rest{Due: noon.Add(now)}, 0)
+		l.ReleaseAfterTransfer(mustBind(t, l, now, fmt.Sprint(i), addr), noon.Add(now))
+		l.RecordNextVisit(fmt.Sprint(i), politeness.NextVisit{Due: noon.Add(now)}, 0)
 	}
-	if addresses, homes := l.Addresses(); addresses > 10_000 || homes > 10_000 {
-		t.Errorf("remembers %d addresses, %d homes; 1,000 rest", addresses, homes)
+	if addresses, hosts := l.AddrCounts(); addresses > 10_000 || hosts > 10_000 {
+		t.Errorf("remembers %d addresses, %d homes; 1,000 rest", addresses, hosts)
 	}
 }

@@ -10,66 +10,66 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A moment is one call of Request on the timeline of a test.
-type moment struct {
+// A permitCall is one call of Request on the timeline of a test.
+type permitCall struct {
 	at    time.Duration // after noon
 	host  string
 	due   time.Duration // what the store says, after noon
 	early time.Duration // 0: admitted
 }
 
-func TestRequest(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{})
-	admit(t, l, []moment{
+func TestRequestPermit(t *testing.T) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{})
+	checkPermits(t, l, []permitCall{
 		{0, "a", 0, 0},
 		{0, "a", 1, 1}, // not due by a nanosecond
 		{sec, "a", 3 * sec, 2 * sec},
 	})
-	l.Ended("a", politeness.Rest{Due: noon.Add(11 * sec), Gap: 10 * sec}, 0)
-	admit(t, l, []moment{
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(11 * sec), Delay: 10 * sec}, 0)
+	checkPermits(t, l, []permitCall{
 		{sec, "b", 0, 0}, // another host is none of its business
 		{11 * sec, "a", 11 * sec, 0},
 		// The store forgot: the limiter did not.
 		{6 * sec, "a", 0, 5 * sec},
 		{11*sec - 2*time.Millisecond, "a", 0, 2 * time.Millisecond},
 	})
-	l.Ended("a", politeness.Rest{Due: noon.Add(6 * sec), Gap: sec}, 0) // a shorter rest ends no longer one
-	admit(t, l, []moment{{7 * sec, "a", 0, 4 * sec}})
-	l.Ended("a", politeness.Rest{Due: noon.Add(31 * sec), Gap: 20 * sec}, 0)
-	admit(t, l, []moment{{12 * sec, "a", 0, 19 * sec}, {31 * sec, "a", 31 * sec, 0}})
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(6 * sec), Delay: sec}, 0) // a shorter rest ends no longer one
+	checkPermits(t, l, []permitCall{{7 * sec, "a", 0, 4 * sec}})
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(31 * sec), Delay: 20 * sec}, 0)
+	checkPermits(t, l, []permitCall{{12 * sec, "a", 0, 19 * sec}, {31 * sec, "a", 31 * sec, 0}})
 }
 
-func admit(t *testing.T, l *politeness.Limits, moments []moment) {
+func checkPermits(t *testing.T, l *politeness.Limiter, permitCalls []permitCall) {
 	t.Helper()
-	for _, m := range moments {
-		p, err := l.Request(noon.Add(m.at), m.host, politeness.Wish{NotBefore: noon.Add(m.due)})
-		var early politeness.TooEarly
+	for _, m := range permitCalls {
+		p, err := l.RequestPermit(noon.Add(m.at), m.host, politeness.PermitRequest{NotBefore: noon.Add(m.due)})
+		var early politeness.NotDueError
 		switch {
 		case m.early == 0 && err != nil:
 			t.Errorf("%+v: %v", m, err)
-		case m.early == 0 && (!p.Valid() || p.Host() != m.host || !p.At().Equal(noon.Add(m.at))):
+		case m.early == 0 && (!p.WasIssued() || p.Host() != m.host || !p.IssuedAt().Equal(noon.Add(m.at))):
 			t.Errorf("%+v: permit %+v", m, p)
 		case m.early > 0 && (!errors.As(err, &early) || !errors.Is(err, decorum.NotDue)):
 			t.Errorf("%+v: error %v, want TooEarly", m, err)
 		case m.early > 0 && (time.Duration(early)-m.early).Abs() > time.Microsecond:
 			t.Errorf("%+v: too early by %v", m, time.Duration(early))
-		case m.early > 0 && p.Valid():
+		case m.early > 0 && p.WasIssued():
 			t.Errorf("%+v: a permit and an error", m)
 		}
 		if err == nil {
-			l.Release(noon, p)
+			l.ReleaseUnused(noon, p)
 		}
 	}
 }
 
 func TestZeroPermitIsNotValid(t *testing.T) {
-	if (politeness.Permit{}).Valid() {
+	if (politeness.Permit{}).WasIssued() {
 		t.Error("the zero Permit is valid")
 	}
 }
 
 func TestRequestsPerSecond(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 4})
+	l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: 4})
 	began := 0
 	for at := time.Duration(0); at < 10*sec; {
 		now := noon.Add(at)
@@ -82,9 +82,9 @@ func TestRequestsPerSecond(t *testing.T) {
 			continue
 		}
 		for range 3 { // more than was granted: the rest is refused
-			if p, err := l.Request(now, "a", politeness.Wish{NotBefore: now}); err == nil {
+			if p, err := l.RequestPermit(now, "a", politeness.PermitRequest{NotBefore: now}); err == nil {
 				began++
-				l.Release(noon, p)
+				l.ReleaseUnused(noon, p)
 			}
 		}
 	}
@@ -97,34 +97,34 @@ func TestRequestsPerSecond(t *testing.T) {
 // the time until the next is longer than a Duration can be.
 func TestTinyRates(t *testing.T) {
 	for _, rate := range []float64{1e-9, 1e-10, 1e-300} {
-		l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: rate, BytesPerSecond: rate})
-		if _, err := l.Request(noon, "first.test", politeness.Wish{NotBefore: noon}); err != nil {
+		l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: rate, CrawlBytesPerSecond: rate})
+		if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
 			t.Fatal(err)
 		}
-		var busy *politeness.Busy
-		if _, err := l.Request(noon, "a.test", politeness.Wish{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
+		var busy *politeness.ResourceBusyError
+		if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
 		}
 		if grant, wait := l.AvailableVisits(noon, 1); grant != 0 || wait < 300*24*time.Hour {
 			t.Errorf("%g a second: %d requests may begin, or in %v", rate, grant, wait)
 		}
 	}
-	l := politeness.NewLimits(politeness.LimitsConfig{RequestsPerSecond: 1})
-	if _, err := l.Request(noon, "first.test", politeness.Wish{NotBefore: noon}); err != nil {
+	l := politeness.NewLimiter(politeness.LimiterConfig{CrawlRequestsPerSecond: 1})
+	if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
 		t.Fatal(err)
 	}
-	l.SetShare(noon, 0) // all of it is for others
-	if _, err := l.Request(noon, "a.test", politeness.Wish{NotBefore: noon}); err == nil {
+	l.SetRateShare(noon, 0) // all of it is for others
+	if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); err == nil {
 		t.Error("without a share of the rate a request is admitted")
 	}
 }
 
 func TestBytesPerSecond(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{BytesPerSecond: 1000})
+	l := politeness.NewLimiter(politeness.LimiterConfig{CrawlBytesPerSecond: 1000})
 	if grant, _ := l.AvailableVisits(noon, 5); grant != 5 {
 		t.Fatalf("granted %d of 5 before anything was fetched", grant)
 	}
-	l.Ended("a", politeness.Rest{Due: noon, Gap: 0}, 11_000)
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon, Delay: 0}, 11_000)
 	grant, wait := l.AvailableVisits(noon, 5)
 	if grant != 0 || wait < 9*sec || wait > 11*sec {
 		t.Errorf("after 11 kB at 1 kB/s: granted %d, wait %v; want a wait of about 10 s", grant, wait)
@@ -134,13 +134,13 @@ func TestBytesPerSecond(t *testing.T) {
 	}
 }
 
-func TestLimitsForgetHostsThatAreDue(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{})
+func TestLimiterForgetsHostsThatAreDue(t *testing.T) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	for i := range 100_000 {
 		end := noon.Add(time.Duration(i) * time.Millisecond)
-		l.Ended(fmt.Sprint(i), politeness.Rest{Due: end.Add(sec), Gap: sec}, 0)
+		l.RecordNextVisit(fmt.Sprint(i), politeness.NextVisit{Due: end.Add(sec), Delay: sec}, 0)
 	}
-	if n := l.Hosts(); n > 10_000 {
+	if n := l.HostCount(); n > 10_000 {
 		t.Errorf("remembers %d hosts of which 1,000 rest", n)
 	}
 }
@@ -148,10 +148,10 @@ func TestLimitsForgetHostsThatAreDue(t *testing.T) {
 // TestSlots: a host has no more visits at a time than its slots, even if the
 // store hands out more.
 func TestSlots(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{})
+	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	admit := func(slots int, want bool) politeness.Permit {
 		t.Helper()
-		p, err := l.Request(noon, "a", politeness.Wish{NotBefore: noon, Slots: slots})
+		p, err := l.RequestPermit(noon, "a", politeness.PermitRequest{NotBefore: noon, HostSlots: slots})
 		if (err == nil) != want {
 			t.Errorf("with %d slots: %v, want admitted: %v", slots, err, want)
 		}
@@ -160,18 +160,18 @@ func TestSlots(t *testing.T) {
 	first := admit(2, true)
 	admit(2, true)
 	admit(2, false)
-	l.Release(noon, first)
+	l.ReleaseUnused(noon, first)
 	admit(2, true)
-	l.Ended("a", politeness.Rest{Due: noon}, 0)
-	l.Ended("a", politeness.Rest{Due: noon}, 0)
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon}, 0)
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon}, 0)
 	admit(0, true) // none is out; 0 means one
 	admit(0, false)
 }
 
-// TestAShortRestEndsNoLongerOne: of two visits at a time one earned an hour.
-func TestAShortRestEndsNoLongerOne(t *testing.T) {
-	l := politeness.NewLimits(politeness.LimitsConfig{})
-	l.Ended("a", politeness.Rest{Due: noon.Add(time.Hour), Gap: time.Hour}, 0)
-	l.Ended("a", politeness.Rest{Due: noon.Add(sec)}, 0)
-	admit(t, l, []moment{{at: 2 * sec, host: "a", early: time.Hour - 2*sec}})
+// TestAShortDelayEndsNoLongerOne: of two visits at a time one earned an hour.
+func TestAShortDelayEndsNoLongerOne(t *testing.T) {
+	l := politeness.NewLimiter(politeness.LimiterConfig{})
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(time.Hour), Delay: time.Hour}, 0)
+	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(sec)}, 0)
+	checkPermits(t, l, []permitCall{{at: 2 * sec, host: "a", early: time.Hour - 2*sec}})
 }

@@ -14,14 +14,14 @@ import (
 // A Brake is the word of somebody, a site's owner say, that a host is to be
 // visited more slowly than the crawl would, or not at all.
 type Brake struct {
-	Host   string        // as decorum.Origin.Host spells it
-	Domain bool          // it holds for all subdomains of Host too
-	Stop   bool          // no visits; those under way are broken off
-	Delay  time.Duration // else: the least rest between visits, which are made one at a time
-	Reason string        // for people
-	By     string        // who said so, for people
-	Since  time.Time     // for people
-	Until  time.Time     // it holds before; zero: for good
+	Host               string        // as decorum.Origin.Host spells it
+	IncludesSubdomains bool          // it holds for all subdomains of Host too
+	Stop               bool          // no visits; those under way are broken off
+	Delay              time.Duration // else: the least rest between visits, which are made one at a time
+	Reason             string        // for people
+	By                 string        // who said so, for people
+	Since              time.Time     // for people
+	Until              time.Time     // it holds before; zero: for good
 }
 
 // maxBrakeDelay bounds Brake.Delay: who wants a longer rest wants a stop.
@@ -36,7 +36,7 @@ func (b Brake) Validate() error {
 		return errors.New("a brake needs a host")
 	case err != nil || u.String() != "http://"+b.Host+"/" || u.Origin().Host() != b.Host:
 		return fmt.Errorf("brake: %q is not a host as URLs spell it", b.Host)
-	case b.Domain && isAddress(b.Host):
+	case b.IncludesSubdomains && isIPAddress(b.Host):
 		return fmt.Errorf("brake of %s: an address has no subdomains", b.Host)
 	case b.Delay < 0 || b.Delay > maxBrakeDelay:
 		return fmt.Errorf("brake of %s: the delay must be from 0 to %v", b.Host, maxBrakeDelay)
@@ -46,8 +46,8 @@ func (b Brake) Validate() error {
 	return nil
 }
 
-// isAddress reports whether a host is an IP address.
-func isAddress(host string) bool {
+// isIPAddress reports whether a host is an IP address.
+func isIPAddress(host string) bool {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil
 }
@@ -70,7 +70,7 @@ type brakeJSON struct {
 // MarshalJSON writes the fields by their names in small letters, those that are
 // not set left out, and Delay as time.Duration prints it.
 func (b Brake) MarshalJSON() ([]byte, error) {
-	j := brakeJSON{Host: b.Host, Domain: b.Domain, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
+	j := brakeJSON{Host: b.Host, Domain: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
 	if b.Delay != 0 {
 		j.Delay = b.Delay.String()
 	}
@@ -83,7 +83,7 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*b = Brake{Host: j.Host, Domain: j.Domain, Stop: j.Stop, Reason: j.Reason, By: j.By, Since: j.Since, Until: j.Until}
+	*b = Brake{Host: j.Host, IncludesSubdomains: j.Domain, Stop: j.Stop, Reason: j.Reason, By: j.By, Since: j.Since, Until: j.Until}
 	if j.Delay == "" {
 		return nil
 	}
@@ -92,17 +92,17 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Braked is the error for a host that a brake keeps from being visited.
-type Braked struct {
+// BrakedError is the error for a host that a brake keeps from being visited.
+type BrakedError struct {
 	Brake Brake
 	Until time.Time // when to ask again; zero: not before the brakes change
 }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (b *Braked) Is(target error) bool { return target == decorum.NotDue }
+func (b *BrakedError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says whose brake it is, until when, and why.
-func (b *Braked) Error() string {
+func (b *BrakedError) Error() string {
 	s := "a brake slows " + b.Brake.Host
 	if b.Brake.Stop {
 		s = "a brake stops " + b.Brake.Host

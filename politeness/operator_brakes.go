@@ -25,13 +25,13 @@ func (bs *Brakes) Set(b Brake) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	bs.change(func(brakes map[string]Brake) { brakes[b.Host] = b })
+	bs.update(func(brakes map[string]Brake) { brakes[b.Host] = b })
 	return nil
 }
 
-// Lift takes the brake of a host off, and reports whether there was one.
-func (bs *Brakes) Lift(host string) (lifted bool) {
-	bs.change(func(brakes map[string]Brake) {
+// Remove takes the brake of a host off, and reports whether there was one.
+func (bs *Brakes) Remove(host string) (lifted bool) {
+	bs.update(func(brakes map[string]Brake) {
 		_, lifted = brakes[host]
 		delete(brakes, host)
 	})
@@ -46,7 +46,7 @@ func (bs *Brakes) Replace(all []Brake) error {
 			return err
 		}
 	}
-	bs.change(func(brakes map[string]Brake) {
+	bs.update(func(brakes map[string]Brake) {
 		clear(brakes)
 		for _, b := range all {
 			brakes[b.Host] = b
@@ -55,11 +55,11 @@ func (bs *Brakes) Replace(all []Brake) error {
 	return nil
 }
 
-// change changes a copy of the brakes, so that For needs no lock, and tells of it.
-func (bs *Brakes) change(edit func(map[string]Brake)) {
+// update changes a copy of the brakes, so that ForHost needs no lock, and tells of it.
+func (bs *Brakes) update(edit func(map[string]Brake)) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	brakes := maps.Clone(bs.all())
+	brakes := maps.Clone(bs.snapshot())
 	if brakes == nil {
 		brakes = map[string]Brake{}
 	}
@@ -70,7 +70,7 @@ func (bs *Brakes) change(edit func(map[string]Brake)) {
 	}
 }
 
-func (bs *Brakes) all() map[string]Brake {
+func (bs *Brakes) snapshot() map[string]Brake {
 	if bs == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (bs *Brakes) all() map[string]Brake {
 
 // All returns the brakes by host, those that have expired too.
 func (bs *Brakes) All() []Brake {
-	brakes := bs.all()
+	brakes := bs.snapshot()
 	all := make([]Brake, 0, len(brakes))
 	for _, host := range slices.Sorted(maps.Keys(brakes)) {
 		all = append(all, brakes[host])
@@ -90,18 +90,18 @@ func (bs *Brakes) All() []Brake {
 	return all
 }
 
-// For returns the brake that holds for a host at now: of those of the host and of
+// ForHost returns the brake that holds for a host at now: of those of the host and of
 // its domains the one that stops, the most specific if there are several, or else
 // the one with the longest delay.
-func (bs *Brakes) For(host string, now time.Time) (strictest Brake, ok bool) {
-	brakes := bs.all()
+func (bs *Brakes) ForHost(host string, now time.Time) (strictest Brake, ok bool) {
+	brakes := bs.snapshot()
 	if len(brakes) == 0 {
 		return Brake{}, false
 	}
 	for name, more := host, true; more; _, name, more = strings.Cut(name, ".") {
 		b, found := brakes[name]
 		switch {
-		case !found || b.Expired(now) || name != host && !b.Domain:
+		case !found || b.Expired(now) || name != host && !b.IncludesSubdomains:
 		case b.Stop:
 			return b, true
 		case !ok || b.Delay > strictest.Delay:
@@ -111,15 +111,15 @@ func (bs *Brakes) For(host string, now time.Time) (strictest Brake, ok bool) {
 	return strictest, ok
 }
 
-// Stopped returns a *Braked if a brake stops the host at now, else nil.
-func (bs *Brakes) Stopped(host string, now time.Time) error {
-	if b, ok := bs.For(host, now); ok && b.Stop {
-		return &Braked{Brake: b, Until: b.Until}
+// CheckStopped returns a *Braked if a brake stops the host at now, else nil.
+func (bs *Brakes) CheckStopped(host string, now time.Time) error {
+	if b, ok := bs.ForHost(host, now); ok && b.Stop {
+		return &BrakedError{Brake: b, Until: b.Until}
 	}
 	return nil
 }
 
-// Watch has told called after each change, before Set, Lift or Replace returns,
+// Watch has told called after each change, before Set, Remove or Replace returns,
 // until stop is called. It must not block, and must not change brakes.
 func (bs *Brakes) Watch(notify func()) (stop func()) {
 	if bs == nil {

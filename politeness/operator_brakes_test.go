@@ -15,10 +15,10 @@ import (
 func TestBrakeFor(t *testing.T) {
 	var bs politeness.Brakes
 	err := bs.Replace([]politeness.Brake{
-		{Host: "example.com", Domain: true, Delay: time.Minute},
+		{Host: "example.com", IncludesSubdomains: true, Delay: time.Minute},
 		{Host: "a.example.com", Delay: time.Hour},
 		{Host: "b.example.com", Delay: sec},
-		{Host: "shut.example.com", Domain: true, Stop: true, Reason: "outer"},
+		{Host: "shut.example.com", IncludesSubdomains: true, Stop: true, Reason: "outer"},
 		{Host: "x.shut.example.com", Stop: true, Reason: "inner"},
 		{Host: "y.shut.example.com", Delay: time.Hour},
 		{Host: "alone.test", Stop: true},
@@ -48,19 +48,19 @@ func TestBrakeFor(t *testing.T) {
 		{host: "until.test"},
 		{host: "[::1]", stop: true},
 	} {
-		b, ok := bs.For(tt.host, noon)
+		b, ok := bs.ForHost(tt.host, noon)
 		if ok != (tt.stop || tt.delay > 0) || b.Stop != tt.stop || b.Delay != tt.delay || b.Reason != tt.reason {
 			t.Errorf("%s: %+v, %t", tt.host, b, ok)
 		}
-		var braked *politeness.Braked
-		if err := bs.Stopped(tt.host, noon); errors.As(err, &braked) != tt.stop || tt.stop && !errors.Is(err, decorum.NotDue) {
+		var braked *politeness.BrakedError
+		if err := bs.CheckStopped(tt.host, noon); errors.As(err, &braked) != tt.stop || tt.stop && !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: Stopped says %v", tt.host, err)
 		}
 	}
-	if err := bs.Stopped("until.test", noon.Add(-1)); err == nil {
+	if err := bs.CheckStopped("until.test", noon.Add(-1)); err == nil {
 		t.Error("a brake does not hold before it ends")
 	}
-	if !bs.Lift("alone.test") || bs.Lift("alone.test") || bs.Stopped("alone.test", noon) != nil {
+	if !bs.Remove("alone.test") || bs.Remove("alone.test") || bs.CheckStopped("alone.test", noon) != nil {
 		t.Error("a brake that was lifted")
 	}
 }
@@ -82,8 +82,8 @@ func TestBrakesThatMakeNoSense(t *testing.T) {
 		{Host: "a b", Stop: true},
 		{Host: "::1", Stop: true},
 		{Host: "0x7f.1", Stop: true},
-		{Host: "127.0.0.1", Stop: true, Domain: true},
-		{Host: "[::1]", Stop: true, Domain: true},
+		{Host: "127.0.0.1", Stop: true, IncludesSubdomains: true},
+		{Host: "[::1]", Stop: true, IncludesSubdomains: true},
 	} {
 		var bs politeness.Brakes
 		if err := bs.Set(b); err == nil {
@@ -97,9 +97,9 @@ func TestBrakesThatMakeNoSense(t *testing.T) {
 }
 
 func TestBrakesAsJSON(t *testing.T) {
-	var bs, again politeness.Brakes
+	var bs, decoded politeness.Brakes
 	want := []politeness.Brake{
-		{Host: "a.test", Stop: true, Domain: true, Reason: "asked to", By: "owner", Since: noon, Until: noon.Add(time.Hour)},
+		{Host: "a.test", Stop: true, IncludesSubdomains: true, Reason: "asked to", By: "owner", Since: noon, Until: noon.Add(time.Hour)},
 		{Host: "b.test", Delay: 90 * sec},
 	}
 	if err := bs.Replace(want); err != nil {
@@ -109,15 +109,15 @@ func TestBrakesAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const says = `[{"host":"a.test","domain":true,"stop":true,"reason":"asked to","by":"owner","since":"2026-03-01T12:00:00Z","until":"2026-03-01T13:00:00Z"},{"host":"b.test","delay":"1m30s"}]`
-	if string(text) != says {
-		t.Errorf("%s\nwant\n%s", text, says)
+	const wantJSON = `[{"host":"a.test","domain":true,"stop":true,"reason":"asked to","by":"owner","since":"2026-03-01T12:00:00Z","until":"2026-03-01T13:00:00Z"},{"host":"b.test","delay":"1m30s"}]`
+	if string(text) != wantJSON {
+		t.Errorf("%s\nwant\n%s", text, wantJSON)
 	}
 	var read []politeness.Brake
-	if err := errors.Join(json.Unmarshal(text, &read), again.Replace(read)); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &read), decoded.Replace(read)); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.All(); !reflect.DeepEqual(got, want) {
+	if got := decoded.All(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if err := json.Unmarshal([]byte(`[{"host":"b.test","delay":"soon"}]`), &read); err == nil {
@@ -125,12 +125,12 @@ func TestBrakesAsJSON(t *testing.T) {
 	}
 }
 
-// TestBrakesAreToldAtOnce: before Set returns, and no longer than they are watched.
-func TestBrakesAreToldAtOnce(t *testing.T) {
+// TestBrakesNotifyAtOnce: before Set returns, and no longer than they are watched.
+func TestBrakesNotifyAtOnce(t *testing.T) {
 	var bs politeness.Brakes
 	notified := 0
 	stop := bs.Watch(func() {
-		if notified++; bs.Stopped("a.test", noon) == nil {
+		if notified++; bs.CheckStopped("a.test", noon) == nil {
 			t.Error("told before it holds")
 		}
 	})
@@ -138,13 +138,13 @@ func TestBrakesAreToldAtOnce(t *testing.T) {
 		t.Errorf("told %d times: %v", notified, err)
 	}
 	stop()
-	bs.Lift("a.test")
+	bs.Remove("a.test")
 	if notified != 1 {
 		t.Error("told when nobody watches")
 	}
 	var none *politeness.Brakes
 	none.Watch(nil)()
-	if _, ok := none.For("a.test", noon); ok || len(none.All()) > 0 {
+	if _, ok := none.ForHost("a.test", noon); ok || len(none.All()) > 0 {
 		t.Error("no Brakes have brakes")
 	}
 }
@@ -158,10 +158,10 @@ func TestBrakesAtTheSameTime(t *testing.T) {
 				if err := bs.Set(politeness.Brake{Host: host, Stop: true}); err != nil {
 					t.Error(err)
 				}
-				if bs.Stopped(host, noon) == nil {
+				if bs.CheckStopped(host, noon) == nil {
 					t.Errorf("%s is not stopped", host)
 				}
-				bs.Lift(host)
+				bs.Remove(host)
 				bs.Watch(func() {})()
 			}
 		})
@@ -179,7 +179,7 @@ func BenchmarkBrakesFor(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, ok := bs.For("www.example.com", noon); ok {
+		if _, ok := bs.ForHost("www.example.com", noon); ok {
 			b.Fatal("braked")
 		}
 	}

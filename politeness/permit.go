@@ -8,95 +8,95 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Permit is the proof that a host was due. Only Limits.Request makes a valid
+// A Permit is the proof that a host was due. Only Limiter.RequestPermit makes a valid
 // one. Copies of it are the same permit.
-type Permit struct{ grant *grant }
+type Permit struct{ state *permitState }
 
-// A grant is what Limits remembers of a permit. It is guarded by the lock of
+// A permitState is what Limiter remembers of a permit. It is guarded by the lock of
 // limits, but for the first four fields, which do not change.
-type grant struct {
-	limits *Limits
-	host   string
-	at     time.Time
-	slots  int        // visits at a time that the crawl asked for
-	addr   netip.Addr // whose slot the visit has; zero if none
-	since  time.Time  // has it
-	round  uint64     // of the probes of the Breaker, if it is one
-	over   bool       // it came back
+type permitState struct {
+	limiter     *Limiter
+	host        string
+	issuedAt    time.Time
+	hostSlots   int        // visits at a time that the crawl asked for
+	addr        netip.Addr // whose slot the visit has; zero if none
+	addrBoundAt time.Time  // has it
+	probeRound  uint64     // of the probes of the NetworkBreaker, if it is one
+	ended       bool       // it came back
 }
 
-// end takes a grant back; false if there is none, or it came back before.
-func (g *grant) end() bool {
-	if g == nil || g.over {
+// tryEnd takes a grant back; false if there is none, or it came back before.
+func (g *permitState) tryEnd() bool {
+	if g == nil || g.ended {
 		return false
 	}
-	g.over = true
+	g.ended = true
 	return true
 }
 
 // Host returns the host that may be visited.
 func (p Permit) Host() string {
-	if p.grant == nil {
+	if p.state == nil {
 		return ""
 	}
-	return p.grant.host
+	return p.state.host
 }
 
-// At returns when the permit was given.
-func (p Permit) At() time.Time {
-	if p.grant == nil {
+// IssuedAt returns when the permit was given.
+func (p Permit) IssuedAt() time.Time {
+	if p.state == nil {
 		return time.Time{}
 	}
-	return p.grant.at
+	return p.state.issuedAt
 }
 
-// Slots returns how many visits at a time the host may have, as the crawl sees it:
-// the Wish's. It is 0 for a permit that is not valid.
-func (p Permit) Slots() int {
-	if p.grant == nil {
+// HostSlots returns how many visits at a time the host may have, as the crawl sees it:
+// the PermitRequest's. It is 0 for a permit that is not valid.
+func (p Permit) HostSlots() int {
+	if p.state == nil {
 		return 0
 	}
-	return p.grant.slots
+	return p.state.hostSlots
 }
 
-// Valid reports whether p came from Limits.Request.
-func (p Permit) Valid() bool { return p.grant != nil }
+// WasIssued reports whether p came from Limiter.RequestPermit.
+func (p Permit) WasIssued() bool { return p.state != nil }
 
-// Bind says that the visit is about to use a connection to addr, and asks
+// BindAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
 // over the connection, also over one that was kept open; asking again for the
 // same address changes nothing. It returns a *Busy if the address must not be
 // visited now, or an error of Kind decorum.Unticketed if the permit is not
 // valid or has come back.
-func (p Permit) Bind(now time.Time, addr netip.Addr) error {
-	if p.grant == nil {
+func (p Permit) BindAddr(now time.Time, addr netip.Addr) error {
+	if p.state == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	}
-	return p.grant.limits.bind(now, p.grant, addr.Unmap().WithZone(""))
+	return p.state.limiter.bindAddr(now, p.state, addr.Unmap().WithZone(""))
 }
 
-// TooEarly is the error of Limits.Request for a host that rests: by how much.
-type TooEarly time.Duration
+// NotDueError is the error of Limiter.RequestPermit for a host that rests: by how much.
+type NotDueError time.Duration
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (t TooEarly) Is(target error) bool { return target == decorum.NotDue }
+func (t NotDueError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says by how much.
-func (t TooEarly) Error() string {
+func (t NotDueError) Error() string {
 	return fmt.Sprintf("the host is not due for another %v", time.Duration(t))
 }
 
-// Busy is the error for a host that is due itself, but has to wait for
+// ResourceBusyError is the error for a host that is due itself, but has to wait for
 // something that it shares with others.
-type Busy struct {
-	What  string    // what has no room for it
-	Until time.Time // when to ask again
+type ResourceBusyError struct {
+	Resource string    // what has no room for it
+	Until    time.Time // when to ask again
 }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (b *Busy) Is(target error) bool { return target == decorum.NotDue }
+func (b *ResourceBusyError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says what, and until when.
-func (b *Busy) Error() string {
-	return b.What + " is busy until " + b.Until.UTC().Format(time.RFC3339)
+func (b *ResourceBusyError) Error() string {
+	return b.Resource + " is busy until " + b.Until.UTC().Format(time.RFC3339)
 }

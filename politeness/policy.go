@@ -20,9 +20,9 @@ type Policy struct {
 	// Delay is the rest between the end of one visit to a host and the start
 	// of the next. Default 1 s.
 	Delay time.Duration
-	// Adaptive makes the rest at least so many times as long as the last visit
+	// AdaptiveFactor makes the rest at least so many times as long as the last visit
 	// took. Default 1; negative: off.
-	Adaptive float64
+	AdaptiveFactor float64
 	// Concurrency is how many visits a host gets at a time. Default 1. Where a
 	// Crawl-delay is in force it is always 1 (DELAY-12).
 	Concurrency int
@@ -38,14 +38,14 @@ type Policy struct {
 	MaxRetryAfter time.Duration
 	// Window is when hosts are visited. Default: always.
 	Window Window
-	// Hosts says otherwise of single hosts.
-	Hosts map[string]Override
+	// HostOverrides says otherwise of single hosts.
+	HostOverrides map[string]Override
 	// Seed makes the back-off of this crawl another than that of others. Chance in
 	// it is the same for the same Seed, host or URL, and number of failures, so that
 	// a crawl which is played again goes as it went.
 	Seed uint64
-	// Jitter returns a number in [0, 1) that spreads back-off; nil: chance, by Seed.
-	Jitter func() float64
+	// JitterFunc returns a number in [0, 1) that spreads back-off; nil: chance, by Seed.
+	JitterFunc func() float64
 }
 
 // Validate reports a policy that makes no sense.
@@ -53,18 +53,18 @@ func (p Policy) Validate() error {
 	switch {
 	case p.Delay < NoDelay:
 		return errors.New("delay must not be negative")
-	case !(p.Adaptive <= 1000): // so written, it refuses NaN
+	case !(p.AdaptiveFactor <= 1000): // so written, it refuses NaN
 		return errors.New("adaptive must not be more than 1000")
 	case p.Concurrency < 0:
 		return errors.New("concurrency must not be negative")
 	case p.MaxCrawlDelay < 0, p.Backoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
 		return errors.New("durations must not be negative")
 	}
-	for host, o := range p.Hosts {
+	for host, o := range p.HostOverrides {
 		q := Policy{}
-		set(&q.Delay, o.Delay)
-		set(&q.Adaptive, o.Adaptive)
-		set(&q.Concurrency, o.Concurrency)
+		setIfNotNil(&q.Delay, o.Delay)
+		setIfNotNil(&q.AdaptiveFactor, o.AdaptiveFactor)
+		setIfNotNil(&q.Concurrency, o.Concurrency)
 		if err := q.Validate(); err != nil {
 			return fmt.Errorf("%s: %w", host, err)
 		}
@@ -75,7 +75,7 @@ func (p Policy) Validate() error {
 // WithDefaults returns the policy with each zero field set to what it means.
 func (p Policy) WithDefaults() Policy {
 	p.Delay = cmp.Or(p.Delay, time.Second)
-	p.Adaptive = cmp.Or(p.Adaptive, 1)
+	p.AdaptiveFactor = cmp.Or(p.AdaptiveFactor, 1)
 	p.Concurrency = cmp.Or(p.Concurrency, 1)
 	p.MaxCrawlDelay = cmp.Or(p.MaxCrawlDelay, time.Hour)
 	p.Backoff = cmp.Or(p.Backoff, 5*time.Second)
@@ -86,84 +86,84 @@ func (p Policy) WithDefaults() Policy {
 
 // A Visit is what one request to a host was like.
 type Visit struct {
-	Host       string        // as decorum.Origin.Host spells it
-	Start, End time.Time     // of the request, and of its answer
-	Status     int           // 0: no answer came (refused, reset, timed out)
-	RetryAfter time.Duration // what the answer's Retry-After asked for, from End
-	CrawlDelay time.Duration // what robots.txt asks for; 0: nothing
-	Strikes    int           // failures in a row before this visit
+	Host                string        // as decorum.Origin.Host spells it
+	Start, End          time.Time     // of the request, and of its answer
+	Status              int           // 0: no answer came (refused, reset, timed out)
+	RetryAfter          time.Duration // what the answer's Retry-After asked for, from End
+	CrawlDelay          time.Duration // what robots.txt asks for; 0: nothing
+	ConsecutiveFailures int           // failures in a row before this visit
 }
 
-// overloaded reports whether the answer is a sign of a server in trouble
+// signalsOverload reports whether the answer is a sign of a server in trouble
 // (DELAY-13): none at all, 429, or 5xx. Other 4xx say nothing of it (DELAY-14).
-func (v Visit) overloaded() bool {
+func (v Visit) signalsOverload() bool {
 	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
 }
 
-// A Rest is what a host is owed after a visit.
-type Rest struct {
-	Due     time.Time     // no visit begins before
-	Gap     time.Duration // Due less the end of the visit
-	Slots   int           // visits at a time
-	Strikes int           // failures in a row, this visit included
+// A NextVisit is what a host is owed after a visit.
+type NextVisit struct {
+	Due                 time.Time     // no visit begins before
+	Delay               time.Duration // Due less the end of the visit
+	Slots               int           // visits at a time
+	ConsecutiveFailures int           // failures in a row, this visit included
 }
 
-// Next returns the rest that v earns the host: from the end of the visit, the
+// NextVisit returns the rest that v earns the host: from the end of the visit, the
 // longest of the policy's delay, Crawl-delay, adaptive delay, Retry-After and
 // back-off. A shorter Crawl-delay speeds nothing up (DELAY-03).
-func (p Policy) Next(v Visit) Rest {
+func (p Policy) NextVisit(v Visit) NextVisit {
 	p = p.WithDefaults()
-	rest := Rest{Slots: p.Concurrency, Strikes: max(v.Strikes-1, 0)}
-	if v.overloaded() {
-		rest.Strikes = min(v.Strikes+1, p.strikes())
+	next := NextVisit{Slots: p.Concurrency, ConsecutiveFailures: max(v.ConsecutiveFailures-1, 0)}
+	if v.signalsOverload() {
+		next.ConsecutiveFailures = min(v.ConsecutiveFailures+1, p.failuresUntilMaxBackoff())
 	}
 	if v.CrawlDelay > 0 {
-		rest.Slots = 1
+		next.Slots = 1
 	}
-	rest.Gap = max(0, p.Delay, v.CrawlDelay, p.adaptive(v),
-		min(v.RetryAfter, maxDelay), p.backoff(v.Host, rest.Strikes))
-	rest.Due = v.End.Add(rest.Gap)
-	return rest
+	next.Delay = max(0, p.Delay, v.CrawlDelay, p.adaptiveDelay(v),
+		min(v.RetryAfter, maxDelay), p.backoffDelay(v.Host, next.ConsecutiveFailures))
+	next.Due = v.End.Add(next.Delay)
+	return next
 }
 
 // maxDelay bounds what a host can ask for, so that nobody's sums overflow.
 const maxDelay = 365 * 24 * time.Hour
 
-// adaptive returns the rest that a slow answer asks for.
-func (p Policy) adaptive(v Visit) time.Duration {
-	return time.Duration(max(p.Adaptive, 0) * float64(v.End.Sub(v.Start)))
+// adaptiveDelay returns the rest that a slow answer asks for.
+func (p Policy) adaptiveDelay(v Visit) time.Duration {
+	return time.Duration(max(p.AdaptiveFactor, 0) * float64(v.End.Sub(v.Start)))
 }
 
-// backoff returns the rest of a host, or URL, after so many strikes: between once
+// backoffDelay returns the rest of a host, or URL, after so many strikes: between once
 // and one and a quarter times Backoff × 2^(strikes-1), at most MaxBackoff.
-func (p Policy) backoff(of string, strikes int) time.Duration {
-	if strikes == 0 {
+func (p Policy) backoffDelay(key string, failures int) time.Duration {
+	if failures == 0 {
 		return 0
 	}
 	d := p.Backoff
-	for range strikes - 1 {
+	for range failures - 1 {
 		if d >= p.MaxBackoff {
 			break
 		}
 		d *= 2
 	}
-	d += time.Duration(p.jitter(of, strikes) * float64(d) / 4)
+	d += time.Duration(p.jitterFraction(key, failures) * float64(d) / 4)
 	return min(d, p.MaxBackoff)
 }
 
-// jitter returns a number in [0, 1).
-func (p Policy) jitter(of string, strikes int) float64 {
-	if p.Jitter != nil {
-		return p.Jitter()
+// jitterFraction returns a number in [0, 1).
+func (p Policy) jitterFraction(key string, failures int) float64 {
+	if p.JitterFunc != nil {
+		return p.JitterFunc()
 	}
 	h := fnv.New64a()
-	h.Write([]byte(of))
-	return rand.New(rand.NewPCG(p.Seed^h.Sum64(), uint64(strikes))).Float64()
+	h.Write([]byte(key))
+	return rand.New(rand.NewPCG(p.Seed^h.Sum64(), uint64(failures))).Float64()
 }
 
-// strikes returns after how many strikes back-off is as long as it gets. More
+// failuresUntilMaxBackoff returns after how many strikes back-off is as long as it gets. More
 // are not counted: they would only keep a host that is well again waiting.
-func (p Policy) strikes() int {
+func (p Policy) failuresUntilMaxBackoff() int {
 	n := 1
 	for d := p.Backoff; 0 < d && d < p.MaxBackoff; d *= 2 { // it may overflow
 		n++
@@ -171,8 +171,8 @@ func (p Policy) strikes() int {
 	return n
 }
 
-// RetryIn returns when the page at url, which failed, is asked for again, at the
+// RetryDelay returns when the page at url, which failed, is asked for again, at the
 // earliest, after so many failed visits of its own.
-func (p Policy) RetryIn(url string, attempts int) time.Duration {
-	return p.WithDefaults().backoff(url, attempts)
+func (p Policy) RetryDelay(url string, attempts int) time.Duration {
+	return p.WithDefaults().backoffDelay(url, attempts)
 }

@@ -12,56 +12,56 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const sec = time.Second
 
-func calm() float64 { return 0 }
+func noJitter() float64 { return 0 }
 
 func TestNext(t *testing.T) {
-	plain := politeness.Policy{Jitter: calm}
-	fast := politeness.Policy{Delay: politeness.NoDelay, Adaptive: -1, Jitter: calm}
+	plain := politeness.Policy{JitterFunc: noJitter}
+	fast := politeness.Policy{Delay: politeness.NoDelay, AdaptiveFactor: -1, JitterFunc: noJitter}
 	tests := []struct {
 		name   string
 		policy politeness.Policy
-		visit  politeness.Visit // Start is 100 ms before End, which is noon, unless given
-		want   politeness.Rest  // Due follows from Gap
+		visit  politeness.Visit     // Start is 100 ms before End, which is noon, unless given
+		want   politeness.NextVisit // Due follows from Gap
 	}{
 		{"the default is one second", plain, politeness.Visit{Status: 200},
-			politeness.Rest{Gap: sec, Slots: 1}},
+			politeness.NextVisit{Delay: sec, Slots: 1}},
 		{"DELAY-08 the longer of policy and Crawl-delay", plain, politeness.Visit{Status: 200, CrawlDelay: 10 * sec},
-			politeness.Rest{Gap: 10 * sec, Slots: 1}},
+			politeness.NextVisit{Delay: 10 * sec, Slots: 1}},
 		{"DELAY-03 a shorter Crawl-delay speeds nothing up", plain, politeness.Visit{Status: 200, CrawlDelay: sec / 2},
-			politeness.Rest{Gap: sec, Slots: 1}},
-		{"DELAY-12 a Crawl-delay means one at a time", politeness.Policy{Concurrency: 4, Jitter: calm},
-			politeness.Visit{Status: 200, CrawlDelay: sec / 2}, politeness.Rest{Gap: sec, Slots: 1}},
-		{"several at a time where none is asked for", politeness.Policy{Concurrency: 4, Jitter: calm},
-			politeness.Visit{Status: 200}, politeness.Rest{Gap: sec, Slots: 4}},
+			politeness.NextVisit{Delay: sec, Slots: 1}},
+		{"DELAY-12 a Crawl-delay means one at a time", politeness.Policy{Concurrency: 4, JitterFunc: noJitter},
+			politeness.Visit{Status: 200, CrawlDelay: sec / 2}, politeness.NextVisit{Delay: sec, Slots: 1}},
+		{"several at a time where none is asked for", politeness.Policy{Concurrency: 4, JitterFunc: noJitter},
+			politeness.Visit{Status: 200}, politeness.NextVisit{Delay: sec, Slots: 4}},
 		{"a slow answer earns as long a rest", plain, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
-			politeness.Rest{Gap: 7 * sec, Slots: 1}},
-		{"adaptive twice", politeness.Policy{Adaptive: 2, Jitter: calm}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
-			politeness.Rest{Gap: 14 * sec, Slots: 1}},
-		{"adaptive off", politeness.Policy{Adaptive: -1, Jitter: calm}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
-			politeness.Rest{Gap: sec, Slots: 1}},
-		{"no delay of its own", fast, politeness.Visit{Status: 200}, politeness.Rest{Slots: 1}},
+			politeness.NextVisit{Delay: 7 * sec, Slots: 1}},
+		{"adaptive twice", politeness.Policy{AdaptiveFactor: 2, JitterFunc: noJitter}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
+			politeness.NextVisit{Delay: 14 * sec, Slots: 1}},
+		{"adaptive off", politeness.Policy{AdaptiveFactor: -1, JitterFunc: noJitter}, politeness.Visit{Start: noon.Add(-7 * sec), Status: 200},
+			politeness.NextVisit{Delay: sec, Slots: 1}},
+		{"no delay of its own", fast, politeness.Visit{Status: 200}, politeness.NextVisit{Slots: 1}},
 		{"no delay of its own, but the host's", fast, politeness.Visit{Status: 200, CrawlDelay: 3 * sec},
-			politeness.Rest{Gap: 3 * sec, Slots: 1}},
+			politeness.NextVisit{Delay: 3 * sec, Slots: 1}},
 		{"DELAY-13 Retry-After", plain, politeness.Visit{Status: 429, RetryAfter: 90 * sec},
-			politeness.Rest{Gap: 90 * sec, Slots: 1, Strikes: 1}},
-		{"Retry-After is never cut short", politeness.Policy{MaxRetryAfter: 60 * sec, Jitter: calm},
-			politeness.Visit{Status: 503, RetryAfter: 90 * sec}, politeness.Rest{Gap: 90 * sec, Slots: 1, Strikes: 1}},
+			politeness.NextVisit{Delay: 90 * sec, Slots: 1, ConsecutiveFailures: 1}},
+		{"Retry-After is never cut short", politeness.Policy{MaxRetryAfter: 60 * sec, JitterFunc: noJitter},
+			politeness.Visit{Status: 503, RetryAfter: 90 * sec}, politeness.NextVisit{Delay: 90 * sec, Slots: 1, ConsecutiveFailures: 1}},
 		{"but to a year", plain, politeness.Visit{Status: 200, RetryAfter: 9223372036 * sec},
-			politeness.Rest{Gap: 365 * 24 * time.Hour, Slots: 1}},
+			politeness.NextVisit{Delay: 365 * 24 * time.Hour, Slots: 1}},
 		{"Retry-After with a 200", plain, politeness.Visit{Status: 200, RetryAfter: 90 * sec},
-			politeness.Rest{Gap: 90 * sec, Slots: 1}},
-		{"DELAY-13 first 503", plain, politeness.Visit{Status: 503}, politeness.Rest{Gap: 5 * sec, Slots: 1, Strikes: 1}},
-		{"DELAY-13 third 503 in a row", plain, politeness.Visit{Status: 503, Strikes: 2},
-			politeness.Rest{Gap: 20 * sec, Slots: 1, Strikes: 3}},
-		{"no answer", plain, politeness.Visit{Strikes: 1}, politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
-		{"back-off is bounded", plain, politeness.Visit{Status: 500, Strikes: 1 << 40},
-			politeness.Rest{Gap: time.Hour, Slots: 1, Strikes: 11}},
-		{"success recovers one step", plain, politeness.Visit{Status: 200, Strikes: 3},
-			politeness.Rest{Gap: 10 * sec, Slots: 1, Strikes: 2}},
-		{"DELAY-14 403 says nothing of load", plain, politeness.Visit{Status: 403}, politeness.Rest{Gap: sec, Slots: 1}},
-		{"DELAY-14 404 recovers like a success", plain, politeness.Visit{Status: 404, Strikes: 1}, politeness.Rest{Gap: sec, Slots: 1}},
-		{"jitter adds at most a quarter", politeness.Policy{Jitter: func() float64 { return 0.999999999 }},
-			politeness.Visit{Status: 503}, politeness.Rest{Gap: 6249999998, Slots: 1, Strikes: 1}},
+			politeness.NextVisit{Delay: 90 * sec, Slots: 1}},
+		{"DELAY-13 first 503", plain, politeness.Visit{Status: 503}, politeness.NextVisit{Delay: 5 * sec, Slots: 1, ConsecutiveFailures: 1}},
+		{"DELAY-13 third 503 in a row", plain, politeness.Visit{Status: 503, ConsecutiveFailures: 2},
+			politeness.NextVisit{Delay: 20 * sec, Slots: 1, ConsecutiveFailures: 3}},
+		{"no answer", plain, politeness.Visit{ConsecutiveFailures: 1}, politeness.NextVisit{Delay: 10 * sec, Slots: 1, ConsecutiveFailures: 2}},
+		{"back-off is bounded", plain, politeness.Visit{Status: 500, ConsecutiveFailures: 1 << 40},
+			politeness.NextVisit{Delay: time.Hour, Slots: 1, ConsecutiveFailures: 11}},
+		{"success recovers one step", plain, politeness.Visit{Status: 200, ConsecutiveFailures: 3},
+			politeness.NextVisit{Delay: 10 * sec, Slots: 1, ConsecutiveFailures: 2}},
+		{"DELAY-14 403 says nothing of load", plain, politeness.Visit{Status: 403}, politeness.NextVisit{Delay: sec, Slots: 1}},
+		{"DELAY-14 404 recovers like a success", plain, politeness.Visit{Status: 404, ConsecutiveFailures: 1}, politeness.NextVisit{Delay: sec, Slots: 1}},
+		{"jitter adds at most a quarter", politeness.Policy{JitterFunc: func() float64 { return 0.999999999 }},
+			politeness.Visit{Status: 503}, politeness.NextVisit{Delay: 6249999998, Slots: 1, ConsecutiveFailures: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestNext(t *testing.T) {
 				v.Start = noon.Add(-sec / 10)
 			}
 			want := tt.want
-			want.Due = noon.Add(want.Gap)
-			if got := tt.policy.Next(v); got != want {
+			want.Due = noon.Add(want.Delay)
+			if got := tt.policy.NextVisit(v); got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
@@ -80,34 +80,34 @@ func TestNext(t *testing.T) {
 }
 
 func TestBackoffRecoversStepByStep(t *testing.T) {
-	p := politeness.Policy{Jitter: calm}
+	p := politeness.Policy{JitterFunc: noJitter}
 	statuses := []int{503, 503, 503, 200, 200, 200, 200}
 	want := []time.Duration{5 * sec, 10 * sec, 20 * sec, 10 * sec, 5 * sec, sec, sec}
-	strikes := 0
+	failures := 0
 	for i, status := range statuses {
-		rest := p.Next(politeness.Visit{Start: noon, End: noon, Status: status, Strikes: strikes})
-		if rest.Gap != want[i] {
-			t.Errorf("visit %d (%d): rest %v, want %v", i, status, rest.Gap, want[i])
+		next := p.NextVisit(politeness.Visit{Start: noon, End: noon, Status: status, ConsecutiveFailures: failures})
+		if next.Delay != want[i] {
+			t.Errorf("visit %d (%d): rest %v, want %v", i, status, next.Delay, want[i])
 		}
-		strikes = rest.Strikes
+		failures = next.ConsecutiveFailures
 	}
 }
 
 func TestValidate(t *testing.T) {
 	for _, p := range []politeness.Policy{
 		{Delay: -2}, {Concurrency: -1}, {MaxCrawlDelay: -1}, {Backoff: -1}, {MaxBackoff: -1}, {MaxRetryAfter: -1},
-		{Adaptive: 1e9}, {Adaptive: math.NaN()}, {Adaptive: math.Inf(1)},
+		{AdaptiveFactor: 1e9}, {AdaptiveFactor: math.NaN()}, {AdaptiveFactor: math.Inf(1)},
 	} {
 		if p.Validate() == nil {
 			t.Errorf("%+v is valid", p)
 		}
 	}
-	for _, o := range []politeness.Override{{Delay: new(time.Duration(-2))}, {Adaptive: new(math.NaN())}, {Concurrency: new(-1)}} {
-		if (politeness.Policy{Hosts: map[string]politeness.Override{"a.test": o}}).Validate() == nil {
+	for _, o := range []politeness.Override{{Delay: new(time.Duration(-2))}, {AdaptiveFactor: new(math.NaN())}, {Concurrency: new(-1)}} {
+		if (politeness.Policy{HostOverrides: map[string]politeness.Override{"a.test": o}}).Validate() == nil {
 			t.Errorf("%+v is valid", o)
 		}
 	}
-	for _, p := range []politeness.Policy{{}, {Delay: politeness.NoDelay, Adaptive: -1}} {
+	for _, p := range []politeness.Policy{{}, {Delay: politeness.NoDelay, AdaptiveFactor: -1}} {
 		if err := p.Validate(); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -153,19 +153,19 @@ func FuzzParseRetryAfter(f *testing.F) {
 // Chance is the same for the same seed, host and number of failures, another for
 // any other, and spreads over the whole quarter.
 func TestJitterIsOfItsSeed(t *testing.T) {
-	gap := func(seed uint64, host string, strikes int) time.Duration {
+	delay := func(seed uint64, host string, failures int) time.Duration {
 		p := politeness.Policy{Seed: seed, MaxBackoff: 1000 * time.Hour}
-		return p.Next(politeness.Visit{Host: host, Start: noon, End: noon, Status: 503, Strikes: strikes}).Gap
+		return p.NextVisit(politeness.Visit{Host: host, Start: noon, End: noon, Status: 503, ConsecutiveFailures: failures}).Delay
 	}
-	if first := gap(1, "a.test", 0); gap(1, "a.test", 0) != first {
+	if first := delay(1, "a.test", 0); delay(1, "a.test", 0) != first {
 		t.Error("chance is not the same for the same")
 	}
 	seen := map[time.Duration]bool{}
 	minDelay, maxDelay := time.Hour, time.Duration(0)
 	for seed := range uint64(10) {
 		for _, host := range []string{"a.test", "b.test"} {
-			for strikes := range 5 {
-				d := gap(seed, host, strikes) >> strikes
+			for failures := range 5 {
+				d := delay(seed, host, failures) >> failures
 				seen[d], minDelay, maxDelay = true, min(minDelay, d), max(maxDelay, d)
 			}
 		}

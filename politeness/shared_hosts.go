@@ -6,109 +6,109 @@ import (
 	"time"
 )
 
-// guards is how many hosts, or addresses, are remembered before those that are
+// pruneThreshold is how many hosts, or addresses, are remembered before those that are
 // due anyway begin to be forgotten.
-const guards = 4096
+const pruneThreshold = 4096
 
-// Hosts is what is known, in one process, of hosts and of the addresses that
+// SharedHosts is what is known, in one process, of hosts and of the addresses that
 // they share: the second guard of every rest. Crawls that visit the same hosts
-// share one, each by its own Limits. Then a host is visited at the pace of the
+// share one, each by its own NewLimiter. Then a host is visited at the pace of the
 // slowest of those that visit it at the same time, who was turned away since the
 // last visit goes before who had it, and what a visit of one has earned holds
 // for all. Its methods may be called at the same time.
-type Hosts struct {
-	mu     sync.Mutex
-	crawls int           // that have Limits
-	gap    time.Duration // the longest that any of them has asked for: a visit matters for so long
+type SharedHosts struct {
+	mu         sync.Mutex
+	crawlCount int           // that have NewLimiter
+	maxDelay   time.Duration // the longest that any of them has asked for: a visit matters for so long
 
-	hosts map[string]*pool
-	crowd int // so many hosts, and those that are due anyway are forgotten
+	byHost        map[string]*visitSemaphore
+	hostPruneSize int // so many hosts, and those that are due anyway are forgotten
 
-	addresses map[netip.Addr]*pool  // those in use, and those that rest
-	homes     map[waiter]netip.Addr // of hosts that were visited, or turned away there
-	people    int                   // so many homes, and those of no further use are forgotten
-	limited   bool                  // some crawl limits the visits to an address
-	loopback  bool                  // to loopback addresses too
+	byAddr         map[netip.Addr]*visitSemaphore // those in use, and those that rest
+	addrOf         map[crawlHost]netip.Addr       // of hosts that were visited, or turned away there
+	addrPruneSize  int                            // so many homes, and those of no further use are forgotten
+	hasAddrLimits  bool                           // some crawl limits the visits to an address
+	limitsLoopback bool                           // to loopback addresses too
 
-	breaker *Breaker // of the process
-	load    Load     // likewise
+	breaker            *NetworkBreaker    // of the process
+	machineLoadLimiter MachineLoadLimiter // likewise
 
-	rung []*Limits // crawls that were called since the lock was taken
+	limitersToWake []*Limiter // crawls that were called since the lock was taken
 }
 
-// NewHosts returns what crawls share that know of no host yet.
-func NewHosts() *Hosts {
-	return &Hosts{breaker: newBreaker(), hosts: map[string]*pool{}, crowd: guards,
-		addresses: map[netip.Addr]*pool{}, homes: map[waiter]netip.Addr{}, people: guards}
+// NewSharedHosts returns what crawls share that know of no host yet.
+func NewSharedHosts() *SharedHosts {
+	return &SharedHosts{breaker: newNetworkBreaker(), byHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
+		byAddr: map[netip.Addr]*visitSemaphore{}, addrOf: map[crawlHost]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
-// Limits returns the limiters for cfg, of one more crawl that shares h.
-func (h *Hosts) Limits(cfg LimitsConfig) *Limits {
+// NewLimiter returns the limiters for cfg, of one more crawl that shares h.
+func (h *SharedHosts) NewLimiter(cfg LimiterConfig) *Limiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.crawls++
-	h.gap = max(h.gap, cfg.IPDelay)
+	h.crawlCount++
+	h.maxDelay = max(h.maxDelay, cfg.IPDelay)
 	if cfg.IPConcurrency > 0 || cfg.IPDelay > 0 {
-		h.limited, h.loopback = true, h.loopback || cfg.IPLoopback
+		h.hasAddrLimits, h.limitsLoopback = true, h.limitsLoopback || cfg.LimitLoopback
 	}
-	return newLimits(h, cfg)
+	return newLimiter(h, cfg)
 }
 
-// limits reports whether some crawl limits the visits to addr.
-func (h *Hosts) limits(addr netip.Addr) bool {
-	return h.limited && (h.loopback || !addr.IsLoopback())
+// isAddrLimited reports whether some crawl limits the visits to addr.
+func (h *SharedHosts) isAddrLimited(addr netip.Addr) bool {
+	return h.hasAddrLimits && (h.limitsLoopback || !addr.IsLoopback())
 }
 
-// meet returns what is known of a host. It requires h.mu.
-func (h *Hosts) meet(now time.Time, host string) *pool {
-	p := h.hosts[host]
+// getOrCreateHost returns what is known of a host. It requires h.mu.
+func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitSemaphore {
+	p := h.byHost[host]
 	if p == nil {
-		if len(h.hosts) >= h.crowd {
-			h.forget(now)
-			h.crowd = max(guards, 2*len(h.hosts)) // so that a call costs O(1) on average
+		if len(h.byHost) >= h.hostPruneSize {
+			h.pruneHosts(now)
+			h.hostPruneSize = max(pruneThreshold, 2*len(h.byHost)) // so that a call costs O(1) on average
 		}
-		p = &pool{staff: true}
-		h.hosts[host] = p
+		p = &visitSemaphore{countsWorkers: true}
+		h.byHost[host] = p
 	}
 	return p
 }
 
-// spent reports whether there is nothing to remember of p: no crawl would be
+// isForgettable reports whether there is nothing to remember of p: no crawl would be
 // let in later for it, or is. It requires h.mu.
-func (h *Hosts) spent(p *pool, now time.Time) bool {
-	p.settle(now)
-	if h.crawls <= 1 {
-		return p.idle(now)
+func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
+	p.recomputeLimits(now)
+	if h.crawlCount <= 1 {
+		return p.isIdle(now)
 	}
-	return p.idle(now) && len(p.claims) == 0 && !p.ended.Add(h.gap).After(now)
+	return p.isIdle(now) && len(p.demands) == 0 && !p.lastEnd.Add(h.maxDelay).After(now)
 }
 
-// forget drops the hosts that are due anyway. It requires h.mu.
-func (h *Hosts) forget(now time.Time) {
-	for host, p := range h.hosts {
-		if h.spent(p, now) {
-			delete(h.hosts, host)
+// pruneHosts drops the hosts that are due anyway. It requires h.mu.
+func (h *SharedHosts) pruneHosts(now time.Time) {
+	for host, p := range h.byHost {
+		if h.isForgettable(p, now) {
+			delete(h.byHost, host)
 		}
 	}
 }
 
-// tidy forgets an address that is of no further use. It requires h.mu.
-func (h *Hosts) tidy(now time.Time, addr netip.Addr, p *pool) {
-	if h.spent(p, now) {
-		delete(h.addresses, addr)
+// pruneAddr forgets an address that is of no further use. It requires h.mu.
+func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphore) {
+	if h.isForgettable(p, now) {
+		delete(h.byAddr, addr)
 	}
 }
 
-// forgetHomes drops the addresses whose rest is over, and the homes of hosts
+// pruneAddrs drops the addresses whose rest is over, and the homes of hosts
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
-func (h *Hosts) forgetHomes(now time.Time) {
-	for addr, p := range h.addresses {
-		h.tidy(now, addr, p)
+func (h *SharedHosts) pruneAddrs(now time.Time) {
+	for addr, p := range h.byAddr {
+		h.pruneAddr(now, addr, p)
 	}
-	for w, addr := range h.homes {
-		if h.addresses[addr] == nil {
-			delete(h.homes, w)
+	for w, addr := range h.addrOf {
+		if h.byAddr[addr] == nil {
+			delete(h.addrOf, w)
 		}
 	}
 }

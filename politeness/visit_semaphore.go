@@ -6,274 +6,274 @@ import (
 	"time"
 )
 
-// patience is how long a slot is kept free for who was called, and for how long
+// grantTimeout is how long a slot is kept free for who was called, and for how long
 // a crawl that could come again, and does not, still has a say.
-const patience = 10 * time.Second
+const grantTimeout = 10 * time.Second
 
 // maxWaitEstimate bounds for how long who waits is told to stay away, in case
 // nobody calls: a crash could leave it waiting.
 const maxWaitEstimate = 10 * time.Minute
 
-// A pool is what several visitors share, the crawls of a host or the hosts of an
+// A visitSemaphore is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
 // Who finds no slot is put into the line, and called when it is its turn: the
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
-type pool struct {
-	claims []crawlDemand // of the crawls that visit at the same time
-	slots  int           // the least of theirs
-	gap    time.Duration // the longest of theirs
-	staff  bool          // nobody is called who has no worker for it: see Limits.SetWorkers
+type visitSemaphore struct {
+	demands       []crawlDemand // of the crawls that visit at the same time
+	slots         int           // the least of theirs
+	delay         time.Duration // the longest of theirs
+	countsWorkers bool          // nobody is called who has no worker for it: see Limiter.SetWorkers
 
-	out   int       // visits under way
-	ended time.Time // the last visit
-	due   time.Time // no visit begins before: what visits have earned
-	by    *Limits   // the crawl whose visit earned due; nil: of another process
+	activeVisits int       // visits under way
+	lastEnd      time.Time // the last visit
+	due          time.Time // no visit begins before: what visits have earned
+	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
 
-	queue  []waiter // who waits, and some that have left
-	first  int      // the place of line[0], counted from when the pool was met
-	places map[waiter]int
-	turns  map[waiter]time.Time // who was called, and from when on it can come
-	visit  time.Duration        // how long visits take, a moving mean
+	queue             []crawlHost // who waits, and some that have left
+	headPosition      int         // the place of line[0], counted from when the pool was met
+	positions         map[crawlHost]int
+	granted           map[crawlHost]time.Time // who was called, and from when on it can come
+	meanVisitDuration time.Duration           // how long visits take, a moving mean
 }
 
-// A waiter is a crawl that wants to visit a host.
-type waiter struct {
-	crawl *Limits
+// A crawlHost is a crawl that wants to visit a host.
+type crawlHost struct {
+	crawl *Limiter
 	host  string
 }
 
-// free is when the next visit may begin.
-func (p *pool) free() time.Time { return latest(p.due, p.ended.Add(p.gap)) }
+// nextStart is when the next visit may begin.
+func (p *visitSemaphore) nextStart() time.Time { return laterTime(p.due, p.lastEnd.Add(p.delay)) }
 
-// enter takes a slot for a visit, of a crawl that has a claim. If there is none
+// tryAcquire takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *pool) enter(now time.Time, w waiter) (until time.Time, ok bool) {
-	free := p.free()
-	if !p.awaited() && p.out < p.slots && !now.Before(free) {
-		p.take(w.crawl)
+func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHost) (until time.Time, ok bool) {
+	start := p.nextStart()
+	if !p.hasWaiters() && p.activeVisits < p.slots && !now.Before(start) {
+		p.addActive(w.crawl)
 		return now, true
 	}
-	if lapsed := p.lapse(now); lapsed && !p.called(w) {
+	if expired := p.expireGrants(now); expired && !p.isGranted(w) {
 		// Those who were called do not come: who is here goes first, or with few
 		// workers nobody might ever find his own turn.
-		p.leave(w)
-		p.keep(w, now)
+		p.removeWaiter(w)
+		p.setGrant(w, now)
 	}
-	if _, waits := p.places[w]; !waits && !p.called(w) {
-		p.join(w)
+	if _, waits := p.positions[w]; !waits && !p.isGranted(w) {
+		p.enqueue(w)
 	}
-	p.callAll(now, w)
-	delete(w.crawl.calls, w.host) // it is here
+	p.grantSlotsCallerPresent(now, w)
+	delete(w.crawl.readyHosts, w.host) // it is here
 	switch {
-	case !p.called(w), p.out >= p.slots: // of which there are less than when it was called
-		until = p.guess(now, w)
-	case now.Before(free):
-		p.keep(w, free)
-		until = free
+	case !p.isGranted(w), p.activeVisits >= p.slots: // of which there are less than when it was called
+		until = p.estimateTurn(now, w)
+	case now.Before(start):
+		p.setGrant(w, start)
+		until = start
 	default:
-		p.unkeep(w) // the slot is the visit's
-		p.take(w.crawl)
+		p.clearGrant(w) // the slot is the visit's
+		p.addActive(w.crawl)
 		return now, true
 	}
-	p.expect(w.crawl, until)
+	p.extendDemand(w.crawl, until)
 	return until, false
 }
 
-// awaited reports whether anybody waits, or was called.
-func (p *pool) awaited() bool { return len(p.places) > 0 || len(p.turns) > 0 }
+// hasWaiters reports whether anybody waits, or was called.
+func (p *visitSemaphore) hasWaiters() bool { return len(p.positions) > 0 || len(p.granted) > 0 }
 
-// take counts a visit of crawl that begins.
-func (p *pool) take(crawl *Limits) {
-	p.out++
-	p.engage(crawl, 1)
+// addActive counts a visit of crawl that begins.
+func (p *visitSemaphore) addActive(crawl *Limiter) {
+	p.activeVisits++
+	p.addBusyWorkers(crawl, 1)
 	if c := p.demandOf(crawl); c != nil {
-		c.out++
+		c.active++
 	}
 }
 
-// give counts a visit of crawl that is over, or is not made.
-func (p *pool) give(crawl *Limits) {
-	if c := p.demandOf(crawl); c != nil && c.out > 0 {
-		c.out--
-		p.out--
-		p.engage(crawl, -1)
+// removeActive counts a visit of crawl that is over, or is not made.
+func (p *visitSemaphore) removeActive(crawl *Limiter) {
+	if c := p.demandOf(crawl); c != nil && c.active > 0 {
+		c.active--
+		p.activeVisits--
+		p.addBusyWorkers(crawl, -1)
 	}
 }
 
-// engage counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *pool) engage(crawl *Limits, n int) {
-	if p.staff {
-		crawl.engaged += n
+// addBusyWorkers counts n more workers of a crawl that visit hosts, or that hosts wait for.
+func (p *visitSemaphore) addBusyWorkers(crawl *Limiter, n int) {
+	if p.countsWorkers {
+		crawl.busyWorkers += n
 	}
 }
 
-// join puts a waiter at the end of the line.
-func (p *pool) join(w waiter) {
-	if p.places == nil {
-		p.places = map[waiter]int{}
+// enqueue puts a waiter at the end of the line.
+func (p *visitSemaphore) enqueue(w crawlHost) {
+	if p.positions == nil {
+		p.positions = map[crawlHost]int{}
 	}
-	p.places[w] = p.first + len(p.queue)
+	p.positions[w] = p.headPosition + len(p.queue)
 	p.queue = append(p.queue, w)
 }
 
-// call gives the slots that are free to those who have waited longest.
-func (p *pool) call(now time.Time) { p.callAll(now, waiter{}) }
+// grantSlots gives the slots that are free to those who have waited longest.
+func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(now, crawlHost{}) }
 
-// callAll is call while one of those who wait is here.
-func (p *pool) callAll(now time.Time, here waiter) {
-	for i := 0; i < len(p.queue) && p.out+len(p.turns) < p.slots; {
+// grantSlotsCallerPresent is call while one of those who wait is here.
+func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost) {
+	for i := 0; i < len(p.queue) && p.activeVisits+len(p.granted) < p.slots; {
 		w := p.queue[i]
-		place, waits := p.places[w]
-		waits = waits && place == p.first+i
+		position, waits := p.positions[w]
+		waits = waits && position == p.headPosition+i
 		switch {
-		case waits && p.staff && !w.crawl.idle() && (w != here || now.Before(p.free())):
+		case waits && p.countsWorkers && !w.crawl.hasRoomForHost() && (w != caller || now.Before(p.nextStart())):
 			i++ // it keeps its place
 			continue
 		case waits:
-			delete(p.places, w)
-			p.turn(w, latest(now, p.free()))
+			delete(p.positions, w)
+			p.grantSlot(w, laterTime(now, p.nextStart()))
 		}
 		if i > 0 {
 			i++
 			continue
 		}
-		p.queue, p.first = p.queue[1:], p.first+1
+		p.queue, p.headPosition = p.queue[1:], p.headPosition+1
 	}
-	if len(p.queue) > 2*len(p.places)+16 {
-		p.closeUp()
+	if len(p.queue) > 2*len(p.positions)+16 {
+		p.compactQueue()
 	}
 }
 
-// closeUp takes those who have left out of the line.
-func (p *pool) closeUp() {
+// compactQueue takes those who have left out of the line.
+func (p *visitSemaphore) compactQueue() {
 	i := -1
-	p.queue = slices.DeleteFunc(p.queue, func(w waiter) bool {
+	p.queue = slices.DeleteFunc(p.queue, func(w crawlHost) bool {
 		i++
-		place, waits := p.places[w]
-		return !waits || place != p.first+i
+		position, waits := p.positions[w]
+		return !waits || position != p.headPosition+i
 	})
 	for i, w := range p.queue {
-		p.places[w] = p.first + i
+		p.positions[w] = p.headPosition + i
 	}
 }
 
-// called reports whether a slot is kept for w.
-func (p *pool) called(w waiter) bool { return !p.turns[w].IsZero() }
+// isGranted reports whether a slot is kept for w.
+func (p *visitSemaphore) isGranted(w crawlHost) bool { return !p.granted[w].IsZero() }
 
-// keep keeps a slot for w.
-func (p *pool) keep(w waiter, from time.Time) {
-	if p.turns == nil {
-		p.turns = map[waiter]time.Time{}
+// setGrant keeps a slot for w.
+func (p *visitSemaphore) setGrant(w crawlHost, from time.Time) {
+	if p.granted == nil {
+		p.granted = map[crawlHost]time.Time{}
 	}
-	if !p.called(w) {
-		p.engage(w.crawl, 1)
+	if !p.isGranted(w) {
+		p.addBusyWorkers(w.crawl, 1)
 	}
-	p.turns[w] = from
+	p.granted[w] = from
 }
 
-// unkeep gives the slot back that is kept for w.
-func (p *pool) unkeep(w waiter) {
-	if p.called(w) {
-		delete(p.turns, w)
-		p.engage(w.crawl, -1)
+// clearGrant gives the slot back that is kept for w.
+func (p *visitSemaphore) clearGrant(w crawlHost) {
+	if p.isGranted(w) {
+		delete(p.granted, w)
+		p.addBusyWorkers(w.crawl, -1)
 	}
 }
 
-// turn keeps a slot for w, and tells it from when on it can come.
-func (p *pool) turn(w waiter, from time.Time) {
-	p.keep(w, from)
-	p.expect(w.crawl, from)
-	w.crawl.tell(w.host, from)
+// grantSlot keeps a slot for w, and tells it from when on it can come.
+func (p *visitSemaphore) grantSlot(w crawlHost, from time.Time) {
+	p.setGrant(w, from)
+	p.extendDemand(w.crawl, from)
+	w.crawl.addReadyHost(w.host, from)
 }
 
-// lapse takes back the turns of those who did not come.
-func (p *pool) lapse(now time.Time) (lapsed bool) {
-	for w, since := range p.turns {
-		if now.Sub(since) > patience {
-			p.unkeep(w)
-			lapsed = true
+// expireGrants takes back the turns of those who did not come.
+func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
+	for w, since := range p.granted {
+		if now.Sub(since) > grantTimeout {
+			p.clearGrant(w)
+			expired = true
 		}
 	}
-	return lapsed
+	return expired
 }
 
-// leave takes w out of the line, and its turn from it.
-func (p *pool) leave(w waiter) {
-	delete(p.places, w)
-	if len(p.places) == 0 {
+// removeWaiter takes w out of the line, and its turn from it.
+func (p *visitSemaphore) removeWaiter(w crawlHost) {
+	delete(p.positions, w)
+	if len(p.positions) == 0 {
 		p.queue = nil
 	}
-	if p.called(w) {
-		p.unkeep(w)
-		delete(w.crawl.calls, w.host)
+	if p.isGranted(w) {
+		p.clearGrant(w)
+		delete(w.crawl.readyHosts, w.host)
 	}
 }
 
-// end counts a visit of crawl that is over, which took so long.
-func (p *pool) end(crawl *Limits, took time.Duration, end time.Time) {
-	p.give(crawl)
+// recordVisitEnd counts a visit of crawl that is over, which took so long.
+func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
+	p.removeActive(crawl)
 	took = max(0, took)
-	if p.visit == 0 {
-		p.visit = took
+	if p.meanVisitDuration == 0 {
+		p.meanVisitDuration = took
 	}
-	p.visit += (took - p.visit) / 8
-	p.ended = latest(p.ended, end)
-	p.expect(crawl, p.free())
-	p.rest(end)
+	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
+	p.lastEnd = laterTime(p.lastEnd, end)
+	p.extendDemand(crawl, p.nextStart())
+	p.updateGrants(end)
 }
 
-// rest puts off those who were called while the rest has become longer, and
+// updateGrants puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *pool) rest(now time.Time) {
-	p.settle(now)
-	free := p.free()
-	for w, from := range p.turns {
-		if free.After(from) {
-			p.turn(w, free)
+func (p *visitSemaphore) updateGrants(now time.Time) {
+	p.recomputeLimits(now)
+	start := p.nextStart()
+	for w, from := range p.granted {
+		if start.After(from) {
+			p.grantSlot(w, start)
 		}
 	}
-	p.call(now)
+	p.grantSlots(now)
 }
 
-// drop forgets a crawl: its claim, those of it who wait, and visits that have
+// removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
-func (p *pool) drop(crawl *Limits, now time.Time) {
-	for w := range p.turns {
+func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
+	for w := range p.granted {
 		if w.crawl == crawl {
-			p.leave(w)
+			p.removeWaiter(w)
 		}
 	}
-	for w := range p.places {
+	for w := range p.positions {
 		if w.crawl == crawl {
-			p.leave(w)
+			p.removeWaiter(w)
 		}
 	}
 	if c := p.demandOf(crawl); c != nil {
-		if c.out > 0 {
-			p.out, p.ended = p.out-c.out, latest(p.ended, now)
-			p.engage(crawl, -c.out)
+		if c.active > 0 {
+			p.activeVisits, p.lastEnd = p.activeVisits-c.active, laterTime(p.lastEnd, now)
+			p.addBusyWorkers(crawl, -c.active)
 		}
-		c.out, c.until = 0, time.Time{}
+		c.active, c.expires = 0, time.Time{}
 	}
-	p.rest(now)
+	p.updateGrants(now)
 }
 
-// guess returns when it will be the turn of who is in the line, or somewhat
+// estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *pool) guess(now time.Time, w waiter) time.Time {
-	ahead := 1 + max(0, p.places[w]-p.first)/p.slots
-	each := cmp.Or(p.visit, time.Second) + p.gap
+func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHost) time.Time {
+	ahead := 1 + max(0, p.positions[w]-p.headPosition)/p.slots
+	each := cmp.Or(p.meanVisitDuration, time.Second) + p.delay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
-	return latest(now, p.free()).Add(wait)
+	return laterTime(now, p.nextStart()).Add(wait)
 }
 
-// idle reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *pool) idle(now time.Time) bool {
-	return p.out == 0 && !p.awaited() && !p.free().After(now)
+// isIdle reports whether no visit is under way, nobody waits, and the rest is over.
+func (p *visitSemaphore) isIdle(now time.Time) bool {
+	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 
-func latest(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

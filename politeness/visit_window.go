@@ -16,16 +16,16 @@ import (
 // lies within it stays shut that day, and one that reaches beyond it opens at
 // the jump. When they go back, the hour that comes twice is open both times.
 type Window struct {
-	ranges []hours
+	ranges []hourRange
 	zone   *time.Location
 	text   string
 }
 
-// hours are a range of a day in seconds from midnight: from is in it, to is
+// hourRange are a range of a day in seconds from midnight: from is in it, to is
 // not. It runs over midnight if to comes before from.
-type hours struct{ from, to int }
+type hourRange struct{ from, to int }
 
-const dayLength = 24 * 60 * 60 // seconds
+const secondsPerDay = 24 * 60 * 60 // seconds
 
 // ParseWindow reads ranges such as "22:00-06:00", separated by commas. zone is
 // an IANA name such as "Europe/Prague"; empty means UTC. "24:00" is the end of
@@ -40,7 +40,7 @@ func ParseWindow(text, zone string) (Window, error) {
 	}
 	w := Window{zone: location, text: text}
 	for part := range strings.SplitSeq(text, ",") {
-		r, ok := parseHours(strings.TrimSpace(part))
+		r, ok := parseHourRange(strings.TrimSpace(part))
 		if !ok {
 			return Window{}, fmt.Errorf("%q is not a range of hours; write it as 22:00-06:00", strings.TrimSpace(part))
 		}
@@ -49,11 +49,11 @@ func ParseWindow(text, zone string) (Window, error) {
 	return w, nil
 }
 
-func parseHours(s string) (hours, bool) {
+func parseHourRange(s string) (hourRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
 	from, ok := parseClock(strings.TrimSpace(begin))
 	to, ok2 := parseClock(strings.TrimSpace(end))
-	return hours{from, to}, ok && ok2 && from != to && from < dayLength
+	return hourRange{from, to}, ok && ok2 && from != to && from < secondsPerDay
 }
 
 // parseClock reads "06:30" as seconds from midnight.
@@ -64,7 +64,7 @@ func parseClock(s string) (int, bool) {
 	h, errH := strconv.ParseUint(s[:2], 10, 8)
 	m, errM := strconv.ParseUint(s[3:], 10, 8)
 	seconds := int(h*60+m) * 60
-	return seconds, errH == nil && errM == nil && m < 60 && seconds <= dayLength
+	return seconds, errH == nil && errM == nil && m < 60 && seconds <= secondsPerDay
 }
 
 // IsZero reports whether w is always open because nothing was said.
@@ -78,14 +78,14 @@ func (w Window) String() string {
 	return w.text + " " + w.zone.String()
 }
 
-// Open reports whether a visit may begin at t.
-func (w Window) Open(t time.Time) bool {
-	return w.IsZero() || w.holds(t.In(w.zone))
+// IsOpen reports whether a visit may begin at t.
+func (w Window) IsOpen(t time.Time) bool {
+	return w.IsZero() || w.isOpenInZone(t.In(w.zone))
 }
 
-// holds reports whether a range holds t, which is in w's zone.
-func (w Window) holds(t time.Time) bool {
-	now := secondsOf(t)
+// isOpenInZone reports whether a range holds t, which is in w's zone.
+func (w Window) isOpenInZone(t time.Time) bool {
+	now := secondOfDay(t)
 	for _, r := range w.ranges {
 		if r.from < r.to && r.from <= now && now < r.to || r.from > r.to && (r.from <= now || now < r.to) {
 			return true
@@ -94,35 +94,35 @@ func (w Window) holds(t time.Time) bool {
 	return false
 }
 
-func secondsOf(t time.Time) int {
+func secondOfDay(t time.Time) int {
 	h, m, s := t.Clock()
 	return (h*60+m)*60 + s
 }
 
-// Opens returns the first moment from t on at which the window is open: t
+// NextOpen returns the first moment from t on at which the window is open: t
 // itself if it is.
-func (w Window) Opens(t time.Time) time.Time {
-	if w.Open(t) {
+func (w Window) NextOpen(t time.Time) time.Time {
+	if w.IsOpen(t) {
 		return t
 	}
 	for at := t.In(w.zone); ; {
 		// Up to the next change of the clocks the wall runs evenly.
-		next := at.Truncate(time.Second).Add(w.untilNext(secondsOf(at)))
+		next := at.Truncate(time.Second).Add(w.untilNextRange(secondOfDay(at)))
 		_, change := at.ZoneBounds()
 		if change.IsZero() || next.Before(change) {
 			return next.In(t.Location())
 		}
-		if at = change; w.holds(at) {
+		if at = change; w.isOpenInZone(at) {
 			return at.In(t.Location())
 		}
 	}
 }
 
-// untilNext returns how long after the given second of a day a range begins.
-func (w Window) untilNext(now int) time.Duration {
-	minSeconds := dayLength
+// untilNextRange returns how long after the given second of a day a range begins.
+func (w Window) untilNextRange(now int) time.Duration {
+	minSeconds := secondsPerDay
 	for _, r := range w.ranges {
-		minSeconds = min(minSeconds, (r.from-now+dayLength-1)%dayLength+1)
+		minSeconds = min(minSeconds, (r.from-now+secondsPerDay-1)%secondsPerDay+1)
 	}
 	return time.Duration(minSeconds) * time.Second
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// moments writes times with their offset: local time is what these tests are about.
-const moments = "2006-01-02 15:04:05 -07"
+// timeLayout writes times with their offset: local time is what these tests are about.
+const timeLayout = "2006-01-02 15:04:05 -07"
 
-func at(t *testing.T, s string) time.Time {
+func parseTime(t *testing.T, s string) time.Time {
 	t.Helper()
-	m, err := time.Parse(moments, s)
+	m, err := time.Parse(timeLayout, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// TestWindowOpens: "=" stands for a window that is open already.
-func TestWindowOpens(t *testing.T) {
+// TestWindowNextOpen: "=" stands for a window that is open already.
+func TestWindowNextOpen(t *testing.T) {
 	const prague, newYork = "Europe/Prague", "America/New_York"
 	for _, tt := range []struct{ name, hours, zone, now, opens string }{
 		{"by day, before", "08:00-17:00", "", "2026-03-01 07:59:59 +00", "2026-03-01 08:00:00 +00"},
@@ -67,14 +67,14 @@ func TestWindowOpens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			now, want := at(t, tt.now), tt.opens
-			if open := w.Open(now); open != (want == "=") {
+			now, want := parseTime(t, tt.now), tt.opens
+			if open := w.IsOpen(now); open != (want == "=") {
 				t.Errorf("open: %t", open)
 			}
 			if want == "=" {
 				want = tt.now
 			}
-			if got := w.Opens(now); !got.Equal(at(t, want)) {
+			if got := w.NextOpen(now); !got.Equal(parseTime(t, want)) {
 				t.Errorf("opens %v, want %v", got.In(now.Location()), want)
 			}
 		})
@@ -91,23 +91,23 @@ func TestWindowByTheMinute(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, day := range []string{"2026-03-08", "2026-03-29", "2026-04-05", "2026-10-04", "2026-10-25", "2026-11-01", "2026-02-15", "2026-03-22"} {
-				checkByTheMinute(t, w, at(t, day+" 00:00:00 +00").Add(-24*time.Hour))
+				checkEachMinute(t, w, parseTime(t, day+" 00:00:00 +00").Add(-24*time.Hour))
 			}
 		}
 	}
 }
 
-// checkByTheMinute looks at the three days from begin on.
-func checkByTheMinute(t *testing.T, w politeness.Window, begin time.Time) {
+// checkEachMinute looks at the three days from begin on.
+func checkEachMinute(t *testing.T, w politeness.Window, begin time.Time) {
 	t.Helper()
 	open := time.Time{} // the first open minute from now on; walked backwards
 	for i := 5 * 24 * 60; i >= 0; i-- {
 		now := begin.Add(time.Duration(i) * time.Minute)
-		if w.Open(now) {
+		if w.IsOpen(now) {
 			open = now
 		}
-		if i <= 3*24*60 && !w.Opens(now).Equal(open) {
-			t.Fatalf("%v at %v: opens %v, want %v", w, now, w.Opens(now), open)
+		if i <= 3*24*60 && !w.NextOpen(now).Equal(open) {
+			t.Fatalf("%v at %v: opens %v, want %v", w, now, w.NextOpen(now), open)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestParseWindowRefuses(t *testing.T) {
 
 func TestZeroWindowIsAlwaysOpen(t *testing.T) {
 	var w politeness.Window
-	if !w.Open(noon) || !w.Opens(noon).Equal(noon) || !w.IsZero() || w.String() != "always" {
+	if !w.IsOpen(noon) || !w.NextOpen(noon).Equal(noon) || !w.IsZero() || w.String() != "always" {
 		t.Errorf("%v", w)
 	}
 }
@@ -142,8 +142,8 @@ func FuzzParseWindow(f *testing.F) {
 			return
 		}
 		now := time.Unix(unix%(1<<34), 0)
-		opens := w.Opens(now)
-		if opens.Before(now) || !w.Open(opens) || opens.Sub(now) > 73*time.Hour {
+		opens := w.NextOpen(now)
+		if opens.Before(now) || !w.IsOpen(opens) || opens.Sub(now) > 73*time.Hour {
 			t.Errorf("%v: opens %v, asked at %v", w, opens, now)
 		}
 	})

@@ -52,7 +52,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
-	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 2, Restarted: time.Now()})
+	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, RestartedAt: time.Now()})
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{
 		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
 		Cookies: collyfetch.NewCookies(c.frontierStore),
@@ -76,7 +76,7 @@ func projectPolicy() politeness.Policy {
 	delay := func(d time.Duration) politeness.Override {
 		return politeness.Override{Delay: &d, Reason: "as in project.yaml"}
 	}
-	return politeness.Policy{Delay: 200 * time.Millisecond, Hosts: map[string]politeness.Override{
+	return politeness.Policy{Delay: 200 * time.Millisecond, HostOverrides: map[string]politeness.Override{
 		"chain.example": delay(500 * time.Millisecond), "cookie.example": delay(600 * time.Millisecond),
 		"tdm.example": delay(600 * time.Millisecond), "secure.example.com": delay(600 * time.Millisecond),
 		"frozen.example": delay(500_000 * time.Hour),

@@ -33,16 +33,16 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if _, err := fetcher.Fetch(t.Context(), robotsTicket(t, reusedURL)); err != nil {
 		t.Fatal(err)
 	}
-	limits := politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
-	other, err := limits.Request(time.Now(), "other.test", politeness.Wish{})
+	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
+	other, err := limits.RequestPermit(time.Now(), "other.test", politeness.PermitRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Bind(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
+	if err := other.BindAddr(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
 	for _, url := range []string{reusedURL, newURL} {
-		var busy *politeness.Busy
+		var busy *politeness.ResourceBusyError
 		if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, url)); !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("%s: %v, want Busy", url, err)
 		}
@@ -50,13 +50,13 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if n := len(web.Log()); n != 1 {
 		t.Errorf("the server saw %d requests, want 1", n)
 	}
-	limits.Leave(other, time.Now())
-	limits = politeness.NewLimits(politeness.LimitsConfig{IPConcurrency: 1, IPLoopback: true})
+	limits.ReleaseAfterTransfer(other, time.Now())
+	limits = politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1, LimitLoopback: true})
 	ticket := ticketWithLimits(t, limits, newURL)
 	if _, err := fetcher.Fetch(t.Context(), ticket); err != nil {
 		t.Errorf("an address that is free: %v", err)
 	}
-	var busy *politeness.Busy
+	var busy *politeness.ResourceBusyError
 	if _, err := fetcher.Fetch(t.Context(), ticketWithLimits(t, limits, reusedURL)); !errors.As(err, &busy) {
 		t.Errorf("the visit before has not ended: %v, want Busy", err)
 	}

@@ -49,7 +49,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 	c := collyfetch.NewCollector(f, fetcher)
 	return &crawler.Crawler{
 		Frontier: f, Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimits(politeness.LimitsConfig{}),
+		Policy: politeness.Policy{Delay: 50 * time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		Fetcher: c, Handler: c.Handle, Settings: crawler.Settings{Workers: 4},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, c
@@ -187,10 +187,10 @@ func TestNoTicketNoRequest(t *testing.T) {
 // robotsTicket returns a ticket for a robots.txt, got as the hallway gets it.
 func robotsTicket(t *testing.T, url string) crawler.Ticket {
 	t.Helper()
-	return ticketWithLimits(t, politeness.NewLimits(politeness.LimitsConfig{}), url)
+	return ticketWithLimits(t, politeness.NewLimiter(politeness.LimiterConfig{}), url)
 }
 
-func ticketWithLimits(t *testing.T, limits *politeness.Limits, url string) crawler.Ticket {
+func ticketWithLimits(t *testing.T, limits *politeness.Limiter, url string) crawler.Ticket {
 	t.Helper()
 	return newTicket(t, limits, checkRobots(t, newGate(t), url))
 }
@@ -207,7 +207,7 @@ func pageTicket(t testing.TB, url string) crawler.Ticket {
 		}
 		clearance = checkRobots(t, gate, url)
 	}
-	return newTicket(t, politeness.NewLimits(politeness.LimitsConfig{}), clearance)
+	return newTicket(t, politeness.NewLimiter(politeness.LimiterConfig{}), clearance)
 }
 
 func newGate(t testing.TB) *robots.Gate {
@@ -232,10 +232,10 @@ func checkRobots(t testing.TB, gate *robots.Gate, url string) robots.Clearance {
 	return clearance
 }
 
-func newTicket(t testing.TB, limits *politeness.Limits, clearance robots.Clearance) crawler.Ticket {
+func newTicket(t testing.TB, limits *politeness.Limiter, clearance robots.Clearance) crawler.Ticket {
 	t.Helper()
 	now := time.Now()
-	permit, err := limits.Request(now, clearance.URL().Origin().Host(), politeness.Wish{NotBefore: now})
+	permit, err := limits.RequestPermit(now, clearance.URL().Origin().Host(), politeness.PermitRequest{NotBefore: now})
 	if err != nil {
 		t.Fatal(err)
 	}

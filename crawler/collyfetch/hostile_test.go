@@ -236,7 +236,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	crawl.Fetcher, crawl.Handler = fetcher, nil
-	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
+	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 32
 	var mu sync.Mutex
 	visits := map[string]int{}

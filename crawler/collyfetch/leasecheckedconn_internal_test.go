@@ -38,7 +38,7 @@ func TestLeaseConn(t *testing.T) {
 	store := storage.NewMemory(storage.Config{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
-		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimits(politeness.LimitsConfig{}),
+		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 	}
 	var trips []*roundTrip
 	c.Fetcher = ticketFetcher{onFetch: func(ticket crawler.Ticket) {

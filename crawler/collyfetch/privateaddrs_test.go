@@ -228,7 +228,7 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	crawl.Fetcher = collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic, nil)
 	crawl.Handler = nil // follow links
-	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
+	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	log := &unsentRequestKey{done: crawl.Halt}
 	for _, origin := range append(inside, "http://moved.test"+port) {
 		u, err := decorum.ParseURL(origin)

@@ -65,7 +65,7 @@ func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Con
 		t.Fatal(err)
 	}
 	crawl.Fetcher, crawl.Handler = fetcher, nil
-	crawl.Policy.Delay, crawl.Policy.Adaptive = politeness.NoDelay, -1
+	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 64
 	for i := range hosts {
 		u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test/page", i))

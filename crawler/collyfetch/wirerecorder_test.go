@@ -132,7 +132,7 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Co
 	cfg.Transport = transport
 	crawl, _ := newCrawl(t, cfg)
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
-	crawl.Policy.Delay, crawl.Policy.Adaptive = time.Millisecond, -1
+	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = time.Millisecond, -1
 	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
 	archive := &exchangeRecorder{exchanges: map[string]*decorum.Exchange{}}
 	crawl.Archive = archive

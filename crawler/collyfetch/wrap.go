@@ -45,12 +45,12 @@ type WrapOptions struct {
 	// of the crawl. Without it, cookies are ignored.
 	KeepCookies bool
 
-	Policy   politeness.Policy       // how long hosts rest
-	Limiter  politeness.LimitsConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
-	Robots   robots.GateConfig       // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
-	Frontier frontier.Config         // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	Fetch    Config                  // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
-	Settings crawler.Settings        // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
+	Policy   politeness.Policy        // how long hosts rest
+	Limiter  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
+	Robots   robots.GateConfig        // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
+	Frontier frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
+	Fetch    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
+	Settings crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
 	Recorder crawler.Recorder // nil: none
@@ -183,9 +183,9 @@ func (c *Crawl) frontierStore() storage.Store { return c.stores[len(c.stores)-1]
 // assembleCrawler puts the rooms of the house together.
 func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
 	if c.mustReleaseHolds {
-		o.Limiter.Restarted = time.Now()
+		o.Limiter.RestartedAt = time.Now()
 	}
-	limits := politeness.NewLimits(o.Limiter)
+	limits := politeness.NewLimiter(o.Limiter)
 	gate := robots.NewGate(o.Robots, c.stores[0])
 	o.Frontier.CleanURL, o.Frontier.Budget = gate.Clean, limits
 	c.crawler = &crawler.Crawler{

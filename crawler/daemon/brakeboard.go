@@ -73,7 +73,7 @@ func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 func (s *supervisor) adoptSharedBrakes(lastShared, shared, local map[string]string) {
 	now := time.Now()
 	for host, encoded := range lastShared {
-		if _, on := shared[host]; !on && local[host] == encoded && s.brakes.Lift(host) {
+		if _, on := shared[host]; !on && local[host] == encoded && s.brakes.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
 				s.announceBrake(toAPIBrake(b), "lifted")
 			}
@@ -117,7 +117,7 @@ func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 			continue
 		}
 		all = append(all, b)
-		log.Warn("brake", "host", b.Host, "domain", b.Domain, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
+		log.Warn("brake", "host", b.Host, "domain", b.IncludesSubdomains, "what", brakeDescription(toAPIBrake(b)), "by", b.By, "reason", b.Reason)
 	}
 	if err := brakes.Replace(all); err != nil { // all of them are valid
 		log.Error("the brakes of other processes are not followed", "error", err)

@@ -102,7 +102,7 @@ func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
 	if err := s.saveBrakeList(slices.Delete(all, i, i+1)); err != nil {
 		return err
 	}
-	s.brakes.Lift(host)
+	s.brakes.Remove(host)
 	s.announceBrake(b, "lifted")
 	return nil
 }
@@ -116,7 +116,7 @@ func (s *supervisor) dropExpiredBrakes(now time.Time) {
 	s.brakesMu.Lock()
 	defer s.brakesMu.Unlock()
 	for _, b := range s.brakes.All() {
-		if b.Expired(now) && s.brakes.Lift(b.Host) {
+		if b.Expired(now) && s.brakes.Remove(b.Host) {
 			s.announceBrake(toAPIBrake(b), "expired")
 			_ = s.updateSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
 		}
@@ -173,14 +173,14 @@ func brakeDescription(b api.Brake) string {
 // the API.
 func toPolitenessBrake(b api.Brake) politeness.Brake {
 	return politeness.Brake{
-		Host: b.Host, Domain: b.WithSubdomains, Stop: b.Stop, Delay: time.Duration(b.Delay),
+		Host: b.Host, IncludesSubdomains: b.WithSubdomains, Stop: b.Stop, Delay: time.Duration(b.Delay),
 		Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Expires,
 	}
 }
 
 func toAPIBrake(b politeness.Brake) api.Brake {
 	return api.Brake{
-		Host: b.Host, WithSubdomains: b.Domain, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),
+		Host: b.Host, WithSubdomains: b.IncludesSubdomains, Stop: b.Stop, Delay: api.Milliseconds(b.Delay),
 		Reason: b.Reason, By: b.By, Since: b.Since, Expires: b.Until,
 	}
 }

@@ -23,13 +23,13 @@ func projectWithPoliteness(t *testing.T, politeness string) Project {
 func TestAddressLimits(t *testing.T) {
 	for _, tt := range []struct {
 		file string
-		want politeness.LimitsConfig
+		want politeness.LimiterConfig
 	}{
-		{" {delay: 1s}\n", politeness.LimitsConfig{IPConcurrency: 2}},
-		{" {ip: {}}\n", politeness.LimitsConfig{IPConcurrency: 2}},
-		{" {ip: {concurrency: 2}}\n", politeness.LimitsConfig{IPConcurrency: 2, IPLoopback: true}},
-		{" {ip: {delay: 2s}}\n", politeness.LimitsConfig{IPConcurrency: 2, IPDelay: 2 * time.Second, IPLoopback: true}},
-		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimitsConfig{IPConcurrency: 5, IPLoopback: true}},
+		{" {delay: 1s}\n", politeness.LimiterConfig{IPConcurrency: 2}},
+		{" {ip: {}}\n", politeness.LimiterConfig{IPConcurrency: 2}},
+		{" {ip: {concurrency: 2}}\n", politeness.LimiterConfig{IPConcurrency: 2, LimitLoopback: true}},
+		{" {ip: {delay: 2s}}\n", politeness.LimiterConfig{IPConcurrency: 2, IPDelay: 2 * time.Second, LimitLoopback: true}},
+		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimiterConfig{IPConcurrency: 5, LimitLoopback: true}},
 	} {
 		p := projectWithPoliteness(t, tt.file)
 		if diff := cmp.Diff(tt.want, p.limiterConfig(time.Time{})); diff != "" {
@@ -75,10 +75,10 @@ func TestPolicyOfAHost(t *testing.T) {
 		{"slow.example", winter.Add(-1), 24 * time.Hour, 1, 1, false},
 		{"other.example", winter, 3 * time.Second, 1, 1, true},
 	} {
-		q := policy.For(tt.host, tt.at)
-		if q.Delay != tt.delay || q.Adaptive != tt.adaptive || q.Concurrency != tt.concurrency || q.Window.Open(tt.at) != tt.open {
+		q := policy.ForHost(tt.host, tt.at)
+		if q.Delay != tt.delay || q.AdaptiveFactor != tt.adaptive || q.Concurrency != tt.concurrency || q.Window.IsOpen(tt.at) != tt.open {
 			t.Errorf("%s at %v: delay %v, adaptive %v, concurrency %d, open %t; want %+v", tt.host, tt.at,
-				q.Delay, q.Adaptive, q.Concurrency, q.Window.Open(tt.at), tt)
+				q.Delay, q.AdaptiveFactor, q.Concurrency, q.Window.IsOpen(tt.at), tt)
 		}
 	}
 	if err := policy.Validate(); err != nil {
@@ -87,11 +87,11 @@ func TestPolicyOfAHost(t *testing.T) {
 	if got := maxPolitenessDelay(policy); got != 24*time.Hour {
 		t.Errorf("the crawl waits for %v at most, want a day", got)
 	}
-	*policy.Hosts["slow.example"].Delay *= 2
+	*policy.HostOverrides["slow.example"].Delay *= 2
 	if got := maxPolitenessDelay(policy); got != 48*time.Hour {
 		t.Errorf("the crawl waits for %v at most, want the two days of its slowest host", got)
 	}
-	if o := policy.Hosts["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {
+	if o := policy.HostOverrides["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {
 		t.Errorf("override %+v", o)
 	}
 }

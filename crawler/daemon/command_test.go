@@ -221,8 +221,8 @@ func TestZeroIsNone(t *testing.T) {
 	p := DefaultProject()
 	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
 	policy := p.politenessPolicy().WithDefaults()
-	if policy.Delay > 0 || policy.Adaptive > 0 {
-		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.Adaptive)
+	if policy.Delay > 0 || policy.AdaptiveFactor > 0 {
+		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.AdaptiveFactor)
 	}
 	scope, err := p.scopeConfig()
 	if err != nil || scope.MaxDepth >= 0 {

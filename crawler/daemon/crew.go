@@ -27,7 +27,7 @@ const (
 type workerCoordinator struct {
 	*sharedBrakes
 	sendHeartbeat   func(context.Context, redis.Report) (redis.Muster, error) // nil: there are no limits
-	limiter         *politeness.Limits
+	limiter         *politeness.Limiter
 	log             *slog.Logger
 	onLimitsRenewed func() // called when limits count anew; nil: nobody is told
 
@@ -41,7 +41,7 @@ type workerCoordinator struct {
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
-func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limits) *workerCoordinator {
+func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limiter) *workerCoordinator {
 	if g.sharedBrakes == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (c *workerCoordinator) applyReply(began, now time.Time, m redis.Muster) err
 	c.notifyRenewed(c.nextStatus.Renews)
 	c.nextStatus.Joins, c.nextStatus.Renews = false, false
 	c.grantedPages, c.replyValidUntil = m.Permits, began.Add(sharedMaxAge)
-	c.limiter.SetShare(began, 1/float64(max(1, m.Workers)))
+	c.limiter.SetRateShare(began, 1/float64(max(1, m.Workers)))
 	switch {
 	case m.Pages:
 		c.pagesExhausted = true
@@ -173,7 +173,7 @@ func (c *workerCoordinator) CheckVisit(now time.Time) error {
 }
 
 func newWorkerLimitBusyError(now time.Time) error {
-	return &politeness.Busy{What: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
+	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
 // Page implements crawler.Coordinator.
@@ -211,7 +211,7 @@ func (c *workerCoordinator) AddBytes(bytes int64) {
 
 // Ready implements frontier.VisitBudget: nothing is leased that would be given back.
 func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	var busy *politeness.Busy
+	var busy *politeness.ResourceBusyError
 	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)
 	}

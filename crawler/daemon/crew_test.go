@@ -13,7 +13,7 @@ import (
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
 func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.Report) (redis.Muster, error)) *workerCoordinator {
-	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimits(politeness.LimitsConfig{}), log: slog.New(slog.DiscardHandler)}
+	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.nextStatus.Limits.Pages = pages
 	c.resetWorker()

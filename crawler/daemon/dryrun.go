@@ -81,7 +81,7 @@ func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) 
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engineConfig{
 		stores: files, namedHandlers: a.namedHandlers, log: a.log,
-		sharedResources: sharedResources{sharedHosts: politeness.NewHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
+		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
 		stores:    crawlStores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
-		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewHosts()},
+		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }
 

@@ -22,14 +22,14 @@ type politeFetcher struct {
 	gate         *robots.Gate
 	fetcher      crawler.Fetcher
 	policy       politeness.Policy
-	limiter      *politeness.Limits
+	limiter      *politeness.Limiter
 	hostClocks   map[string]hostClock
 	lastResponse *decorum.Response // to the last visit; nil if there was none
 }
 
 // A hostClock is what an errand knows of a host.
 type hostClock struct {
-	politeness.Rest
+	politeness.NextVisit
 	delay time.Duration // the longest pause that its origins ask for
 }
 
@@ -64,7 +64,7 @@ func (d *projectSource) newPoliteFetcher(gateConfig robots.GateConfig) (*politeF
 	}
 	return &politeFetcher{
 		gate:    robots.NewGate(gateConfig, store),
-		fetcher: fetcher, policy: d.politenessPolicy(), limiter: politeness.NewLimits(politeness.LimitsConfig{}),
+		fetcher: fetcher, policy: d.politenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostClocks: map[string]hostClock{},
 	}, nil
 }
@@ -146,7 +146,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
 		return result, err
 	}
-	permit, err := e.limiter.Request(time.Now(), host, politeness.Wish{NotBefore: due})
+	permit, err := e.limiter.RequestPermit(time.Now(), host, politeness.PermitRequest{NotBefore: due})
 	if err != nil {
 		return result, err
 	}
@@ -171,13 +171,13 @@ func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 	if crawlDelay, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
 		host.delay = max(host.delay, crawlDelay)
 	}
-	visit.Host, visit.CrawlDelay, visit.Strikes = o.Host(), host.delay, host.Strikes
+	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.delay, host.ConsecutiveFailures
 	if e.lastResponse != nil {
 		visit.Status = e.lastResponse.Status
 		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)
 	}
-	host.Rest = e.policy.Next(visit)
-	e.limiter.Ended(o.Host(), host.Rest, 0)
+	host.NextVisit = e.policy.NextVisit(visit)
+	e.limiter.RecordNextVisit(o.Host(), host.NextVisit, 0)
 	e.hostClocks[o.Host()] = host
 }
 

@@ -137,8 +137,8 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		postpone(h.HeldUntil, "its origin is held"+reasonSuffix(h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.project.politenessPolicy().For(hostOfURL(e.URL), q.now); !policy.Window.Open(q.now) {
-		postpone(policy.Window.Opens(q.now), "the hours of visits begin then")
+	if policy := q.project.politenessPolicy().ForHost(hostOfURL(e.URL), q.now); !policy.Window.IsOpen(q.now) {
+		postpone(policy.Window.NextOpen(q.now), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"
 	if e.FrontierState.State == stateNames[storage.InRest] {

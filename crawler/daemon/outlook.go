@@ -121,13 +121,13 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 	return forecast.CrawlLimits{
 		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
-		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, IPLoopback: ip.IPLoopback,
+		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, IPLoopback: ip.LimitLoopback,
 	}
 }
 
 // initialHostForecast returns what was done at a host, and what is known of its pages.
 func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
-	policy := f.crawler.Policy.For(h.Host, f.startedAt)
+	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		LeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
 		forecastCounts: forecastCounts{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
@@ -175,7 +175,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		}
 		g.Origins = append(g.Origins, o)
 	}
-	g.Policy = func(at time.Time) politeness.Policy { return f.crawler.Policy.For(h.Host, at) }
+	g.Policy = func(at time.Time) politeness.Policy { return f.crawler.Policy.ForHost(h.Host, at) }
 	g.RobotsDelayAndNextOpen = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {

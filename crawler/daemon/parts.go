@@ -41,21 +41,21 @@ func (p *Project) jitterSeed() uint64 {
 
 func (p *Project) politenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
-		Delay: time.Duration(p.Politeness.Delay), Adaptive: p.Politeness.AdaptiveFactor,
+		Delay: time.Duration(p.Politeness.Delay), AdaptiveFactor: p.Politeness.AdaptiveFactor,
 		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
 		Seed: p.jitterSeed(),
 	}
 	if policy.Delay == 0 {
 		policy.Delay = politeness.NoDelay
 	}
-	if policy.Adaptive == 0 {
-		policy.Adaptive = -1
+	if policy.AdaptiveFactor == 0 {
+		policy.AdaptiveFactor = -1
 	}
 	policy.Window, _ = p.Politeness.Window.parse()
-	policy.Hosts = make(map[string]politeness.Override, len(p.Politeness.Hosts))
+	policy.HostOverrides = make(map[string]politeness.Override, len(p.Politeness.Hosts))
 	for name, h := range p.Politeness.Hosts {
 		host, _ := canonicalHost(name)
-		policy.Hosts[host] = h.toOverride()
+		policy.HostOverrides[host] = h.toOverride()
 	}
 	return policy
 }
@@ -65,7 +65,7 @@ func (p *Project) politenessPolicy() politeness.Policy {
 func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	p = p.WithDefaults()
 	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
-	for _, o := range p.Hosts {
+	for _, o := range p.HostOverrides {
 		if o.Delay != nil {
 			wait = max(wait, *o.Delay)
 		}
@@ -75,7 +75,7 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 
 // toOverride returns what is otherwise for a host.
 func (h HostPoliteness) toOverride() politeness.Override {
-	o := politeness.Override{Concurrency: h.Concurrency, Adaptive: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
+	o := politeness.Override{Concurrency: h.Concurrency, AdaptiveFactor: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
 	if h.Delay != nil {
 		o.Delay = new(time.Duration(*h.Delay))
 		if *o.Delay == 0 {
@@ -83,7 +83,7 @@ func (h HostPoliteness) toOverride() politeness.Override {
 		}
 	}
 	if h.AdaptiveFactor != nil && *h.AdaptiveFactor == 0 {
-		o.Adaptive = new(-1.0)
+		o.AdaptiveFactor = new(-1.0)
 	}
 	if h.Window != nil {
 		w, _ := h.Window.parse()
@@ -115,12 +115,12 @@ const defaultIPConcurrency = 2
 
 // limiterConfig returns the crawl's own limits. restarted is when the crawl was gone
 // on with, zero if it begins.
-func (p *Project) limiterConfig(restartedAt time.Time) politeness.LimitsConfig {
+func (p *Project) limiterConfig(restartedAt time.Time) politeness.LimiterConfig {
 	ip := p.Politeness.PerIP
-	cfg := politeness.LimitsConfig{
-		RequestsPerSecond: p.Limits.RequestsPerSecond,
-		BytesPerSecond:    float64(p.Limits.BytesPerSecond),
-		IPConcurrency:     defaultIPConcurrency, IPLoopback: ip != IPPoliteness{}, Restarted: restartedAt,
+	cfg := politeness.LimiterConfig{
+		CrawlRequestsPerSecond: p.Limits.RequestsPerSecond,
+		CrawlBytesPerSecond:    float64(p.Limits.BytesPerSecond),
+		IPConcurrency:          defaultIPConcurrency, LimitLoopback: ip != IPPoliteness{}, RestartedAt: restartedAt,
 	}
 	if ip.Concurrency != nil {
 		cfg.IPConcurrency = *ip.Concurrency

@@ -117,7 +117,7 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 		return h.Host, err
 	}
 	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.Fetched
-	if b, ok := s.brakes.For(h.Host.Host, q.now); ok {
+	if b, ok := s.brakes.ForHost(h.Host.Host, q.now); ok {
 		h.Brake = new(toAPIBrake(b))
 	}
 	return h.Host, nil

@@ -117,7 +117,7 @@ func (a *program) runReplay(ctx context.Context, replayer *replay.Player, p Proj
 	g := engineConfig{
 		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.Config{})},
 		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedHandlers: a.namedHandlers, log: a.log,
-		sharedResources: sharedResources{sharedHosts: politeness.NewHosts()}, transport: replayer, now: replayer.Now,
+		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}
 	r, err := g.newCrawlEngine(p, seedPerOrigin)
 	if err != nil {

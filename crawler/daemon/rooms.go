@@ -44,7 +44,7 @@ type engineConfig struct {
 // What crawls of one process share, so that together they are as polite as one,
 // and take the memory of one.
 type sharedResources struct {
-	sharedHosts    *politeness.Hosts
+	sharedHosts    *politeness.SharedHosts
 	brakes         *politeness.Brakes    // nil: there are none
 	hostDueStore   *crawler.HostDueStore // nil: one crawl is all there is
 	memoryBudget   *bolt.MemoryBudget    // of the frontiers; nil: there is one
@@ -131,7 +131,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if err != nil {
 		return nil, err
 	}
-	limiter := g.sharedHosts.Limits(p.limiterConfig(g.restartedAt))
+	limiter := g.sharedHosts.NewLimiter(p.limiterConfig(g.restartedAt))
 	var budget frontier.VisitBudget = limiter
 	coordinator := newWorkerCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are

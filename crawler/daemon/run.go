@@ -61,7 +61,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 	g := engineConfig{
 		stores: j.stores, outputs: o, namedHandlers: a.namedHandlers, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
-		sharedResources: sharedResources{sharedHosts: politeness.NewHosts(), memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory},
+		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory},
 	}
 	if s.resume {
 		g.restartedAt = j.startedAt

@@ -77,7 +77,7 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 	s := &supervisor{
 		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
-			sharedHosts: politeness.NewHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
+			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
 			memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory,
 		},
 		runners: map[string]*runner{}, sharedBrakesByID: map[string]*sharedBrakes{}, foreignFiles: map[string]string{},

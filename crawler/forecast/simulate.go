@@ -192,7 +192,7 @@ func (p *simulation) step() EndReason {
 // nextOpen returns when g is within its hours, from at on.
 func (g *hostState) nextOpen(at time.Time) time.Time {
 	_, opens := g.RobotsDelayAndNextOpen(at)
-	return latestTime(opens, g.Policy(at).Window.Opens(at))
+	return latestTime(opens, g.Policy(at).Window.NextOpen(at))
 }
 
 // makeVisit visits the next page of g, or the file that must come first.
@@ -271,8 +271,8 @@ func (g *hostState) nextOrigin() *Origin {
 // and rest together.
 func (g *hostState) scheduleNextVisit(start, end time.Time) {
 	delay, _ := g.RobotsDelayAndNextOpen(end)
-	rest := g.Policy(end).Next(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, Strikes: g.consecutiveFailures})
-	g.consecutiveFailures = rest.Strikes
+	rest := g.Policy(end).NextVisit(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
+	g.consecutiveFailures = rest.ConsecutiveFailures
 	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)
 	if g.visitsSinceDelay++; g.visitsSinceDelay < rest.Slots {
 		return

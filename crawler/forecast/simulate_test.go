@@ -16,7 +16,7 @@ func host(pages int64, rest time.Duration) forecast.Host {
 	return forecast.Host{
 		Due: noon, VisitDuration: time.Second, BytesPerPage: 1000, Origins: []forecast.Origin{{Pages: pages}},
 		Policy: func(time.Time) politeness.Policy {
-			return politeness.Policy{Delay: rest, Adaptive: -1}.WithDefaults()
+			return politeness.Policy{Delay: rest, AdaptiveFactor: -1}.WithDefaults()
 		},
 		RobotsDelayAndNextOpen: func(at time.Time) (time.Duration, time.Time) { return 0, at },
 	}
@@ -79,7 +79,7 @@ var simulationTests = []struct {
 	})), last: 91 * time.Second, pages: 10},
 	{name: "two at a time", crawl: forecast.CrawlLimits{Workers: 8}, hosts: repeatHost(1, modifyHost(host(10, 4*time.Second), func(h *forecast.Host) {
 		h.Policy = func(time.Time) politeness.Policy {
-			return politeness.Policy{Delay: 4 * time.Second, Adaptive: -1, Concurrency: 2}.WithDefaults()
+			return politeness.Policy{Delay: 4 * time.Second, AdaptiveFactor: -1, Concurrency: 2}.WithDefaults()
 		}
 	})), last: 21 * time.Second, pages: 10},
 	{name: "a slow host rests as long as it takes", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.Host) {

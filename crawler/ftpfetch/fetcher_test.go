@@ -75,7 +75,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 			t.Fatal(err)
 		}
 	}
-	permit, err := politeness.NewLimits(politeness.LimitsConfig{}).Request(now, u.Origin().Host(), politeness.Wish{NotBefore: now})
+	permit, err := politeness.NewLimiter(politeness.LimiterConfig{}).RequestPermit(now, u.Origin().Host(), politeness.PermitRequest{NotBefore: now})
 	if err != nil {
 		t.Fatal(err)
 	}

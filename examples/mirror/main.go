@@ -87,7 +87,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 		return nil, err
 	}
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, state)
-	limits := politeness.NewLimits(politeness.LimitsConfig{Restarted: time.Now()})
+	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.Clean, Budget: limits}),

@@ -164,8 +164,8 @@ func (m *Metrics) countNotVisited(err error) {
 // notVisitedReason returns why a URL was not visited, in a word.
 func notVisitedReason(err error) string {
 	var (
-		notDue    politeness.TooEarly
-		busy      *politeness.Busy
+		notDue    politeness.NotDueError
+		busy      *politeness.ResourceBusyError
 		postponed *robots.PostponedError
 
 		refusal *robots.Refusal
