@@ -16,43 +16,43 @@ import (
 // error, or goes on; what it loses it says. No URL is requested that the web does not
 // have, and a ledger that is right has all requests.
 func TestDamages(t *testing.T) {
-	for i := range *damages {
-		seed := *seed + uint64(i)
+	for i := range *damagedFiles {
+		seed := *firstSeed + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			damageFile(t, seed)
+			testDamage(t, seed)
 		})
 	}
 }
 
-// damaged lists the files to damage, one at a time. Files of the state come most often:
+// damagedPrefixes lists the files to damage, one at a time. Files of the state come most often:
 // damage in them may change what the crawl does.
-var damaged = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl"}
+var damagedPrefixes = []string{"frontier.db", "frontier.db", "frontier.db", "robots.db", "robots.db", "ledger-", "pages.jsonl"}
 
-func damageFile(t *testing.T, seed uint64) {
-	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, 11))
-	defer m.sayHowToRepeat(fmt.Sprintf("-run TestDamages -damages 1 -seed %d", seed))
-	m.crawl(time.Duration(2500+chance.IntN(2000)) * time.Millisecond)
+func testDamage(t *testing.T, seed uint64) {
+	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, 11))
+	defer m.logRepeatFlags(fmt.Sprintf("-run TestDamages -damages 1 -seed %d", seed))
+	m.runCrawl(time.Duration(2500+rnd.IntN(2000)) * time.Millisecond)
 	m.powerOff()
-	name, n := m.choose(damaged[chance.IntN(len(damaged))], chance)
+	name, n := m.chooseFile(damagedPrefixes[rnd.IntN(len(damagedPrefixes))], rnd)
 	if n == nil {
 		t.Skip("the crawl was killed before it had the file")
 	}
 	kind := ""
-	m.disk.Damage(n, func(b []byte) []byte { b, kind = damage(b, chance); return b })
+	m.disk.DamageFile(n, func(b []byte) []byte { b, kind = damageContent(b, rnd); return b })
 	if err := m.powerOn(); err != nil {
 		t.Fatal(err)
 	}
-	r := m.crawl(0)
-	t.Logf("%s of %s: exit code %d: %s", kind, name, r.code, r.lastLine())
+	r := m.runCrawl(0)
+	t.Logf("%s of %s: exit code %d: %s", kind, name, r.exitCode, r.lastLine())
 	r.checkEnd(t)
-	m.checkDamaged(name, r)
+	m.checkAfterDamage(name, r)
 }
 
-// choose returns a file whose name begins so.
-func (m *machine) choose(prefix string, chance *rand.Rand) (string, *disk.Node) {
+// chooseFile returns a file whose name begins so.
+func (m *machine) chooseFile(prefix string, rnd *rand.Rand) (string, *disk.Node) {
 	files := map[string]*disk.Node{}
-	m.disk.Walk(func(name string, n *disk.Node) {
+	m.disk.WalkFiles(func(name string, n *disk.Node) {
 		if strings.HasPrefix(path.Base(name), prefix) && m.disk.Size(n) > 0 {
 			files[name] = n
 		}
@@ -65,55 +65,55 @@ func (m *machine) choose(prefix string, chance *rand.Rand) (string, *disk.Node) 
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	name := names[chance.IntN(len(names))]
+	name := names[rnd.IntN(len(names))]
 	return name, files[name]
 }
 
-// damage changes some bytes of content that are not zero, or a block with such bytes.
-func damage(b []byte, chance *rand.Rand) (damaged []byte, kind string) {
-	if chance.IntN(3) == 0 && damageURL(b, chance) {
+// damageContent changes some bytes of content that are not zero, or a block with such bytes.
+func damageContent(b []byte, rnd *rand.Rand) (damaged []byte, kind string) {
+	if rnd.IntN(3) == 0 && damageURL(b, rnd) {
 		return b, "a letter of a URL"
 	}
-	var full []int // blocks with content
+	var nonZeroBlocks []int // blocks with content
 	for i := 0; i < len(b); i += disk.BlockSize {
 		if slices.ContainsFunc(b[i:min(i+disk.BlockSize, len(b))], func(c byte) bool { return c != 0 }) {
-			full = append(full, i)
+			nonZeroBlocks = append(nonZeroBlocks, i)
 		}
 	}
-	at := full[chance.IntN(len(full))]
+	at := nonZeroBlocks[rnd.IntN(len(nonZeroBlocks))]
 	block := b[at:min(at+disk.BlockSize, len(b))]
-	switch chance.IntN(5) {
+	switch rnd.IntN(5) {
 	case 0:
 		clear(block)
 		return b, "a block of zeros"
 	case 1:
 		for i := range block {
-			block[i] = byte(chance.Uint32())
+			block[i] = byte(rnd.Uint32())
 		}
 		return b, "a block of random bytes"
 	case 2:
-		other := full[chance.IntN(len(full))]
+		other := nonZeroBlocks[rnd.IntN(len(nonZeroBlocks))]
 		copy(block, b[other:min(other+disk.BlockSize, len(b))])
 		return b, "a block in the place of another"
 	case 3:
 		return b[:at+len(block)/2], "the loss of the end"
 	}
-	for range 1 + chance.IntN(3) {
-		i := chance.IntN(len(block))
+	for range 1 + rnd.IntN(3) {
+		i := rnd.IntN(len(block))
 		for range len(block) { // a byte that means something
 			if block[i] != 0 {
 				break
 			}
 			i = (i + 1) % len(block)
 		}
-		block[i] ^= 1 << chance.IntN(8)
+		block[i] ^= 1 << rnd.IntN(8)
 	}
 	return b, "some bits"
 }
 
 // damageURL changes the first letter of a segment of a path, if there is one: what is
 // read is well-formed then, and only a checksum can tell.
-func damageURL(b []byte, chance *rand.Rand) bool {
+func damageURL(b []byte, rnd *rand.Rand) bool {
 	var letters []int
 	for i := 1; i < len(b); i++ {
 		if b[i-1] == '/' && ('0' <= b[i] && b[i] <= '9' || 'a' <= b[i] && b[i] <= 'z') {
@@ -123,35 +123,35 @@ func damageURL(b []byte, chance *rand.Rand) bool {
 	if len(letters) == 0 {
 		return false
 	}
-	b[letters[chance.IntN(len(letters))]] ^= 1 // another letter, or another digit
+	b[letters[rnd.IntN(len(letters))]] ^= 1 // another letter, or another digit
 	return true
 }
 
-// checkDamaged checks what a crawl made of a damaged file.
-func (m *machine) checkDamaged(name string, r run) {
+// checkAfterDamage checks what a crawl made of a damaged file.
+func (m *machine) checkAfterDamage(name string, r commandResult) {
 	m.t.Helper()
-	m.checkKnownURLs()
-	if r.code != 0 {
+	m.checkRequestedURLs()
+	if r.exitCode != 0 {
 		return
 	}
 	switch file := path.Base(name); {
 	case strings.HasPrefix(file, "ledger-"):
 		// Its end may be cut off, if it was not on the disk for certain.
-		if v := m.decorum(0, "ledger", "verify", "--data", m.data()); v.code == 0 {
-			m.checkRecords()
+		if v := m.runCommand(0, "ledger", "verify", "--data", m.dataDir()); v.exitCode == 0 {
+			m.checkLedgerRecords()
 		}
 	case file == "pages.jsonl":
 		// What was written is not read again, but the crawl went on.
 	default:
-		if missing := m.missing(); len(missing) > 0 && strings.TrimSpace(r.stderr) == "" {
+		if missing := m.missingPages(); len(missing) > 0 && strings.TrimSpace(r.stderr) == "" {
 			m.t.Errorf("%d pages are lost without a word: %q", len(missing), missing)
 		}
 	}
 }
 
-// checkKnownURLs checks that no URL was requested that is neither reachable nor asked
+// checkRequestedURLs checks that no URL was requested that is neither reachable nor asked
 // for by a crawl of itself: it would be one that a damage has made.
-func (m *machine) checkKnownURLs() {
+func (m *machine) checkRequestedURLs() {
 	m.t.Helper()
 	known := map[string]bool{}
 	for _, url := range m.web.ReachablePages() {

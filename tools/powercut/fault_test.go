@@ -10,22 +10,22 @@ import (
 	"github.com/decorum-crawler/decorum/tools/powercut/disk"
 )
 
-// crashes are what a Go program says that has crashed.
-var crashes = []string{"panic:", "fatal error:", "goroutine 1 [", "unexpected fault address", "SIGBUS"}
+// crashMessages are what a Go program says that has crashed.
+var crashMessages = []string{"panic:", "fatal error:", "goroutine 1 [", "unexpected fault address", "SIGBUS"}
 
 // checkEnd checks that a run ended by itself, with an error that says something if it
 // failed.
-func (r run) checkEnd(t *testing.T) {
+func (r commandResult) checkEnd(t *testing.T) {
 	t.Helper()
 	switch {
-	case r.hung:
+	case r.timedOut:
 		t.Errorf("the crawl was idle:\n%s", r.stderr)
-	case r.code < 0:
+	case r.exitCode < 0:
 		t.Errorf("the crawl was killed by a signal:\n%s", r.stderr)
-	case r.code > 0 && strings.TrimSpace(r.stderr) == "":
-		t.Errorf("exit code %d without a word", r.code)
+	case r.exitCode > 0 && strings.TrimSpace(r.stderr) == "":
+		t.Errorf("exit code %d without a word", r.exitCode)
 	}
-	for _, c := range crashes {
+	for _, c := range crashMessages {
 		if strings.Contains(r.stderr, c) {
 			t.Errorf("the program crashed:\n%.2000s", r.stderr)
 			return
@@ -38,19 +38,19 @@ func (r run) checkEnd(t *testing.T) {
 // crawl goes on to its end and has lost nothing.
 func TestFaults(t *testing.T) {
 	for _, op := range []disk.Op{disk.Write, disk.Sync, disk.Rename, disk.Truncate} {
-		for i := range *faults {
-			seed := *seed + uint64(i)
+		for i := range *faultMoments {
+			seed := *firstSeed + uint64(i)
 			t.Run(fmt.Sprint(op, " seed ", seed), func(t *testing.T) {
 				t.Parallel()
-				failOperation(t, op, seed)
+				testFault(t, op, seed)
 			})
 		}
 	}
 }
 
-// targets are the files whose operations fail, and about how many operations of the
+// faultTargets are the files whose operations fail, and about how many operations of the
 // kind each of them has: a fault comes at one of these.
-var targets = map[disk.Op][]struct {
+var faultTargets = map[disk.Op][]struct {
 	name  string
 	count int
 }{
@@ -60,31 +60,31 @@ var targets = map[disk.Op][]struct {
 	disk.Truncate: {{"", 2}},
 }
 
-func failOperation(t *testing.T, op disk.Op, seed uint64) {
-	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, uint64(len(op))))
-	defer m.sayHowToRepeat(fmt.Sprintf("-run 'TestFaults/%s' -faults 1 -seed %d", op, seed))
-	target := targets[op][chance.IntN(len(targets[op]))]
-	times := [...]int{1, -1}[chance.IntN(2)]
-	fault := disk.Fault{Op: op, Name: target.name, After: chance.IntN(target.count), Times: times}
-	injected := m.disk.Inject(fault)
-	r := m.crawl(0)
+func testFault(t *testing.T, op disk.Op, seed uint64) {
+	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, uint64(len(op))))
+	defer m.logRepeatFlags(fmt.Sprintf("-run 'TestFaults/%s' -faults 1 -seed %d", op, seed))
+	target := faultTargets[op][rnd.IntN(len(faultTargets[op]))]
+	times := [...]int{1, -1}[rnd.IntN(2)]
+	fault := disk.Fault{Op: op, NamePart: target.name, AfterCount: rnd.IntN(target.count), FailCount: times}
+	injected := m.disk.InjectFault(fault)
+	r := m.runCrawl(0)
 	r.checkEnd(t)
 	t.Logf("%s of %q, after %d, %d times: %d failed; exit code %d: %s",
-		op, fault.Name, fault.After, fault.Times, m.disk.Hits(injected), r.code, r.lastLine())
-	m.cutPower(chance) // which ends the fault, too
-	m.finish()
+		op, fault.NamePart, fault.AfterCount, fault.FailCount, m.disk.FailedOps(injected), r.exitCode, r.lastLine())
+	m.cutPower(rnd) // which ends the fault, too
+	m.resumeAndCheck()
 }
 
-// finish goes on with the crawl to its end, and examines it.
-func (m *machine) finish() {
+// resumeAndCheck goes on with the crawl to its end, and examines it.
+func (m *machine) resumeAndCheck() {
 	m.t.Helper()
-	switch r := m.crawl(0); {
-	case r.hung:
+	switch r := m.runCrawl(0); {
+	case r.timedOut:
 		m.t.Errorf("the crawl was idle:\n%s", r.stderr)
-	case r.code != 0:
-		m.t.Errorf("the crawl does not go on, exit code %d: %s", r.code, r.lastLine())
+	case r.exitCode != 0:
+		m.t.Errorf("the crawl does not go on, exit code %d: %s", r.exitCode, r.lastLine())
 	default:
-		m.examine()
+		m.checkFinishedCrawl()
 	}
 }
 
@@ -92,48 +92,48 @@ func (m *machine) finish() {
 // memory, which raises SIGBUS: when the state is opened, or while the crawl runs. The
 // crawl ends with an error, and goes on when the disk is well again.
 func TestFaultUnderMapping(t *testing.T) {
-	for i := range *faults {
-		seed := *seed + uint64(i)
+	for i := range *faultMoments {
+		seed := *firstSeed + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			failMapping(t, seed)
+			testMappingFault(t, seed)
 		})
 	}
 }
 
-func failMapping(t *testing.T, seed uint64) {
-	m, chance := newMachine(t), rand.New(rand.NewPCG(seed, 7))
-	defer m.sayHowToRepeat(fmt.Sprintf("-run TestFaultUnderMapping -faults 1 -seed %d", seed))
-	m.crawl(time.Duration(500+chance.IntN(1000)) * time.Millisecond)
-	m.cycle() // so that nothing of the file is in memory
-	fault := disk.Fault{Op: disk.Read, Name: [...]string{"frontier.db", "robots.db"}[chance.IntN(2)], Times: -1}
+func testMappingFault(t *testing.T, seed uint64) {
+	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, 7))
+	defer m.logRepeatFlags(fmt.Sprintf("-run TestFaultUnderMapping -faults 1 -seed %d", seed))
+	m.runCrawl(time.Duration(500+rnd.IntN(1000)) * time.Millisecond)
+	m.remount() // so that nothing of the file is in memory
+	fault := disk.Fault{Op: disk.Read, NamePart: [...]string{"frontier.db", "robots.db"}[rnd.IntN(2)], FailCount: -1}
 	var injected *disk.Fault
-	begins := seed%2 == 0
-	if begins {
-		fault.After = chance.IntN(6)
-		injected = m.disk.Inject(fault)
+	atStart := seed%2 == 0
+	if atStart {
+		fault.AfterCount = rnd.IntN(6)
+		injected = m.disk.InjectFault(fault)
 	} else {
-		breaks := time.AfterFunc(time.Duration(500+chance.IntN(1000))*time.Millisecond, func() {
-			m.disk.Inject(fault)
-			if err := m.mounted.Forget("data/" + fault.Name); err != nil {
+		timer := time.AfterFunc(time.Duration(500+rnd.IntN(1000))*time.Millisecond, func() {
+			m.disk.InjectFault(fault)
+			if err := m.mount.DropCache("data/" + fault.NamePart); err != nil {
 				t.Error(err)
 			}
 		})
-		defer breaks.Stop()
+		defer timer.Stop()
 	}
-	r := m.crawl(0)
+	r := m.runCrawl(0)
 	r.checkEnd(t)
-	t.Logf("read of %s, as it begins: %t; exit code %d: %s", fault.Name, begins, r.code, r.lastLine())
-	if injected != nil && m.disk.Hits(injected) > 0 && r.code == 0 {
+	t.Logf("read of %s, as it begins: %t; exit code %d: %s", fault.NamePart, atStart, r.exitCode, r.lastLine())
+	if injected != nil && m.disk.FailedOps(injected) > 0 && r.exitCode == 0 {
 		t.Error("the crawl has not noticed")
 	}
-	m.disk.Heal()
-	m.cycle()
-	m.finish()
+	m.disk.ClearFaults()
+	m.remount()
+	m.resumeAndCheck()
 }
 
-// cycle unmounts the disk and mounts it again, as it is.
-func (m *machine) cycle() {
+// remount unmounts the disk and mounts it again, as it is.
+func (m *machine) remount() {
 	m.t.Helper()
 	m.powerOff()
 	if err := m.powerOn(); err != nil {

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// lostRecords is how old a request may be, when its process ends, whose record need not
+// unsyncedRecordWindow is how old a request may be, when its process ends, whose record need not
 // be on the disk yet.
-const lostRecords = 2 * time.Second
+const unsyncedRecordWindow = 2 * time.Second
 
 // checkLedger checks that a ledger is right, and that each request that the server saw
 // is in it, but for those of the last moment before a process was killed or failed.
 func (m *machine) checkLedger() {
 	m.t.Helper()
-	if r := m.decorum(0, "ledger", "verify", "--data", m.data()); r.code != 0 {
-		m.t.Errorf("ledger verify: exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	if r := m.runCommand(0, "ledger", "verify", "--data", m.dataDir()); r.exitCode != 0 {
+		m.t.Errorf("ledger verify: exit code %d:\n%s%s", r.exitCode, r.stdout, r.stderr)
 	}
-	m.checkRecords()
+	m.checkLedgerRecords()
 }
 
-func (m *machine) checkRecords() {
+func (m *machine) checkLedgerRecords() {
 	m.t.Helper()
-	r := m.decorum(0, "ledger", "show", "--format", "jsonl", "--data", m.data())
+	r := m.runCommand(0, "ledger", "show", "--format", "jsonl", "--data", m.dataDir())
 	recorded := map[string]int{}
 	for line := range bytes.Lines([]byte(r.stdout)) {
 		var record struct{ Request struct{ URL string } }
@@ -35,7 +35,7 @@ func (m *machine) checkRecords() {
 	requested := map[string]int{}
 	for _, x := range m.web.Log() {
 		requested[x.URL]++
-		if m.justBeforeEnd(x.Start) {
+		if m.isJustBeforeFailure(x.Start) {
 			recorded[x.URL]++ // or not: it need not be
 		}
 	}
@@ -50,10 +50,10 @@ func (m *machine) checkRecords() {
 	}
 }
 
-// justBeforeEnd reports whether a process was killed, or failed, soon after a moment.
-func (m *machine) justBeforeEnd(at time.Time) bool {
-	for _, k := range m.ends {
-		if !at.After(k) && k.Sub(at) < lostRecords {
+// isJustBeforeFailure reports whether a process was killed, or failed, soon after a moment.
+func (m *machine) isJustBeforeFailure(at time.Time) bool {
+	for _, k := range m.failureTimes {
+		if !at.After(k) && k.Sub(at) < unsyncedRecordWindow {
 			return true
 		}
 	}

@@ -24,18 +24,18 @@ import (
 
 // How much is tested, more in .ci/proofs.
 var (
-	cuts    = flag.Int("cuts", 3, "how often the power is cut")
-	damages = flag.Int("damages", 3, "how many files are damaged")
-	faults  = flag.Int("faults", 1, "after how many operations each kind of them fails: so many moments are tried")
-	seed    = flag.Uint64("seed", 1, "seed of what is left to chance")
-	tested  = flag.String("decorum", "", "test this program; empty: the one of this tree")
-	strict  = flag.Bool("strict", false, "names are on the disk only when their directory was synced")
+	powerCuts     = flag.Int("cuts", 3, "how often the power is cut")
+	damagedFiles  = flag.Int("damages", 3, "how many files are damaged")
+	faultMoments  = flag.Int("faults", 1, "after how many operations each kind of them fails: so many moments are tried")
+	firstSeed     = flag.Uint64("seed", 1, "seed of what is left to chance")
+	testedCommand = flag.String("decorum", "", "test this program; empty: the one of this tree")
+	perDirJournal = flag.Bool("strict", false, "names are on the disk only when their directory was synced")
 )
 
-// build builds the decorum command once, and returns its path.
-var build = sync.OnceValues(func() (string, error) {
-	if *tested != "" {
-		return filepath.Abs(*tested)
+// buildCommand builds the decorum command once, and returns its path.
+var buildCommand = sync.OnceValues(func() (string, error) {
+	if *testedCommand != "" {
+		return filepath.Abs(*testedCommand)
 	}
 	dir, err := os.MkdirTemp("", "decorum")
 	if err != nil {
@@ -53,7 +53,7 @@ var build = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	testwait.SetParallel(6) // crawls wait most of the time
 	code := m.Run()
-	if program, err := build(); err == nil && *tested == "" {
+	if program, err := buildCommand(); err == nil && *testedCommand == "" {
 		os.RemoveAll(filepath.Dir(program))
 	}
 	os.Exit(code)
@@ -61,15 +61,15 @@ func TestMain(m *testing.M) {
 
 // A machine is a disk, what is mounted of it, and a web that is crawled.
 type machine struct {
-	t       *testing.T
-	disk    *disk.Disk
-	dir     string        // where it is mounted
-	mounted *fusefs.Mount // nil: the power is off
-	web     *crawltest.Web
-	addr    string // of its server
+	t        *testing.T
+	disk     *disk.Disk
+	mountDir string        // where it is mounted
+	mount    *fusefs.Mount // nil: the power is off
+	web      *crawltest.Web
+	webAddr  string // of its server
 
-	starts []time.Time // of processes that crawl
-	ends   []time.Time // of the runs that were killed or failed
+	startTimes   []time.Time // of processes that crawl
+	failureTimes []time.Time // of the runs that were killed or failed
 }
 
 // newMachine returns a machine whose power is on. The test is skipped where there is no
@@ -81,16 +81,16 @@ func newMachine(t *testing.T) *machine {
 	} else {
 		t.Skipf("no FUSE: %v", err)
 	}
-	m := &machine{t: t, disk: disk.New(), dir: t.TempDir(), web: newWeb()}
-	m.disk.Strict = *strict
+	m := &machine{t: t, disk: disk.New(), mountDir: t.TempDir(), web: newWeb()}
+	m.disk.PerDirJournal = *perDirJournal
 	s, err := m.web.Start("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.addr = s.Addr
+	m.webAddr = s.Addr
 	t.Cleanup(func() { s.Close() })
 	// What the power takes away in its first moment is a crawl, and not its directory.
-	if _, err := m.disk.Create(m.disk.Root(), "data", true); err != nil {
+	if _, err := m.disk.CreateNode(m.disk.Root(), "data", true); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.disk.Sync(m.disk.Root(), "/"); err != nil {
@@ -104,96 +104,96 @@ func newMachine(t *testing.T) *machine {
 }
 
 func (m *machine) powerOn() (err error) {
-	m.mounted, err = fusefs.New(m.dir, m.disk)
+	m.mount, err = fusefs.MountDisk(m.mountDir, m.disk)
 	return err
 }
 
 // powerOff unmounts the disk. What the kernel has cached of it is gone then.
 func (m *machine) powerOff() {
-	if m.mounted == nil {
+	if m.mount == nil {
 		return
 	}
 	// The kernel may be busy for a moment with what a killed process had open.
 	var err error
 	for range 100 {
-		if err = m.mounted.Unmount(); err == nil {
-			m.mounted = nil
+		if err = m.mount.Unmount(); err == nil {
+			m.mount = nil
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	m.t.Errorf("unmount: %v", errors.Join(err, syscall.Unmount(m.dir, syscall.MNT_DETACH)))
-	m.mounted = nil
+	m.t.Errorf("unmount: %v", errors.Join(err, syscall.Unmount(m.mountDir, syscall.MNT_DETACH)))
+	m.mount = nil
 }
 
-// cutPower cuts the power, and has it come back.
-func (m *machine) cutPower(chance *rand.Rand) {
+// testPowerCuts cuts the power, and has it come back.
+func (m *machine) cutPower(rnd *rand.Rand) {
 	m.t.Helper()
 	m.powerOff()
-	m.disk.Cut(chance)
+	m.disk.CutPower(rnd)
 	if err := m.powerOn(); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
-// sayHowToRepeat names the flags of a test that has failed.
-func (m *machine) sayHowToRepeat(flags string) {
+// logRepeatFlags names the flags of a test that has failed.
+func (m *machine) logRepeatFlags(flags string) {
 	if m.t.Failed() {
 		m.t.Logf("%s repeats it", flags)
 	}
 }
 
-// data returns the data directory of the crawl.
-func (m *machine) data() string { return filepath.Join(m.dir, "data") }
+// dataDir returns the data directory of the crawl.
+func (m *machine) dataDir() string { return filepath.Join(m.mountDir, "data") }
 
-// A run is a process that has ended.
-type run struct {
-	code   int // -1: it was killed
-	stdout string
-	stderr string
-	hung   bool // it had to be killed, being idle for longer than it may be
+// A commandResult is a process that has ended.
+type commandResult struct {
+	exitCode int // -1: it was killed
+	stdout   string
+	stderr   string
+	timedOut bool // it had to be killed, being idle for longer than it may be
 }
 
-// hangs is for how long a process may run that is not killed. A crawl takes seconds.
-const hangs = 45 * time.Second
+// runTimeout is for how long a process may run that is not killed. A crawl takes seconds.
+const runTimeout = 45 * time.Second
 
-// crawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
-func (m *machine) crawl(life time.Duration) run {
-	args := []string{"--data", m.data(), "--warc", filepath.Join(m.dir, "warc"),
-		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.addr, "--delay", delay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
+// runCrawl starts the crawl, or goes on with it, and kills it after a time, 0: never.
+func (m *machine) runCrawl(killAfter time.Duration) commandResult {
+	args := []string{"--data", m.dataDir(), "--warc", filepath.Join(m.mountDir, "warc"),
+		"--contact=mailto:bot@example.com", "--allow-private", "--connect-to=::" + m.webAddr, "--delay", hostDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
 	switch {
-	case m.holds("data/frontier.db") && m.holds("data/crawl.yaml"):
+	case m.hasData("data/frontier.db") && m.hasData("data/crawl.yaml"):
 		args = append(args, "--resume")
-	case m.lasted() > unflushed:
-		m.t.Fatalf("the crawl is gone %v after its first request", m.lasted())
+	case m.sinceFirstRequest() > unflushedWindow:
+		m.t.Fatalf("the crawl is gone %v after its first request", m.sinceFirstRequest())
 	default:
 		// The crawl's first moment was lost as a whole. The new crawl knows of no
 		// visit, so it must wait: no real machine restarts this fast.
-		time.Sleep(3 * delay)
+		time.Sleep(3 * hostDelay)
 		args = append(append(args, "--fresh"), m.web.CrawlPlan.Seeds...)
 	}
-	m.starts = append(m.starts, time.Now())
-	return m.decorum(life, append([]string{"crawl"}, args...)...)
+	m.startTimes = append(m.startTimes, time.Now())
+	return m.runCommand(killAfter, append([]string{"crawl"}, args...)...)
 }
 
-// holds reports whether the disk has something of a file.
-func (m *machine) holds(path string) bool {
-	n, err := m.disk.Find(path)
+// hasData reports whether the disk has something of a file.
+func (m *machine) hasData(path string) bool {
+	n, err := m.disk.NodeAtPath(path)
 	return err == nil && m.disk.Size(n) > 0
 }
 
-// lasted returns how long ago the first request of the crawl was; 0 if there was none.
-func (m *machine) lasted() time.Duration {
+// sinceFirstRequest returns how long ago the first request of the crawl was; 0 if there was none.
+func (m *machine) sinceFirstRequest() time.Duration {
 	if log := m.web.Log(); len(log) > 0 {
 		return time.Since(log[0].Start)
 	}
 	return 0
 }
 
-// decorum runs the command, and kills it after a time, 0: never.
-func (m *machine) decorum(life time.Duration, args ...string) run {
+// runCommand runs the command, and kills it after a time, 0: never.
+func (m *machine) runCommand(killAfter time.Duration, args ...string) commandResult {
 	m.t.Helper()
-	program, err := build()
+	program, err := buildCommand()
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -203,29 +203,29 @@ func (m *machine) decorum(life time.Duration, args ...string) run {
 	if err := c.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	limit := life
-	if life == 0 {
-		limit = hangs
+	limit := killAfter
+	if killAfter == 0 {
+		limit = runTimeout
 	}
 	end := c.Process.Kill
-	if life == 0 { // it says where it hangs
+	if killAfter == 0 { // it says where it hangs
 		end = func() error { return c.Process.Signal(syscall.SIGQUIT) }
 	}
 	kill := time.AfterFunc(limit, func() { _ = end() })
 	err = c.Wait()
-	ended := !kill.Stop()
+	wasKilled := !kill.Stop()
 	if err != nil {
-		m.ends = append(m.ends, time.Now())
+		m.failureTimes = append(m.failureTimes, time.Now())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		m.t.Fatal(err)
 	}
-	return run{code: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), hung: ended && life == 0}
+	return commandResult{exitCode: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), timedOut: wasKilled && killAfter == 0}
 }
 
 // lastLine returns the last error that a process wrote, or the last line.
-func (r run) lastLine() string {
+func (r commandResult) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
 	for _, line := range slices.Backward(lines) {
 		if strings.HasPrefix(line, "decorum: ") || strings.Contains(line, "level=ERROR") {

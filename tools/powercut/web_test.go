@@ -11,12 +11,12 @@ import (
 
 // What the web is like: it takes some seconds to crawl.
 const (
-	delay = 100 * time.Millisecond // the rest of a host
-	hosts = 16
-	pages = 12 // of a host
+	hostDelay    = 100 * time.Millisecond // the rest of a host
+	numHosts     = 16
+	pagesPerHost = 12 // of a host
 )
 
-func hostName(i int) string { return fmt.Sprintf("h%d.example", i%hosts) }
+func hostName(i int) string { return fmt.Sprintf("h%d.example", i%numHosts) }
 
 // pagePath returns the path of a page. A path with another letter is not in the web.
 func pagePath(p int) string { return fmt.Sprintf("/%c%02d", 'b'+p, p) }
@@ -27,7 +27,7 @@ func pagePath(p int) string { return fmt.Sprintf("/%c%02d", 'b'+p, p) }
 func newWeb() *crawltest.Web {
 	var sites []crawltest.Site
 	var seeds []string
-	for i := range hosts {
+	for i := range numHosts {
 		sites = append(sites, newSite(i))
 		seeds = append(seeds, "http://"+hostName(i)+"/")
 	}
@@ -37,29 +37,29 @@ func newWeb() *crawltest.Web {
 }
 
 func newSite(i int) crawltest.Site {
-	host, site := hostName(i), map[string]crawltest.PageFunc{}
-	text, rest := "User-agent: *\nDisallow: /closed\n", time.Duration(0)
+	host, sitePages := hostName(i), map[string]crawltest.PageFunc{}
+	text, crawlDelay := "User-agent: *\nDisallow: /closed\n", time.Duration(0)
 	if i == 0 {
-		text, rest = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*delay.Seconds()), 3*delay
+		text, crawlDelay = fmt.Sprintf("%sCrawl-delay: %v\n", text, 3*hostDelay.Seconds()), 3*hostDelay
 	}
 	robots := crawltest.Text(text + "Sitemap: http://" + host + "/sitemap.xml\n")
 	if i == 1 {
-		site["/rules.txt"] = crawltest.StaticPage(crawltest.Text(text))
+		sitePages["/rules.txt"] = crawltest.StaticPage(crawltest.Text(text))
 		robots = crawltest.Redirect(http.StatusFound, "/rules.txt")
 	}
-	for p := range pages {
-		site[pagePath(p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
+	for p := range pagesPerHost {
+		sitePages[pagePath(p)] = crawltest.StaticPage(crawltest.HTML(fmt.Sprintf(
 			`<title>Page %d of %s</title><a href="%s">next</a><a href="%s">after</a>`+
 				`<a href="/closed/%d">closed</a><a href="http://%s%s">there</a>`,
 			p, host, pagePath(p+1), pagePath(p+2), p, hostName(i+1), pagePath(p))))
 	}
 	moved := "http://" + hostName(i+3) + "/moved"
-	site[pagePath(pages)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, moved))
-	site["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
-	site["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, pagePath(0)))
-	site["/sitemap.xml"] = crawltest.StaticPage(crawltest.TypedResponse("application/xml",
+	sitePages[pagePath(pagesPerHost)] = crawltest.StaticPage(crawltest.Redirect(http.StatusMovedPermanently, moved))
+	sitePages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
+	sitePages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, pagePath(0)))
+	sitePages["/sitemap.xml"] = crawltest.StaticPage(crawltest.TypedResponse("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
-	site["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
-	return crawltest.Site{Host: host, Pages: site, Robots: crawltest.StaticRobots(crawltest.Robots{
-		Response: robots, CrawlDelay: rest, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
+	sitePages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
+	return crawltest.Site{Host: host, Pages: sitePages, Robots: crawltest.StaticRobots(crawltest.Robots{
+		Response: robots, CrawlDelay: crawlDelay, IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/closed") }})}
 }

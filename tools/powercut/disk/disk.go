@@ -37,13 +37,13 @@ const BlockSize = 4096
 // A Disk is a file system in memory whose power can be cut. Its methods may be called
 // at the same time.
 type Disk struct {
-	Strict bool // set before use: see the package comment
+	PerDirJournal bool // set before use: see the package comment
 
-	mu      sync.Mutex // guards everything below, and all nodes
-	root    *Node
-	journal []change
-	faults  []*Fault
-	next    uint64 // number of the next node
+	mu         sync.Mutex // guards everything below, and all nodes
+	root       *Node
+	journal    []directoryChange
+	faults     []*Fault
+	nextNumber uint64 // number of the next node
 }
 
 // New returns an empty disk.
@@ -58,42 +58,42 @@ func (d *Disk) Root() *Node { return d.root }
 
 // A Node is a file or a directory.
 type Node struct {
-	Number uint64
-	Dir    bool
+	Inode uint64
+	IsDir bool
 
 	// A directory: its current names, and those that are on the disk.
-	names, stableNames map[string]*Node
+	entries, syncedEntries map[string]*Node
 
 	// A file: its current content, and what is on the disk of it.
-	data, stable []byte
-	dirty        map[int]bool // blocks that were written since the last Sync
-	sizes        []int        // that the file has had since the last Sync
+	data, syncedData []byte
+	dirtyBlocks      map[int]bool // blocks that were written since the last Sync
+	unsyncedSizes    []int        // that the file has had since the last Sync
 }
 
 func (d *Disk) newNode(dir bool) *Node {
-	d.next++
-	n := &Node{Number: d.next, Dir: dir}
+	d.nextNumber++
+	n := &Node{Inode: d.nextNumber, IsDir: dir}
 	if dir {
-		n.names, n.stableNames = map[string]*Node{}, map[string]*Node{}
+		n.entries, n.syncedEntries = map[string]*Node{}, map[string]*Node{}
 	} else {
-		n.dirty = map[int]bool{}
+		n.dirtyBlocks = map[int]bool{}
 	}
 	return n
 }
 
-// A change is one directory operation: what names of a directory stand for from then on.
-type change struct {
-	dir   *Node
-	names map[string]*Node // nil: the name is gone
+// A directoryChange is one directory operation: what names of a directory stand for from then on.
+type directoryChange struct {
+	dir     *Node
+	entries map[string]*Node // nil: the name is gone
 }
 
-// change makes a directory operation, which the journal holds until it is stable.
-func (d *Disk) change(dir *Node, names map[string]*Node) {
-	setNames(dir.names, names)
-	d.journal = append(d.journal, change{dir, names})
+// applyAndJournal makes a directory operation, which the journal holds until it is stable.
+func (d *Disk) applyAndJournal(dir *Node, names map[string]*Node) {
+	updateEntries(dir.entries, names)
+	d.journal = append(d.journal, directoryChange{dir, names})
 }
 
-func setNames(to, names map[string]*Node) {
+func updateEntries(to, names map[string]*Node) {
 	for name, n := range names {
 		if n == nil {
 			delete(to, name)
@@ -103,16 +103,16 @@ func setNames(to, names map[string]*Node) {
 	}
 }
 
-// writeJournal makes directory operations stable: all, or, if the disk is Strict, those
+// syncJournal makes directory operations stable: all, or, if the disk is PerDirJournal, those
 // of one directory.
-func (d *Disk) writeJournal(of *Node) {
-	var remaining []change
+func (d *Disk) syncJournal(dir *Node) {
+	var remaining []directoryChange
 	for _, c := range d.journal {
-		if d.Strict && c.dir != of {
+		if d.PerDirJournal && c.dir != dir {
 			remaining = append(remaining, c)
 			continue
 		}
-		setNames(c.dir.stableNames, c.names)
+		updateEntries(c.dir.syncedEntries, c.entries)
 	}
 	d.journal = remaining
 }
@@ -121,27 +121,27 @@ func (d *Disk) writeJournal(of *Node) {
 func (d *Disk) Lookup(dir *Node, name string) *Node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return dir.names[name]
+	return dir.entries[name]
 }
 
-// Names returns what the names in a directory stand for.
-func (d *Disk) Names(dir *Node) map[string]*Node {
+// ReadDir returns what the names in a directory stand for.
+func (d *Disk) ReadDir(dir *Node) map[string]*Node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	names := make(map[string]*Node, len(dir.names))
-	setNames(names, dir.names)
+	names := make(map[string]*Node, len(dir.entries))
+	updateEntries(names, dir.entries)
 	return names
 }
 
-// Create makes an empty file or directory.
-func (d *Disk) Create(parent *Node, name string, dir bool) (*Node, error) {
+// CreateNode makes an empty file or directory.
+func (d *Disk) CreateNode(parent *Node, name string, dir bool) (*Node, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if parent.names[name] != nil {
+	if parent.entries[name] != nil {
 		return nil, syscall.EEXIST
 	}
 	n := d.newNode(dir)
-	d.change(parent, map[string]*Node{name: n})
+	d.applyAndJournal(parent, map[string]*Node{name: n})
 	return n, nil
 }
 
@@ -149,14 +149,14 @@ func (d *Disk) Create(parent *Node, name string, dir bool) (*Node, error) {
 func (d *Disk) Remove(parent *Node, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := parent.names[name]
+	n := parent.entries[name]
 	switch {
 	case n == nil:
 		return syscall.ENOENT
-	case len(n.names) > 0:
+	case len(n.entries) > 0:
 		return syscall.ENOTEMPTY
 	}
-	d.change(parent, map[string]*Node{name: nil})
+	d.applyAndJournal(parent, map[string]*Node{name: nil})
 	return nil
 }
 
@@ -165,26 +165,26 @@ func (d *Disk) Remove(parent *Node, name string) error {
 func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := from.names[name]
+	n := from.entries[name]
 	if n == nil {
 		return syscall.ENOENT
 	}
-	if err := d.fail(Rename, name); err != nil {
+	if err := d.faultError(Rename, name); err != nil {
 		return err
 	}
 	if from == to {
-		d.change(from, map[string]*Node{name: nil, newName: n})
+		d.applyAndJournal(from, map[string]*Node{name: nil, newName: n})
 		return nil
 	}
-	d.change(from, map[string]*Node{name: nil})
-	d.change(to, map[string]*Node{newName: n})
-	d.writeJournal(from)
-	d.writeJournal(to)
+	d.applyAndJournal(from, map[string]*Node{name: nil})
+	d.applyAndJournal(to, map[string]*Node{newName: n})
+	d.syncJournal(from)
+	d.syncJournal(to)
 	return nil
 }
 
-// Find returns what a path from the root, with slashes, stands for.
-func (d *Disk) Find(path string) (*Node, error) {
+// NodeAtPath returns what a path from the root, with slashes, stands for.
+func (d *Disk) NodeAtPath(path string) (*Node, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.root
@@ -192,28 +192,28 @@ func (d *Disk) Find(path string) (*Node, error) {
 		if part == "" {
 			continue
 		}
-		if n = n.names[part]; n == nil {
+		if n = n.entries[part]; n == nil {
 			return nil, &fs.PathError{Op: "find", Path: path, Err: fs.ErrNotExist}
 		}
 	}
 	return n, nil
 }
 
-// Walk calls f for each file, with its path from the root.
-func (d *Disk) Walk(f func(path string, n *Node)) {
+// WalkFiles calls f for each file, with its path from the root.
+func (d *Disk) WalkFiles(f func(path string, n *Node)) {
 	d.mu.Lock()
 	files := map[string]*Node{}
-	collect(d.root, "", files)
+	collectFiles(d.root, "", files)
 	d.mu.Unlock()
 	for path, n := range files {
 		f(path, n)
 	}
 }
 
-func collect(dir *Node, path string, files map[string]*Node) {
-	for name, n := range dir.names {
-		if n.Dir {
-			collect(n, path+name+"/", files)
+func collectFiles(dir *Node, path string, files map[string]*Node) {
+	for name, n := range dir.entries {
+		if n.IsDir {
+			collectFiles(n, path+name+"/", files)
 		} else {
 			files[path+name] = n
 		}

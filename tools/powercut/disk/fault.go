@@ -19,48 +19,48 @@ const (
 
 // A Fault makes operations fail with EIO.
 type Fault struct {
-	Op    Op
-	Name  string // part of the name of the file; empty: of any file
-	After int    // so many operations succeed first
-	Times int    // so many fail then; negative: all do
+	Op         Op
+	NamePart   string // part of the name of the file; empty: of any file
+	AfterCount int    // so many operations succeed first
+	FailCount  int    // so many fail then; negative: all do
 
-	hit int // operations that failed
+	failedOps int // operations that failed
 }
 
-// Inject makes operations fail from now on.
-func (d *Disk) Inject(f Fault) *Fault {
+// InjectFault makes operations fail from now on.
+func (d *Disk) InjectFault(f Fault) *Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = append(d.faults, &f)
 	return &f
 }
 
-// Heal ends all faults.
-func (d *Disk) Heal() {
+// ClearFaults ends all faults.
+func (d *Disk) ClearFaults() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.faults = nil
 }
 
-// Hits returns how many operations a fault has made fail.
-func (d *Disk) Hits(f *Fault) int {
+// FailedOps returns how many operations a fault has made fail.
+func (d *Disk) FailedOps(f *Fault) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return f.hit
+	return f.failedOps
 }
 
-// fail returns the error that an operation on a file fails with, if it does.
-func (d *Disk) fail(op Op, name string) error {
+// faultError returns the error that an operation on a file fails with, if it does.
+func (d *Disk) faultError(op Op, name string) error {
 	for _, f := range d.faults {
-		if f.Op != op || !strings.Contains(name, f.Name) {
+		if f.Op != op || !strings.Contains(name, f.NamePart) {
 			continue
 		}
 		switch {
-		case f.After > 0:
-			f.After--
-		case f.Times != 0:
-			f.Times--
-			f.hit++
+		case f.AfterCount > 0:
+			f.AfterCount--
+		case f.FailCount != 0:
+			f.FailCount--
+			f.failedOps++
 			return syscall.EIO
 		}
 	}

@@ -13,7 +13,7 @@ func (d *Disk) Size(n *Node) int {
 func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.fail(Read, name); err != nil {
+	if err := d.faultError(Read, name); err != nil {
 		return 0, err
 	}
 	if offset >= int64(len(n.data)) {
@@ -26,7 +26,7 @@ func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.fail(Write, name); err != nil {
+	if err := d.faultError(Write, name); err != nil {
 		return err
 	}
 	end := int(offset) + len(b)
@@ -35,7 +35,7 @@ func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 	}
 	copy(n.data[offset:], b)
 	for block := int(offset) / BlockSize; block*BlockSize < end; block++ {
-		n.dirty[block] = true
+		n.dirtyBlocks[block] = true
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 func (d *Disk) Truncate(n *Node, name string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.fail(Truncate, name); err != nil {
+	if err := d.faultError(Truncate, name); err != nil {
 		return err
 	}
 	n.resize(int(size))
@@ -53,13 +53,13 @@ func (d *Disk) Truncate(n *Node, name string, size int64) error {
 
 // resize sets the size of a file. What lay behind it is zeros if the file grows again.
 func (n *Node) resize(size int) {
-	n.sizes = append(n.sizes, len(n.data))
+	n.unsyncedSizes = append(n.unsyncedSizes, len(n.data))
 	if size <= len(n.data) {
 		if size%BlockSize != 0 {
-			n.dirty[size/BlockSize] = true
+			n.dirtyBlocks[size/BlockSize] = true
 		}
 		for block := (size + BlockSize - 1) / BlockSize; block*BlockSize < len(n.data); block++ {
-			n.dirty[block] = true
+			n.dirtyBlocks[block] = true
 		}
 		clear(n.data[size:])
 		n.data = n.data[:size]
@@ -72,37 +72,37 @@ func (n *Node) resize(size int) {
 func (d *Disk) Sync(n *Node, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.fail(Sync, name); err != nil {
-		n.dirty, n.sizes = map[int]bool{}, nil // never written, if they are not written again
+	if err := d.faultError(Sync, name); err != nil {
+		n.dirtyBlocks, n.unsyncedSizes = map[int]bool{}, nil // never written, if they are not written again
 		return err
 	}
-	d.writeJournal(n)
-	if n.Dir {
+	d.syncJournal(n)
+	if n.IsDir {
 		return nil
 	}
-	n.stable = resized(n.stable, len(n.data))
-	for block := range n.dirty {
-		n.copyBlock(block, n.data)
+	n.syncedData = resizeBytes(n.syncedData, len(n.data))
+	for block := range n.dirtyBlocks {
+		n.syncBlock(block, n.data)
 	}
-	n.dirty, n.sizes = map[int]bool{}, nil
+	n.dirtyBlocks, n.unsyncedSizes = map[int]bool{}, nil
 	return nil
 }
 
-// copyBlock makes a block of the stable content that of another.
-func (n *Node) copyBlock(block int, from []byte) {
+// syncBlock makes a block of the stable content that of another.
+func (n *Node) syncBlock(block int, from []byte) {
 	begin := block * BlockSize
-	if begin >= len(n.stable) {
+	if begin >= len(n.syncedData) {
 		return
 	}
-	to := n.stable[begin:min(begin+BlockSize, len(n.stable))]
+	to := n.syncedData[begin:min(begin+BlockSize, len(n.syncedData))]
 	clear(to)
 	if begin < len(from) {
 		copy(to, from[begin:])
 	}
 }
 
-// resized returns b with a size, with zeros behind what there was.
-func resized(b []byte, size int) []byte {
+// resizeBytes returns b with a size, with zeros behind what there was.
+func resizeBytes(b []byte, size int) []byte {
 	if size <= len(b) {
 		clear(b[size:])
 		return b[:size]
@@ -110,17 +110,17 @@ func resized(b []byte, size int) []byte {
 	return append(b, make([]byte, size-len(b))...)
 }
 
-// Content returns the current content of a file.
-func (d *Disk) Content(n *Node) []byte {
+// CurrentContent returns the current content of a file.
+func (d *Disk) CurrentContent(n *Node) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(n.data)
 }
 
-// Damage changes the content of a file, as a bad disk does: it is stable at once.
-func (d *Disk) Damage(n *Node, damage func([]byte) []byte) {
+// DamageFile changes the content of a file, as a bad disk does: it is stable at once.
+func (d *Disk) DamageFile(n *Node, damage func([]byte) []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n.data = damage(n.data)
-	n.stable, n.dirty, n.sizes = slices.Clone(n.data), map[int]bool{}, nil
+	n.syncedData, n.dirtyBlocks, n.unsyncedSizes = slices.Clone(n.data), map[int]bool{}, nil
 }

@@ -6,64 +6,64 @@ import (
 	"slices"
 )
 
-// Cut ends the power, and leaves what the disk may hold then, by chance. No process may
+// CutPower ends the power, and leaves what the disk may hold then, by chance. No process may
 // use the disk meanwhile: nodes that were open are not those of the disk any more.
-func (d *Disk) Cut(chance *rand.Rand) {
+func (d *Disk) CutPower(rnd *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cutJournal(chance)
+	d.applyJournalPrefix(rnd)
 	d.journal, d.faults = nil, nil
 	// How likely it is that what is not stable was written: all, nothing and half of it
 	// are as likely as all that is in between.
-	likely := [...]float64{0, 0.5, 1, chance.Float64()}[chance.IntN(4)]
-	cutNode(d.root, chance, likely, map[*Node]bool{})
+	writeProbability := [...]float64{0, 0.5, 1, rnd.Float64()}[rnd.IntN(4)]
+	loseUnsynced(d.root, rnd, writeProbability, map[*Node]bool{})
 }
 
-// cutJournal makes stable what was written of the journal: each directory's own, if the
-// disk is Strict.
-func (d *Disk) cutJournal(chance *rand.Rand) {
-	if !d.Strict {
-		for _, c := range d.journal[:chance.IntN(len(d.journal)+1)] {
-			setNames(c.dir.stableNames, c.names)
+// applyJournalPrefix makes stable what was written of the journal: each directory's own, if the
+// disk is PerDirJournal.
+func (d *Disk) applyJournalPrefix(rnd *rand.Rand) {
+	if !d.PerDirJournal {
+		for _, c := range d.journal[:rnd.IntN(len(d.journal)+1)] {
+			updateEntries(c.dir.syncedEntries, c.entries)
 		}
 		return
 	}
-	ended := map[*Node]bool{}
+	lost := map[*Node]bool{}
 	for _, c := range d.journal {
-		if ended[c.dir] = ended[c.dir] || chance.IntN(3) == 0; !ended[c.dir] {
-			setNames(c.dir.stableNames, c.names)
+		if lost[c.dir] = lost[c.dir] || rnd.IntN(3) == 0; !lost[c.dir] {
+			updateEntries(c.dir.syncedEntries, c.entries)
 		}
 	}
 }
 
-// cutNode leaves of a node, and what is in it, what the disk holds.
-func cutNode(n *Node, chance *rand.Rand, likely float64, done map[*Node]bool) {
+// loseUnsynced leaves of a node, and what is in it, what the disk holds.
+func loseUnsynced(n *Node, rnd *rand.Rand, writeProbability float64, done map[*Node]bool) {
 	if done[n] {
 		return
 	}
 	done[n] = true
-	if !n.Dir {
-		n.cut(chance, likely)
+	if !n.IsDir {
+		n.loseUnsyncedContent(rnd, writeProbability)
 		return
 	}
-	n.names = map[string]*Node{}
-	setNames(n.names, n.stableNames)
-	for _, name := range slices.Sorted(maps.Keys(n.names)) { // so that the same chance does the same
-		cutNode(n.names[name], chance, likely, done)
+	n.entries = map[string]*Node{}
+	updateEntries(n.entries, n.syncedEntries)
+	for _, name := range slices.Sorted(maps.Keys(n.entries)) { // so that the same chance does the same
+		loseUnsynced(n.entries[name], rnd, writeProbability, done)
 	}
 }
 
-// cut leaves of a file what the disk holds: a size that it has had, and some of the
+// loseUnsyncedContent leaves of a file what the disk holds: a size that it has had, and some of the
 // blocks that were written.
-func (n *Node) cut(chance *rand.Rand, likely float64) {
-	if len(n.dirty) > 0 || len(n.sizes) > 0 {
-		sizes := append(n.sizes, len(n.data))
-		n.stable = resized(n.stable, sizes[chance.IntN(len(sizes))])
-		for _, block := range slices.Sorted(maps.Keys(n.dirty)) {
-			if chance.Float64() < likely {
-				n.copyBlock(block, n.data)
+func (n *Node) loseUnsyncedContent(rnd *rand.Rand, writeProbability float64) {
+	if len(n.dirtyBlocks) > 0 || len(n.unsyncedSizes) > 0 {
+		sizes := append(n.unsyncedSizes, len(n.data))
+		n.syncedData = resizeBytes(n.syncedData, sizes[rnd.IntN(len(sizes))])
+		for _, block := range slices.Sorted(maps.Keys(n.dirtyBlocks)) {
+			if rnd.Float64() < writeProbability {
+				n.syncBlock(block, n.data)
 			}
 		}
 	}
-	n.data, n.dirty, n.sizes = slices.Clone(n.stable), map[int]bool{}, nil
+	n.data, n.dirtyBlocks, n.unsyncedSizes = slices.Clone(n.syncedData), map[int]bool{}, nil
 }

@@ -1,7 +1,7 @@
 // Package fusefs shows a disk.Disk to processes, by FUSE.
 //
 // Writes reach the disk at once: the kernel keeps pages for reading and for mappings
-// only. So what a process has written when it is killed is what Disk.Cut decides about.
+// only. So what a process has written when it is killed is what Disk.CutPower decides about.
 // To show what is there after a cut, unmount and mount again.
 package fusefs
 
@@ -22,15 +22,15 @@ import (
 // A Mount shows a disk.
 type Mount struct {
 	server *fuse.Server
-	root   *node
+	root   *mountedNode
 }
 
-// New mounts a disk on a directory, which needs /dev/fuse and the right to mount.
-func New(dir string, d *disk.Disk) (*Mount, error) {
+// MountDisk mounts a disk on a directory, which needs /dev/fuse and the right to mount.
+func MountDisk(dir string, d *disk.Disk) (*Mount, error) {
 	options := &fs.Options{MountOptions: fuse.MountOptions{
 		DirectMount: true, FsName: "powercut", Name: "powercut", MaxWrite: 1 << 17,
 	}}
-	root := &node{disk: d, n: d.Root()}
+	root := &mountedNode{disk: d, diskNode: d.Root()}
 	server, err := fs.Mount(dir, root, options)
 	if err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func New(dir string, d *disk.Disk) (*Mount, error) {
 // Unmount ends the mount. It fails while a process uses it.
 func (m *Mount) Unmount() error { return m.server.Unmount() }
 
-// Forget has the kernel forget what it has cached of a file, so that what processes read
+// DropCache has the kernel forget what it has cached of a file, so that what processes read
 // of it next, in a mapping too, is read from the disk.
-func (m *Mount) Forget(path string) error {
+func (m *Mount) DropCache(path string) error {
 	inode := m.root.EmbeddedInode()
 	for name := range strings.SplitSeq(path, "/") {
 		if inode = inode.GetChild(name); inode == nil {
@@ -56,38 +56,38 @@ func (m *Mount) Forget(path string) error {
 	return nil
 }
 
-// A node is a file or a directory in the mount.
-type node struct {
+// A mountedNode is a file or a directory in the mount.
+type mountedNode struct {
 	fs.Inode
-	disk *disk.Disk
-	n    *disk.Node
+	disk     *disk.Disk
+	diskNode *disk.Node
 }
 
-// A handle is an open file. Its name is the one that it was opened by.
-type handle struct {
-	n    *disk.Node
-	name string
+// A fileHandle is an open file. Its name is the one that it was opened by.
+type fileHandle struct {
+	diskNode *disk.Node
+	name     string
 }
 
 var (
-	_ fs.NodeLookuper  = (*node)(nil)
-	_ fs.NodeReaddirer = (*node)(nil)
-	_ fs.NodeGetattrer = (*node)(nil)
-	_ fs.NodeSetattrer = (*node)(nil)
-	_ fs.NodeCreater   = (*node)(nil)
-	_ fs.NodeMkdirer   = (*node)(nil)
-	_ fs.NodeUnlinker  = (*node)(nil)
-	_ fs.NodeRmdirer   = (*node)(nil)
-	_ fs.NodeRenamer   = (*node)(nil)
-	_ fs.NodeOpener    = (*node)(nil)
-	_ fs.NodeReader    = (*node)(nil)
-	_ fs.NodeWriter    = (*node)(nil)
-	_ fs.NodeFsyncer   = (*node)(nil)
-	_ fs.NodeStatfser  = (*node)(nil)
+	_ fs.NodeLookuper  = (*mountedNode)(nil)
+	_ fs.NodeReaddirer = (*mountedNode)(nil)
+	_ fs.NodeGetattrer = (*mountedNode)(nil)
+	_ fs.NodeSetattrer = (*mountedNode)(nil)
+	_ fs.NodeCreater   = (*mountedNode)(nil)
+	_ fs.NodeMkdirer   = (*mountedNode)(nil)
+	_ fs.NodeUnlinker  = (*mountedNode)(nil)
+	_ fs.NodeRmdirer   = (*mountedNode)(nil)
+	_ fs.NodeRenamer   = (*mountedNode)(nil)
+	_ fs.NodeOpener    = (*mountedNode)(nil)
+	_ fs.NodeReader    = (*mountedNode)(nil)
+	_ fs.NodeWriter    = (*mountedNode)(nil)
+	_ fs.NodeFsyncer   = (*mountedNode)(nil)
+	_ fs.NodeStatfser  = (*mountedNode)(nil)
 )
 
-// errno returns an error of the disk as the kernel wants it.
-func errno(err error) syscall.Errno {
+// errnoOf returns an error of the disk as the kernel wants it.
+func errnoOf(err error) syscall.Errno {
 	var e syscall.Errno
 	switch {
 	case err == nil:
@@ -98,125 +98,125 @@ func errno(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-func (n *node) attributes(of *disk.Node, a *fuse.Attr) {
-	a.Ino, a.Mode, a.Nlink = of.Number, syscall.S_IFREG|0o600, 1
-	if of.Dir {
+func (n *mountedNode) fillAttributes(file *disk.Node, a *fuse.Attr) {
+	a.Ino, a.Mode, a.Nlink = file.Inode, syscall.S_IFREG|0o600, 1
+	if file.IsDir {
 		a.Mode = syscall.S_IFDIR | 0o700
 		return
 	}
-	a.Size = uint64(n.disk.Size(of))
+	a.Size = uint64(n.disk.Size(file))
 	a.Blocks = (a.Size + 511) / 512
 }
 
-// child returns the inode of a node of the disk.
-func (n *node) child(ctx context.Context, of *disk.Node, out *fuse.EntryOut) *fs.Inode {
-	n.attributes(of, &out.Attr)
-	return n.NewInode(ctx, &node{disk: n.disk, n: of}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: of.Number})
+// newChild returns the inode of a node of the disk.
+func (n *mountedNode) newChild(ctx context.Context, file *disk.Node, out *fuse.EntryOut) *fs.Inode {
+	n.fillAttributes(file, &out.Attr)
+	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
 }
 
-func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	of := n.disk.Lookup(n.n, name)
-	if of == nil {
+func (n *mountedNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	file := n.disk.Lookup(n.diskNode, name)
+	if file == nil {
 		return nil, syscall.ENOENT
 	}
-	return n.child(ctx, of, out), 0
+	return n.newChild(ctx, file, out), 0
 }
 
-func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
+func (n *mountedNode) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	var entries []fuse.DirEntry
-	names := n.disk.Names(n.n)
+	names := n.disk.ReadDir(n.diskNode)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var a fuse.Attr
-		n.attributes(names[name], &a)
+		n.fillAttributes(names[name], &a)
 		entries = append(entries, fuse.DirEntry{Name: name, Ino: a.Ino, Mode: a.Mode})
 	}
 	return fs.NewListDirStream(entries), 0
 }
 
-func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	n.attributes(n.n, &out.Attr)
+func (n *mountedNode) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	n.fillAttributes(n.diskNode, &out.Attr)
 	return 0
 }
 
-func (n *node) Setattr(_ context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+func (n *mountedNode) Setattr(_ context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
-		if err := n.disk.Truncate(n.n, n.name(h), int64(size)); err != nil {
-			return errno(err)
+		if err := n.disk.Truncate(n.diskNode, n.nameOf(h), int64(size)); err != nil {
+			return errnoOf(err)
 		}
 	}
-	n.attributes(n.n, &out.Attr)
+	n.fillAttributes(n.diskNode, &out.Attr)
 	return 0
 }
 
-// name returns by which name a file is known: faults are injected by name.
-func (n *node) name(h fs.FileHandle) string {
-	if h, ok := h.(*handle); ok {
+// nameOf returns by which name a file is known: faults are injected by name.
+func (n *mountedNode) nameOf(h fs.FileHandle) string {
+	if h, ok := h.(*fileHandle); ok {
 		return h.name
 	}
 	name, _ := n.Parent()
 	return name
 }
 
-func (n *node) Create(
+func (n *mountedNode) Create(
 	ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
-	of, err := n.disk.Create(n.n, name, false)
+	file, err := n.disk.CreateNode(n.diskNode, name, false)
 	if err != nil {
-		return nil, nil, 0, errno(err)
+		return nil, nil, 0, errnoOf(err)
 	}
-	return n.child(ctx, of, out), &handle{n: of, name: name}, 0, 0
+	return n.newChild(ctx, file, out), &fileHandle{diskNode: file, name: name}, 0, 0
 }
 
-func (n *node) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	of, err := n.disk.Create(n.n, name, true)
+func (n *mountedNode) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	dir, err := n.disk.CreateNode(n.diskNode, name, true)
 	if err != nil {
-		return nil, errno(err)
+		return nil, errnoOf(err)
 	}
-	return n.child(ctx, of, out), 0
+	return n.newChild(ctx, dir, out), 0
 }
 
-func (n *node) Unlink(_ context.Context, name string) syscall.Errno {
-	return errno(n.disk.Remove(n.n, name))
+func (n *mountedNode) Unlink(_ context.Context, name string) syscall.Errno {
+	return errnoOf(n.disk.Remove(n.diskNode, name))
 }
 
-func (n *node) Rmdir(_ context.Context, name string) syscall.Errno {
-	return errno(n.disk.Remove(n.n, name))
+func (n *mountedNode) Rmdir(_ context.Context, name string) syscall.Errno {
+	return errnoOf(n.disk.Remove(n.diskNode, name))
 }
 
-func (n *node) Rename(_ context.Context, name string, to fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	parent, ok := to.(*node)
+func (n *mountedNode) Rename(_ context.Context, name string, to fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+	parent, ok := to.(*mountedNode)
 	if !ok || flags&^1 != 0 { // RENAME_NOREPLACE is 1
 		return syscall.EINVAL
 	}
-	if flags == 1 && n.disk.Lookup(parent.n, newName) != nil {
+	if flags == 1 && n.disk.Lookup(parent.diskNode, newName) != nil {
 		return syscall.EEXIST
 	}
-	return errno(n.disk.Rename(n.n, name, parent.n, newName))
+	return errnoOf(n.disk.Rename(n.diskNode, name, parent.diskNode, newName))
 }
 
-func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+func (n *mountedNode) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	name, _ := n.Parent()
-	return &handle{n: n.n, name: name}, 0, 0
+	return &fileHandle{diskNode: n.diskNode, name: name}, 0, 0
 }
 
-func (n *node) Read(_ context.Context, h fs.FileHandle, b []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	count, err := n.disk.Read(n.n, n.name(h), b, offset)
-	return fuse.ReadResultData(b[:count]), errno(err)
+func (n *mountedNode) Read(_ context.Context, h fs.FileHandle, b []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+	count, err := n.disk.Read(n.diskNode, n.nameOf(h), b, offset)
+	return fuse.ReadResultData(b[:count]), errnoOf(err)
 }
 
-func (n *node) Write(_ context.Context, h fs.FileHandle, b []byte, offset int64) (uint32, syscall.Errno) {
-	if err := n.disk.Write(n.n, n.name(h), b, offset); err != nil {
-		return 0, errno(err)
+func (n *mountedNode) Write(_ context.Context, h fs.FileHandle, b []byte, offset int64) (uint32, syscall.Errno) {
+	if err := n.disk.Write(n.diskNode, n.nameOf(h), b, offset); err != nil {
+		return 0, errnoOf(err)
 	}
 	return uint32(len(b)), 0
 }
 
-func (n *node) Fsync(_ context.Context, h fs.FileHandle, _ uint32) syscall.Errno {
-	return errno(n.disk.Sync(n.n, n.name(h)))
+func (n *mountedNode) Fsync(_ context.Context, h fs.FileHandle, _ uint32) syscall.Errno {
+	return errnoOf(n.disk.Sync(n.diskNode, n.nameOf(h)))
 }
 
 // Statfs says that there is room: decorum pauses on a full disk.
-func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+func (n *mountedNode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	out.Bsize, out.NameLen = disk.BlockSize, 255
 	out.Blocks, out.Bfree, out.Bavail = 1<<30, 1<<30, 1<<30
 	return 0
