@@ -26,9 +26,9 @@ func newPrefix() string { return fmt.Sprintf("bench%d", storeCount.Add(1)) }
 
 // openRedis opens a store that is as durable as the servers can make it.
 func openRedis(c *redistest.Cluster, prefix string, replicas int) (*redis.Store, error) {
-	opts := redis.Options{Addresses: c.Addrs(), Prefix: prefix, Durability: redis.None}
+	opts := redis.Options{Addresses: c.Addrs(), Prefix: prefix, Durability: redis.DurabilityNone}
 	if replicas > 0 {
-		opts.Durability = redis.Replica
+		opts.Durability = redis.DurabilityReplica
 	}
 	return redis.Open(context.Background(), opts)
 }

@@ -26,18 +26,18 @@ const (
 // no limits of all together, it is the commons alone.
 type workerCoordinator struct {
 	*sharedBrakes
-	sendHeartbeat   func(context.Context, redis.Report) (redis.Muster, error) // nil: there are no limits
+	sendHeartbeat   func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) // nil: there are no limits
 	limiter         *politeness.Limiter
 	log             *slog.Logger
 	onLimitsRenewed func() // called when limits count anew; nil: nobody is told
 
 	mu                   sync.Mutex
-	nextStatus           redis.Report // what is told next
-	grantedPages         int64        // pages that are permitted, of those that the report counts
-	previousVisitedPages int64        // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil      time.Time    // until then what was told last is so
-	joinedAt             time.Time    // when it was answered first: the others know of it sharedMaxAge later
-	pagesExhausted       bool         // no more pages
+	nextStatus           redis.WorkerStatus // what is told next
+	grantedPages         int64              // pages that are permitted, of those that the report counts
+	previousVisitedPages int64              // pages, a heartbeatInterval ago: as many may be wanted in the next
+	replyValidUntil      time.Time          // until then what was told last is so
+	joinedAt             time.Time          // when it was answered first: the others know of it sharedMaxAge later
+	pagesExhausted       bool               // no more pages
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -52,10 +52,10 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
-		Muster(context.Context, redis.Report) (redis.Muster, error)
-	}).Muster
-	c.nextStatus = redis.Report{Patience: workerTimeout, Renews: g.renewLimits,
-		Limits: redis.Limits{Pages: int64(l.Pages), Bytes: int64(l.Bytes), Time: time.Duration(l.Duration)}}
+		Heartbeat(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)
+	}).Heartbeat
+	c.nextStatus = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.renewLimits,
+		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration)}}
 	c.resetWorker()
 	return c
 }
@@ -69,8 +69,8 @@ func (c *workerCoordinator) notifyRenewed(renewed bool) {
 
 // resetWorker has the next report be the first of a worker.
 func (c *workerCoordinator) resetWorker() {
-	c.nextStatus.Worker, c.nextStatus.Joins = rand.Text(), true
-	c.nextStatus.Permits, c.nextStatus.Used, c.nextStatus.Received, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
+	c.nextStatus.WorkerName, c.nextStatus.Joining = rand.Text(), true
+	c.nextStatus.WantedPages, c.nextStatus.VisitedPages, c.nextStatus.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
 }
 
 // startReporting reports until end is called, when all that was in hand has ended. A limit that
@@ -102,9 +102,9 @@ func (c *workerCoordinator) reportLeaving() {
 	c.mu.Lock()
 	r := c.nextStatus
 	c.mu.Unlock()
-	r.Number, r.Permits, r.Leaves, r.Joins = r.Number+1, r.Used, true, false
+	r.Seq, r.WantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPages, true, false
 	_, err := c.sendHeartbeat(ctx, r)
-	if err != nil && !errors.Is(err, redis.ErrGone) {
+	if err != nil && !errors.Is(err, redis.ErrWorkerExpired) {
 		c.log.Warn("the other workers cannot be told that this one ends; they wait a moment for it", "error", err)
 	}
 }
@@ -115,20 +115,20 @@ func (c *workerCoordinator) reportStatus(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
-	if c.nextStatus.Limits.Pages > 0 {
-		recent := c.nextStatus.Used - c.previousVisitedPages
-		c.previousVisitedPages = c.nextStatus.Used
-		c.nextStatus.Permits = c.nextStatus.Used + max(1, 2*recent)
-		c.grantedPages = min(c.grantedPages, c.nextStatus.Permits) // what is not wanted goes back now; what is, has to be granted
+	if c.nextStatus.Limits.MaxPages > 0 {
+		recent := c.nextStatus.VisitedPages - c.previousVisitedPages
+		c.previousVisitedPages = c.nextStatus.VisitedPages
+		c.nextStatus.WantedPages = c.nextStatus.VisitedPages + max(1, 2*recent)
+		c.grantedPages = min(c.grantedPages, c.nextStatus.WantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
-	c.nextStatus.Number++
+	c.nextStatus.Seq++
 	r := c.nextStatus
 	c.mu.Unlock()
 	m, err := c.sendHeartbeat(ctx, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case errors.Is(err, redis.ErrGone): // this process was stopped for a while
+	case errors.Is(err, redis.ErrWorkerExpired): // this process was stopped for a while
 		c.resetWorker()
 		return nil
 	case err != nil:
@@ -139,21 +139,21 @@ func (c *workerCoordinator) reportStatus(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *workerCoordinator) applyReply(began, now time.Time, m redis.Muster) error {
-	if c.nextStatus.Joins {
+func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatReply) error {
+	if c.nextStatus.Joining {
 		c.joinedAt = now
 	}
-	c.notifyRenewed(c.nextStatus.Renews)
-	c.nextStatus.Joins, c.nextStatus.Renews = false, false
-	c.grantedPages, c.replyValidUntil = m.Permits, began.Add(sharedMaxAge)
-	c.limiter.SetRateShare(began, 1/float64(max(1, m.Workers)))
+	c.notifyRenewed(c.nextStatus.ResetIfLimitReached)
+	c.nextStatus.Joining, c.nextStatus.ResetIfLimitReached = false, false
+	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
+	c.limiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {
-	case m.Pages:
+	case m.PageLimitReached:
 		c.pagesExhausted = true
 		return crawler.ErrPages
-	case m.Bytes:
+	case m.ByteLimitReached:
 		return crawler.ErrBytes
-	case m.Time:
+	case m.TimeLimitReached:
 		return errTimeLimit
 	}
 	return nil
@@ -183,13 +183,13 @@ func (c *workerCoordinator) AcquirePage() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch limited := c.nextStatus.Limits.Pages > 0; {
+	switch limited := c.nextStatus.Limits.MaxPages > 0; {
 	case c.pagesExhausted:
 		return crawler.ErrPages
-	case limited && c.nextStatus.Used >= c.grantedPages:
+	case limited && c.nextStatus.VisitedPages >= c.grantedPages:
 		return newWorkerLimitBusyError(time.Now())
 	}
-	c.nextStatus.Used++
+	c.nextStatus.VisitedPages++
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (c *workerCoordinator) ReleasePage() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
-		c.nextStatus.Used--
+		c.nextStatus.VisitedPages--
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *workerCoordinator) ReleasePage() {
 func (c *workerCoordinator) AddBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nextStatus.Received += bytes
+	c.nextStatus.ReceivedBytes += bytes
 }
 
 // Ready implements frontier.VisitBudget: nothing is leased that would be given back.
@@ -216,8 +216,8 @@ func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int,
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	remaining := c.grantedPages - c.nextStatus.Used
-	limited := c.nextStatus.Limits.Pages > 0
+	remaining := c.grantedPages - c.nextStatus.VisitedPages
+	limited := c.nextStatus.Limits.MaxPages > 0
 	c.mu.Unlock()
 	if limited {
 		if want = int(min(int64(want), remaining)); want <= 0 {

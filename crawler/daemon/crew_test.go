@@ -12,10 +12,10 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.Report) (redis.Muster, error)) *workerCoordinator {
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)) *workerCoordinator {
 	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
-	c.nextStatus.Limits.Pages = pages
+	c.nextStatus.Limits.MaxPages = pages
 	c.resetWorker()
 	return c
 }
@@ -25,12 +25,12 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := newTestSharedLimits(100, func(ctx context.Context, r redis.Report) (redis.Muster, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context, r redis.WorkerStatus) (redis.HeartbeatReply, error) {
 			select {
 			case n := <-answers:
-				return redis.Muster{Workers: 1, Permits: n}, nil
+				return redis.HeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
 			case <-ctx.Done():
-				return redis.Muster{}, ctx.Err()
+				return redis.HeartbeatReply{}, ctx.Err()
 			}
 		})
 		visit := func(want int) {
@@ -68,12 +68,12 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = sharedMaxAge / 2
 		var answered time.Time
-		c := newTestSharedLimits(0, func(context.Context, redis.Report) (redis.Muster, error) {
+		c := newTestSharedLimits(0, func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) {
 			if answered.IsZero() {
 				time.Sleep(took)
 				answered = time.Now()
 			}
-			return redis.Muster{Workers: 2}, nil
+			return redis.HeartbeatReply{WorkerCount: 2}, nil
 		})
 		defer c.startReporting(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
@@ -89,17 +89,17 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 // by that.
 func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reports []redis.Report
-		c := newTestSharedLimits(100, func(_ context.Context, r redis.Report) (redis.Muster, error) {
+		var reports []redis.WorkerStatus
+		c := newTestSharedLimits(100, func(_ context.Context, r redis.WorkerStatus) (redis.HeartbeatReply, error) {
 			reports = append(reports, r)
-			return redis.Muster{Workers: 1}, nil
+			return redis.HeartbeatReply{WorkerCount: 1}, nil
 		})
 		end := c.startReporting(func(error) {})
 		time.Sleep(5 * heartbeatInterval)
 		end()
 		for i, r := range reports {
-			if r.Number != int64(i+1) || r.Leaves != (i == len(reports)-1) {
-				t.Errorf("report %d has number %d (the last: %t)", i+1, r.Number, r.Leaves)
+			if r.Seq != int64(i+1) || r.Leaving != (i == len(reports)-1) {
+				t.Errorf("report %d has number %d (the last: %t)", i+1, r.Seq, r.Leaving)
 			}
 		}
 		if len(reports) < 5 {

@@ -33,7 +33,7 @@ type Redis struct {
 }
 
 func defaultRedisConfig() Redis {
-	return Redis{Prefix: "decorum", Partitions: 64, Durability: string(redis.Replica), Lease: Duration(30 * time.Second)}
+	return Redis{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica), Lease: Duration(30 * time.Second)}
 }
 
 // minLease bounds how often leases are renewed, three times as often as they
@@ -139,13 +139,13 @@ func openRedisStores(p Project, c *confinement, boltOpts bolt.Options) (s crawlS
 			return l.saveIfDue()
 		}
 	}
-	opts.RestartDelay, opts.Before, opts.Damaged = boltOpts.InterruptedDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
+	opts.InterruptedDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.InterruptedDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.isRemote = true
 	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
 		return crawlStores{}, err
 	}
-	opts.Stalled = boltOpts.OnStalled // of the frontier's alone: it is asked as a whole, and often
+	opts.OnStalled = boltOpts.OnStalled // of the frontier's alone: it is asked as a whole, and often
 	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
 		if err = writeFileAtomic(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil

@@ -14,62 +14,62 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// A holding is a lease that this process has.
-type holding struct {
+// A heldLease is a lease that this process has.
+type heldLease struct {
 	*partition
-	order  uint64         // of all that it had
-	hop    decorum.Origin // Entry.For
-	record string         // of the entry, as it is kept
-	sent   bool           // Entry.Sent
+	seq       uint64         // of all that it had
+	robotsFor decorum.Origin // Entry.For
+	record    string         // of the entry, as it is kept
+	sent      bool           // Entry.Sent
 }
 
-func (s *Store) hold(p *partition, l storage.Lease, record string) {
+func (s *Store) addHeldLease(p *partition, l storage.Lease, record string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held[l.Token] = holding{p, s.calls.Load(), l.For, record, l.Sent}
+	s.heldLeases[l.Token] = heldLease{p, s.replySeq.Load(), l.For, record, l.Sent}
 }
 
-// release forgets a lease, and returns what was known of it.
-func (s *Store) release(token uint64) holding {
+// removeHeldLease forgets a lease, and returns what was known of it.
+func (s *Store) removeHeldLease(token uint64) heldLease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[token]
-	delete(s.held, token)
+	h := s.heldLeases[token]
+	delete(s.heldLeases, token)
 	return h
 }
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	p := s.partition(l.URL.Origin().Host())
-	if err := s.announce(ctx, p, ttl); err != nil {
+	p := s.partitionOf(l.URL.Origin().Host())
+	if err := s.recordLeaseTTL(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	said, _, err := s.call(ctx, p, false, renewScript,
-		s.clock.offset(now.UnixMicro()), strconv.FormatInt(lengthOf(ttl), 10), strconv.FormatUint(l.Token, 10))
+	reply, _, err := s.runUpdate(ctx, p, false, renewScript,
+		s.clock.microsArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	if said != "1" {
+	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStale)
 	}
-	s.clock.advance(now)
+	s.clock.advanceCallerTime(now)
 	return nil
 }
 
 // Mark implements storage.Store. It is as safe as Add, at once.
 func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	s.mu.Lock()
-	h, ok := s.held[l.Token]
+	h, ok := s.heldLeases[l.Token]
 	s.mu.Unlock()
 	if !ok {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStale)
@@ -80,17 +80,17 @@ func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 	}
 	e.Sent = sent
 	h.record, h.sent = encodeEntry(&e), sent
-	said, _, err := s.call(ctx, h.partition, true, markScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.record)
+	reply, _, err := s.runUpdate(ctx, h.partition, true, markSentScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.record)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
-	if said != "1" {
+	if reply != "1" {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStale)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.held[l.Token]; ok { // else it was acked meanwhile
-		s.held[l.Token] = h
+	if _, ok := s.heldLeases[l.Token]; ok { // else it was acked meanwhile
+		s.heldLeases[l.Token] = h
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.CheckAcks(acks); err != nil {
 		return err
 	}
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,92 +109,92 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if len(acks) == 0 {
 		return nil
 	}
-	if err := s.barrier.pass(s.opts.Before); err != nil {
+	if err := s.beforeAckCoalescer.do(s.opts.BeforeAck); err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}
-	batches := s.batches(len(acks), func(i int) (string, []string) {
+	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
 		a := &acks[i]
-		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.release(a.Lease.Token))
+		return a.Lease.URL.Origin().Host(), s.ackArgs(a, s.removeHeldLease(a.Lease.Token))
 	})
 	var mu sync.Mutex
 	var stale []error
-	var long []*storage.Ack
-	err = s.send(ctx, batches, false, ackScript, nil, func(i int, said byte, again bool) error {
+	var longDelays []*storage.Ack
+	err = s.sendBatches(ctx, batches, false, ackScript, nil, func(i int, reply byte, retried bool) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch a := &acks[i]; {
-		case said != '1' && !again:
+		case reply != '1' && !retried:
 			stale = append(stale, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStale))
-		case s.outlastsFence(a):
-			long = append(long, a)
+		case s.needsDueReplicated(a):
+			longDelays = append(longDelays, a)
 		}
 		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("ack: %w", err)
 	} else {
-		err = s.owe(ctx, long)
+		err = s.replicateDueTimes(ctx, longDelays)
 	}
 	return errors.Join(append(stale, err)...)
 }
 
 // ackArgs returns an ack as ack.lua takes it. What passed by the seen set stays a
 // hop, and what was marked as sent stays so.
-func (s *Store) ackArgs(a *storage.Ack, h holding) []string {
+func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	e := a.Lease.Entry
 	if h.partition != nil {
-		e.For, e.Sent = h.hop, h.sent
+		e.For, e.Sent = h.robotsFor, h.sent
 	}
-	lane, at, outcome := laneOf(&e), "", "done"
+	lane, at, outcome := laneOfEntry(&e), "", "done"
 	switch {
 	case a.Outcome == storage.Again:
 		outcome, lane = "again", lane.Back()
 	case a.Outcome == storage.Later:
-		outcome, lane, at = "later", lane.Later(), s.clock.out(a.At)
+		outcome, lane, at = "later", lane.Later(), s.clock.timeArg(a.At)
 	case a.Outcome == storage.Rest && e.For.IsZero():
-		outcome, at = "rest", s.clock.out(a.At)
+		outcome, at = "rest", s.clock.timeArg(a.At)
 	case a.Outcome == storage.Parked:
 		outcome = "parked"
 	}
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
-		strconv.Itoa(int(lane)), at, rankOf(&e), printOf(e.Fingerprint()), encodeEntry(&e)}
+		strconv.Itoa(int(lane)), at, rankArg(&e), fingerprintArg(e.Fingerprint()), encodeEntry(&e)}
 	if a.Host == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(append(args, "1"), s.clockArgs(a.Host)...)
+	return append(append(args, "1"), s.hostStateArgs(a.Host)...)
 }
 
-// clockArgs returns the clock of a host as scripts take it: see setClock.
-func (s *Store) clockArgs(h *storage.Host) []string {
-	return []string{s.clock.out(h.Due), strconv.FormatInt(lengthOf(h.Gap), 10), strconv.Itoa(h.Slots),
+// hostStateArgs returns the clock of a host as scripts take it: see setClock.
+func (s *Store) hostStateArgs(h *storage.Host) []string {
+	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Gap), 10), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.Strikes), string(h.Memo)}
 }
 
-// doneArgs returns an ack of a lease whose record makes no sense.
-func doneArgs(token uint64, origin string) []string {
+// damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.
+func damagedLeaseAckArgs(token uint64, origin string) []string {
 	return []string{strconv.FormatUint(token, 10), origin, "done", "0", "", "0", "", "", "0", "", "0", "0", "0", ""}
 }
 
-// undo gives all leases back that this process has.
-func (s *Store) undo(ctx context.Context) error {
+// returnHeldLeases gives all leases back that this process has.
+func (s *Store) returnHeldLeases(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tokens := make(map[*partition][]uint64)
-	for token, h := range s.held {
+	for token, h := range s.heldLeases {
 		tokens[h.partition] = append(tokens[h.partition], token)
 	}
-	var touched []*partition
+	var partitions []*partition
 	for p, all := range tokens {
-		slices.SortFunc(all, func(a, b uint64) int { return int(s.held[b].order) - int(s.held[a].order) })
-		touched = append(touched, p)
+		slices.SortFunc(all, func(a, b uint64) int { return int(s.heldLeases[b].seq) - int(s.heldLeases[a].seq) })
+		partitions = append(partitions, p)
 	}
-	return inParallel(ctx, touched, func(p *partition) error {
-		for part := range slices.Chunk(tokens[p], portionItems) {
-			args := []string{strconv.FormatInt(lengthOf(s.opts.rest()), 10)}
+	return inParallel(ctx, partitions, func(p *partition) error {
+		for part := range slices.Chunk(tokens[p], maxBatchItems) {
+			args := []string{strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
-			if _, _, err := s.call(ctx, p, false, undoScript, args...); err != nil {
+			if _, _, err := s.runUpdate(ctx, p, false, returnLeasesScript, args...); err != nil {
 				return fmt.Errorf("leases run out by themselves: %w", err)
 			}
 		}
@@ -202,33 +202,33 @@ func (s *Store) undo(ctx context.Context) error {
 	})
 }
 
-// A barrier has many wait for one call of a func that begins after they came.
-type barrier struct {
+// A coalescer has many wait for one call of a func that begins after they came.
+type coalescer struct {
 	mu      sync.Mutex
-	running sync.Mutex
-	waiting *pass
+	callMu  sync.Mutex
+	pending *coalescedCall
 }
 
-type pass struct {
+type coalescedCall struct {
 	once sync.Once
 	err  error
 }
 
-// pass returns what do returns, which is called after pass was.
-func (b *barrier) pass(do func() error) error {
+// do returns what do returns, which is called after pass was.
+func (b *coalescer) do(fn func() error) error {
 	b.mu.Lock()
-	if b.waiting == nil {
-		b.waiting = &pass{}
+	if b.pending == nil {
+		b.pending = &coalescedCall{}
 	}
-	p := b.waiting
+	p := b.pending
 	b.mu.Unlock()
 	p.once.Do(func() {
-		b.running.Lock() // while another runs, more gather here
-		defer b.running.Unlock()
+		b.callMu.Lock() // while another runs, more gather here
+		defer b.callMu.Unlock()
 		b.mu.Lock()
-		b.waiting = nil
+		b.pending = nil
 		b.mu.Unlock()
-		p.err = do()
+		p.err = fn()
 	})
 	return p.err
 }

@@ -20,7 +20,7 @@ func BenchmarkStore(b *testing.B) {
 	for _, tt := range []struct {
 		masters, replicas int
 		durability        Durability
-	}{{1, 0, None}, {3, 0, None}, {3, 1, Replica}} {
+	}{{1, 0, DurabilityNone}, {3, 0, DurabilityNone}, {3, 1, DurabilityReplica}} {
 		b.Run(fmt.Sprintf("%d+%d", tt.masters, tt.masters*tt.replicas), func(b *testing.B) {
 			c := redistest.Start(b, tt.masters, tt.replicas)
 			storagetest.Bench(b, func(b testing.TB) storage.Store {
@@ -33,17 +33,17 @@ func BenchmarkStore(b *testing.B) {
 // BenchmarkProcessorTime measures the whole way of a URL: added, leased and acked.
 func BenchmarkProcessorTime(b *testing.B) {
 	c := redistest.Start(b, 3, 0)
-	s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
+	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 	defer s.Close()
-	here, there := ownTime(b), serverTime(b, c)
+	processBefore, serversBefore := processCPUTime(b), serversCPUTime(b, c)
 	urls := 0
 	for b.Loop() {
 		now := time.Unix(int64(4e9+urls), 0)
-		all := pages(100, 20)
-		if _, err := s.Add(b.Context(), fresh(all, urls), 0); err != nil {
+		all := pageEntries(100, 20)
+		if _, err := s.Add(b.Context(), uniqueEntries(all, urls), 0); err != nil {
 			b.Fatal(err)
 		}
-		for left := len(all); left > 0; {
+		for remaining := len(all); remaining > 0; {
 			leases, _, err := s.Lease(b.Context(), now, time.Hour, 100)
 			if err != nil || len(leases) == 0 {
 				b.Fatal(len(leases), err)
@@ -55,12 +55,12 @@ func BenchmarkProcessorTime(b *testing.B) {
 			if err := s.Ack(b.Context(), acks); err != nil {
 				b.Fatal(err)
 			}
-			left -= len(leases)
+			remaining -= len(leases)
 		}
 		urls += len(all)
 	}
-	b.ReportMetric(float64((ownTime(b)-here).Microseconds())/float64(urls), "us-here/url")
-	b.ReportMetric(float64((serverTime(b, c)-there).Microseconds())/float64(urls), "us-servers/url")
+	b.ReportMetric(float64((processCPUTime(b)-processBefore).Microseconds())/float64(urls), "us-here/url")
+	b.ReportMetric(float64((serversCPUTime(b, c)-serversBefore).Microseconds())/float64(urls), "us-servers/url")
 }
 
 // BenchmarkMemory measures what a queued URL takes of the servers' memory, for hosts
@@ -69,37 +69,37 @@ func BenchmarkMemory(b *testing.B) {
 	for _, hosts := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
 			c := redistest.Start(b, 1, 0)
-			s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
+			s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 			defer s.Close()
 			const urls = 200_000
-			before := infoNumber(b, c, "memory", "used_memory")
+			before := sumServerInfo(b, c, "memory", "used_memory")
 			for b.Loop() {
 				for n := 0; n < urls; n += 1000 {
 					entries := make([]storage.Entry, 1000)
 					for i := range entries {
 						k := n + i
-						entries[i] = page(fmt.Sprintf("https://host%d.example/section/of/a/site/page-number-%d.html", k%hosts, k))
+						entries[i] = pageEntry(fmt.Sprintf("https://host%d.example/section/of/a/site/page-number-%d.html", k%hosts, k))
 					}
 					if _, err := s.Add(b.Context(), entries, 0); err != nil {
 						b.Fatal(err)
 					}
 				}
 			}
-			b.ReportMetric((infoNumber(b, c, "memory", "used_memory")-before)/urls, "B/url")
+			b.ReportMetric((sumServerInfo(b, c, "memory", "used_memory")-before)/urls, "B/url")
 		})
 	}
 }
 
-// fresh returns entries of URLs that were not there before.
-func fresh(entries []storage.Entry, n int) []storage.Entry {
+// uniqueEntries returns entries of URLs that were not there before.
+func uniqueEntries(entries []storage.Entry, n int) []storage.Entry {
 	for i, e := range entries {
-		entries[i] = page(e.URL.String() + "/" + strconv.Itoa(n))
+		entries[i] = pageEntry(e.URL.String() + "/" + strconv.Itoa(n))
 	}
 	return entries
 }
 
-// ownTime returns the processor time of this process.
-func ownTime(b *testing.B) time.Duration {
+// processCPUTime returns the processor time of this process.
+func processCPUTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)
@@ -107,20 +107,20 @@ func ownTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverTime returns the processor time of all servers.
-func serverTime(b *testing.B, c *redistest.Cluster) time.Duration {
-	seconds := infoNumber(b, c, "cpu", "used_cpu_user") + infoNumber(b, c, "cpu", "used_cpu_sys")
+// serversCPUTime returns the processor time of all servers.
+func serversCPUTime(b *testing.B, c *redistest.Cluster) time.Duration {
+	seconds := sumServerInfo(b, c, "cpu", "used_cpu_user") + sumServerInfo(b, c, "cpu", "used_cpu_sys")
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// infoNumber adds up a number that servers say of themselves.
-func infoNumber(b *testing.B, c *redistest.Cluster, section, field string) (sum float64) {
+// sumServerInfo adds up a number that servers say of themselves.
+func sumServerInfo(b *testing.B, c *redistest.Cluster, section, field string) (sum float64) {
 	for _, n := range c.Nodes() {
 		text, err := n.Do(context.Background(), "INFO", section)
 		if err != nil {
 			b.Fatal(err)
 		}
-		number, err := strconv.ParseFloat(strings.TrimSpace(parseInfo(text)[field]), 64)
+		number, err := strconv.ParseFloat(strings.TrimSpace(parseServerInfo(text)[field]), 64)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -133,11 +133,11 @@ func infoNumber(b *testing.B, c *redistest.Cluster, section, field string) (sum 
 // host or page at a time: what bench/simulate reckons with.
 func BenchmarkScripts(b *testing.B) {
 	c := redistest.Start(b, 1, 0)
-	s := openCallerClock(b, c, newPrefix(), Options{Durability: None})
+	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 	defer s.Close()
-	own := make([]storage.Entry, 40)
-	for i := range own {
-		own[i] = page(fmt.Sprintf("https://own.example/%d", i))
+	sameHost := make([]storage.Entry, 40)
+	for i := range sameHost {
+		sameHost[i] = pageEntry(fmt.Sprintf("https://own.example/%d", i))
 	}
 	n := 0
 	now := func() time.Time { return time.Unix(int64(4e9+n), 0) }
@@ -147,14 +147,14 @@ func BenchmarkScripts(b *testing.B) {
 		call func() error
 	}{
 		{"add", func() error { // of one URL, which is new
-			_, err := s.Add(b.Context(), []storage.Entry{page(fmt.Sprintf("https://h%d.example/%d", n%1000, n))}, 0)
+			_, err := s.Add(b.Context(), []storage.Entry{pageEntry(fmt.Sprintf("https://h%d.example/%d", n%1000, n))}, 0)
 			return err
 		}},
 		{"add40", func() error { // of one host, known but the first time
-			_, err := s.Add(b.Context(), own, 0)
+			_, err := s.Add(b.Context(), sameHost, 0)
 			return err
 		}},
-		{"ask", func() error { return s.askSome(b.Context(), s.partitions[n%64:n%64+1]) }},
+		{"ask", func() error { return s.refreshPartitions(b.Context(), s.partitions[n%64:n%64+1]) }},
 		{"lease", func() error {
 			l, _, err := s.Lease(b.Context(), now(), time.Hour, 1)
 			leases = append(leases, l...)
@@ -166,19 +166,19 @@ func BenchmarkScripts(b *testing.B) {
 			return s.Ack(b.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now(), Gap: time.Second}}})
 		}},
 		{"note", func() error {
-			o := own[0].URL.Origin()
+			o := sameHost[0].URL.Origin()
 			return s.SetNote(b.Context(), o, "robots", []byte(strings.Repeat("x", 1000)))
 		}},
 	} {
 		const calls = 1000
-		before := serverTime(b, c)
+		before := serversCPUTime(b, c)
 		for range calls {
 			n++
 			if err := tt.call(); err != nil {
 				b.Fatal(tt.name, err)
 			}
 		}
-		b.ReportMetric(float64((serverTime(b, c)-before).Microseconds())/calls, "us/"+tt.name)
+		b.ReportMetric(float64((serversCPUTime(b, c)-before).Microseconds())/calls, "us/"+tt.name)
 	}
 	b.ReportMetric(0, "ns/op") // it is all in the others
 }

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// A dialing dials for a client, which is made without a context: until end is called, ctx
+// A contextBoundDialer dials for a client, which is made without a context: until end is called, ctx
 // being done breaks off what is dialled, and the first words on it.
-type dialing struct {
-	mu   sync.Mutex
-	ctx  context.Context // nil: the client is made
-	keep []func() bool   // has a connection outlive ctx
+type contextBoundDialer struct {
+	mu    sync.Mutex
+	ctx   context.Context // nil: the client is made
+	stops []func() bool   // has a connection outlive ctx
 }
 
 // dial is rueidis.ClientOption.DialCtxFn.
-func (d *dialing) dial(ctx context.Context, address string, plain *net.Dialer, secure *tls.Config) (conn net.Conn, err error) {
+func (d *contextBoundDialer) dial(ctx context.Context, address string, plain *net.Dialer, secure *tls.Config) (conn net.Conn, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer d.until(cancel)()
+	defer d.onCancel(cancel)()
 	if secure != nil {
 		conn, err = (&tls.Dialer{NetDialer: plain, Config: secure}).DialContext(ctx, "tcp", address)
 	} else {
@@ -28,28 +28,28 @@ func (d *dialing) dial(ctx context.Context, address string, plain *net.Dialer, s
 	if err != nil {
 		return nil, err
 	}
-	d.until(func() { conn.Close() })
+	d.onCancel(func() { conn.Close() })
 	return conn, nil
 }
 
-// until calls do when ctx is done, unless end, or what it returns, is called before.
-func (d *dialing) until(do func()) (stop func() bool) {
+// onCancel calls do when ctx is done, unless end, or what it returns, is called before.
+func (d *contextBoundDialer) onCancel(abort func()) (stop func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil {
 		return func() bool { return false }
 	}
-	stop = context.AfterFunc(d.ctx, do)
-	d.keep = append(d.keep, stop)
+	stop = context.AfterFunc(d.ctx, abort)
+	d.stops = append(d.stops, stop)
 	return stop
 }
 
-// end has the connections that were dialled live on.
-func (d *dialing) end() {
+// detachFromContext has the connections that were dialled live on.
+func (d *contextBoundDialer) detachFromContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, stop := range d.keep {
+	for _, stop := range d.stops {
 		stop()
 	}
-	d.ctx, d.keep = nil, nil
+	d.ctx, d.stops = nil, nil
 }

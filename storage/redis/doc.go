@@ -4,7 +4,7 @@
 //
 // Open gives a storage.Store, which is a storage.Inspector too. It wants Redis 7 or
 // newer, or Valkey, maxmemory-policy noeviction, a cluster in order and, unless
-// Options.Durability is None, a replica for each master. A single server that is no
+// Options.Durability is DurabilityNone, a replica for each master. A single server that is no
 // cluster does as well. What Redis is short of is said at once, by Open.
 //
 // # What is promised
@@ -22,7 +22,7 @@
 // what is said of failovers below makes up for. Nothing is lost when one server dies at a
 // time; what was in hand, or acked last, may be visited again. If master and replicas lose
 // power together, what is not on their disks is lost, and that is up to a second by
-// appendfsync everysec: see Disk.
+// appendfsync everysec: see DurabilityDisk.
 //
 // # Time
 //
@@ -45,7 +45,7 @@
 //
 // # Notes
 //
-// Notes that were read stay in memory (Options.NoteCache) until the server tells that
+// Notes that were read stay in memory (Options.NoteCacheBytes) until the server tells that
 // they have changed (CLIENT TRACKING), or the connection to it is lost. A process reads
 // what it set itself at once, and what another set before it acked, or added, a URL of
 // that host when it leases that; else as soon as word of it has come. From a server

@@ -10,19 +10,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// A pair is the two servers of the first of three partitions.
-type pair struct {
+// A failoverPair is the two servers of the first of three partitions.
+type failoverPair struct {
 	*redistest.Cluster
 	master, replica *redistest.Node
 }
 
-func startPair(t *testing.T) *pair {
+func startFailoverPair(t *testing.T) *failoverPair {
 	c := redistest.Start(t, 3, 1)
-	return &pair{c, c.Nodes()[0], c.Nodes()[3]}
+	return &failoverPair{c, c.Nodes()[0], c.Nodes()[3]}
 }
 
-// swap has the replica take over in order.
-func (p *pair) swap(t *testing.T) {
+// failOver has the replica take over in order.
+func (p *failoverPair) failOver(t *testing.T) {
 	t.Helper()
 	must1(p.replica.Do(t.Context(), "CLUSTER", "FAILOVER"))
 	p.master, p.replica = p.replica, p.master
@@ -30,16 +30,16 @@ func (p *pair) swap(t *testing.T) {
 	p.Wait()
 }
 
-// cutOff has the replica learn nothing any more of what its master is told.
-func (p *pair) cutOff(t *testing.T) {
+// stopReplica has the replica learn nothing any more of what its master is told.
+func (p *failoverPair) stopReplica(t *testing.T) {
 	t.Helper()
 	must(t, p.replica.Signal(syscall.SIGSTOP))
 	must1(p.master.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica"))
 }
 
-// lose kills the master, has the replica take over that was cut off, and gives that one
+// killMaster kills the master, has the replica take over that was cut off, and gives that one
 // a replica.
-func (p *pair) lose(t *testing.T) {
+func (p *failoverPair) killMaster(t *testing.T) {
 	t.Helper()
 	p.Kill(p.master)
 	must(t, p.replica.Signal(syscall.SIGCONT))
@@ -49,20 +49,20 @@ func (p *pair) lose(t *testing.T) {
 	p.Wait()
 }
 
-// open opens a store of three partitions.
-func (p *pair) open(t *testing.T, prefix string) *Store {
+// openStore opens a store of three partitions.
+func (p *failoverPair) openStore(t *testing.T, prefix string) *Store {
 	t.Helper()
-	return openShared(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, Refresh: 20 * time.Millisecond, RestartDelay: time.Millisecond})
+	return openServerClock(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, RefreshInterval: 20 * time.Millisecond, InterruptedDelay: time.Millisecond})
 }
 
-// fill opens a store that holds so many pages of a host of the first partition.
-func (p *pair) fill(t *testing.T, prefix string, each int) *Store {
+// openFilledStore opens a store that holds so many pages of a host of the first partition.
+func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *Store {
 	t.Helper()
-	s := p.open(t, prefix)
+	s := p.openStore(t, prefix)
 	for h := 0; ; h++ {
-		if first := page(fmt.Sprintf("https://h%d.example/", h)); s.partition(first.URL.Origin().Host()) == s.partitions[0] {
+		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.partitionOf(first.URL.Origin().Host()) == s.partitions[0] {
 			for i := range each {
-				must1(s.Add(t.Context(), []storage.Entry{page(fmt.Sprintf("%v%d", first.URL, i))}, 0))
+				must1(s.Add(t.Context(), []storage.Entry{pageEntry(fmt.Sprintf("%v%d", first.URL, i))}, 0))
 			}
 			return s
 		}
@@ -71,18 +71,18 @@ func (p *pair) fill(t *testing.T, prefix string, each int) *Store {
 
 // A replica takes over that has not what its master was told last: what that has leased
 // out is given to nobody else before its end, and a long rest is kept.
-func TestFailoverOfWhatWasLost(t *testing.T) {
+func TestFailoverWithLostWrites(t *testing.T) {
 	t.Parallel()
 	const long = time.Minute
-	p := startPair(t)
+	p := startFailoverPair(t)
 	prefix := newPrefix()
-	before := p.fill(t, prefix, 2)
-	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, before, long)}}))
-	p.swap(t)
-	served, untouched, briefly, resting := p.open(t, prefix), p.fill(t, newPrefix(), 1), p.fill(t, newPrefix(), 2), p.fill(t, newPrefix(), 1)
-	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, briefly, time.Millisecond)}}))
-	visit := leaseOne(t, resting, long)
-	p.cutOff(t)
+	before := p.openFilledStore(t, prefix, 2)
+	must(t, before.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, before, long)}}))
+	p.failOver(t)
+	served, untouched, briefly, delayed := p.openStore(t, prefix), p.openFilledStore(t, newPrefix(), 1), p.openFilledStore(t, newPrefix(), 2), p.openFilledStore(t, newPrefix(), 1)
+	must(t, briefly.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, briefly, time.Millisecond)}}))
+	visit := waitForLease(t, delayed, long)
+	p.stopReplica(t)
 	ends := map[*Store]time.Time{}
 	for _, s := range []*Store{untouched, briefly, served} {
 		leases, _, err := s.Lease(t.Context(), time.Now(), long, 1)
@@ -91,46 +91,46 @@ func TestFailoverOfWhatWasLost(t *testing.T) {
 			ends[s] = leases[0].Expires
 		}
 	}
-	acked := p.rest(t, resting, visit, time.Hour)
-	p.lose(t)
+	acked := p.ackWithDelay(t, delayed, visit, time.Hour)
+	p.killMaster(t)
 	must(t, <-acked)
-	if i, _, err := resting.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.Host.Due) < time.Hour/2 {
+	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.Host.Due) < time.Hour/2 {
 		t.Errorf("a host that was to rest for an hour is due in %v (%v)", time.Until(i.Host.Due), err)
 	}
 	for name, s := range map[string]*Store{"a partition that never leased": untouched, "one that leased more briefly": briefly} {
-		switch leases, _ := leaseAnew(t, s, long); {
+		switch leases, _ := leaseWhenAllReachable(t, s, long); {
 		case len(leases) > 0 && time.Now().Before(ends[s]):
 			t.Errorf("%s: a host was given out a second time %v before the end of its first lease", name, time.Until(ends[s]))
 		case len(leases) == 0 && ends[s].IsZero():
 			t.Errorf("%s: nothing is given, and nothing was before", name)
 		}
 	}
-	if leases, next := leaseAnew(t, served, long); len(leases) > 0 || time.Until(next.At) < long/2 {
+	if leases, next := leaseWhenAllReachable(t, served, long); len(leases) > 0 || time.Until(next.At) < long/2 {
 		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.At)
 	}
 }
 
-// rest acks a visit after which its host rests for so long. When it returns the master
+// ackWithDelay acks a visit after which its host rests for so long. When it returns the master
 // knows of that.
-func (p *pair) rest(t *testing.T, s *Store, visit storage.Lease, length time.Duration) (acked chan error) {
+func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease, length time.Duration) (acked chan error) {
 	t.Helper()
 	acked = make(chan error, 1)
 	go func() {
 		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.Host{Due: time.Now().Add(length), Gap: time.Second}}})
 	}()
-	must(t, p.master.Until(t.Context(), "1", "HEXISTS", s.partitions[0].base+"h:"+visit.URL.Origin().Host(), "due"))
+	must(t, p.master.Until(t.Context(), "1", "HEXISTS", s.partitions[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
 	return acked
 }
 
-// leaseAnew leases from servers that all answer what is due now or in a moment, not what
+// leaseWhenAllReachable leases from servers that all answer what is due now or in a moment, not what
 // is when a long lease has ended.
-func leaseAnew(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Next) {
+func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Next) {
 	t.Helper()
 	for {
-		must(t, s.askAll(t.Context()))
+		must(t, s.refreshAllPartitions(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
-		if s.allUp() && (len(leases) > 0 || time.Until(next.At) > 10*time.Second) {
+		if s.allReachable() && (len(leases) > 0 || time.Until(next.At) > 10*time.Second) {
 			return leases, next
 		}
 	}

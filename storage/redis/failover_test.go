@@ -14,18 +14,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// drain visits all that is left, and counts how often each URL was visited. Hosts
+// visitAll visits all that is left, and counts how often each URL was visited. Hosts
 // are of no rest but that of a failover.
-func drain(t *testing.T, s *Store, until time.Time) map[string]int {
+func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 	t.Helper()
-	done := map[string]int{}
+	visits := map[string]int{}
 	for time.Now().Before(until) {
 		leases, next, err := s.Lease(t.Context(), time.Now(), time.Second, 50)
 		if err != nil && !errors.Is(err, storage.ErrStalled) {
 			t.Fatal(err)
 		}
 		for _, l := range leases {
-			done[l.URL.String()]++
+			visits[l.URL.String()]++
 			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil && !errors.Is(err, storage.ErrStale) {
 				t.Fatal(err)
 			}
@@ -34,12 +34,12 @@ func drain(t *testing.T, s *Store, until time.Time) map[string]int {
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
 		case len(leases) == 0 && next.Left == storage.Nothing:
-			return done
+			return visits
 		case len(leases) == 0:
 			time.Sleep(max(0, min(time.Until(next.At), time.Until(next.Ask))))
 		}
 	}
-	t.Fatalf("not all was visited in time: %d were", len(done))
+	t.Fatalf("not all was visited in time: %d were", len(visits))
 	return nil
 }
 
@@ -50,13 +50,13 @@ func TestFailoverLosesNothing(t *testing.T) {
 	c := redistest.Start(t, 3, 1)
 	var mu sync.Mutex
 	var stalls []bool
-	s := openShared(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, Refresh: 50 * time.Millisecond, RestartDelay: time.Millisecond,
-		Stalled: func(err error) {
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, RefreshInterval: 50 * time.Millisecond, InterruptedDelay: time.Millisecond,
+		OnStalled: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			stalls = append(stalls, err != nil)
 		}})
-	all := pages(30, 20)
+	all := pageEntries(30, 20)
 	for i, part := range slices.Collect(slices.Chunk(all, 10)) {
 		if i == 20 {
 			c.Kill(c.Nodes()[0])
@@ -67,9 +67,9 @@ func TestFailoverLosesNothing(t *testing.T) {
 			c.Restart(c.Nodes()[0]) // else the new master has no replica
 		}
 	}
-	done := drain(t, s, time.Now().Add(60*time.Second))
+	visits := visitAll(t, s, time.Now().Add(60*time.Second))
 	for _, e := range all {
-		if done[e.URL.String()] == 0 {
+		if visits[e.URL.String()] == 0 {
 			t.Errorf("%v was lost", e.URL)
 		}
 	}
@@ -82,51 +82,51 @@ func TestFailoverLosesNothing(t *testing.T) {
 
 // After a failover a partition gives out nothing until the longest lease has run out that
 // the server before can have given, and then its hosts rest once more.
-func TestFence(t *testing.T) {
+func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
-	const timeout, ttl, gap = time.Second, time.Second, 700 * time.Millisecond
+	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
 	c := redistest.Start(t, 1, 0)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: None, RestartDelay: time.Millisecond})
-	_, err := s.Add(t.Context(), pages(1, 2), 0)
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
+	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
-	first := leaseOne(t, s, ttl)
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.Host{Due: time.Now(), Gap: gap}}}))
+	first := waitForLease(t, s, ttl)
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.Host{Due: time.Now(), Gap: delay}}}))
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
 	c.Wait()
-	back := time.Now()
-	leaseOne(t, s, ttl)
-	if waited, want := time.Since(back), ttl+silence+timeout+gap; waited < want {
+	restarted := time.Now()
+	waitForLease(t, s, ttl)
+	if waited, want := time.Since(restarted), ttl+pingInterval+timeout+delay; waited < want {
 		t.Errorf("a host was given out %v after the failover, want at least %v", waited, want)
 	}
 }
 
 // A link that is known, since another process has added it, is no safer than that: who adds
 // it again waits until a replica has it, too.
-func TestKnownLinkIsWaitedFor(t *testing.T) {
+func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
 	prefix, replica := newPrefix(), c.Nodes()[1]
 	var stores []*Store
 	for range 2 {
-		stores = append(stores, openShared(t, c, prefix, Options{Partitions: 1, Timeout: 500 * time.Millisecond}))
+		stores = append(stores, openServerClock(t, c, prefix, Options{Partitions: 1, Timeout: 500 * time.Millisecond}))
 	}
 	must(t, replica.Signal(syscall.SIGSTOP))
 	for i, s := range stores {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if fates, err := s.Add(ctx, pages(1, 1), 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("store %d: %v, %v, though no replica has it", i, fates, err)
+		if results, err := s.Add(ctx, pageEntries(1, 1), 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("store %d: %v, %v, though no replica has it", i, results, err)
 		}
 		cancel()
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
-	if fates := must1(stores[1].Add(t.Context(), pages(1, 1), 0)); fates[0] != storage.Known {
-		t.Errorf("it is %v, want that it is known", fates[0])
+	if results := must1(stores[1].Add(t.Context(), pageEntries(1, 1), 0)); results[0] != storage.Known {
+		t.Errorf("it is %v, want that it is known", results[0])
 	}
 }
 
-// leaseOne leases a URL as soon as there is one.
-func leaseOne(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
+// waitForLease leases a URL as soon as there is one.
+func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 	t.Helper()
 	for {
 		leases, _, err := s.Lease(t.Context(), time.Now(), ttl, 1)
@@ -141,30 +141,30 @@ func leaseOne(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 }
 
 // A script that is no more known to a server is sent again.
-func TestScriptsThatWereForgotten(t *testing.T) {
+func TestScriptCacheFlush(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Durability: None})
-	_, err := s.Add(t.Context(), pages(1, 1), 0)
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Durability: DurabilityNone})
+	_, err := s.Add(t.Context(), pageEntries(1, 1), 0)
 	must(t, err)
 	_, err = c.Nodes()[0].Do(t.Context(), "SCRIPT", "FLUSH")
 	must(t, err)
 	if n := must1(s.Counts(t.Context())).Queued; n != 1 {
 		t.Errorf("%d queued, want 1", n)
 	}
-	_, err = s.Add(t.Context(), pages(1, 2), 0)
+	_, err = s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 }
 
 // What a server takes with it is found again: the page whose ack was lost is given out
 // once more, and the link on it, which was lost as well, is not taken for known.
-func TestLostLinkIsFoundAgain(t *testing.T) {
+func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: None, RestartDelay: time.Millisecond})
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisits: true})
-	link := page("http://b.test/link")
-	_, err := f.Discover(t.Context(), page("http://a.test/page"))
+	link := pageEntry("http://b.test/link")
+	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))
 	must(t, err)
 	first := must1(f.Next(t.Context()))
 	_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "appendonly", "no") // what comes now will be lost

@@ -10,86 +10,86 @@ import (
 
 // Permits of all workers are never more than the limit; what one gives back, or does
 // not use, is for others; those of a worker that dies count as used.
-func TestMuster(t *testing.T) {
+func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	t.Cleanup(func() { s.Close() })
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	s.clock.advance(begin)
-	report := func(worker string, r Report) Muster {
+	s.clock.advanceCallerTime(begin)
+	beat := func(worker string, r WorkerStatus) HeartbeatReply {
 		t.Helper()
-		r.Worker, r.Patience, r.Limits = worker, 3*time.Second, Limits{Pages: 10, Bytes: 1000, Time: 5 * time.Second}
-		m, err := s.Muster(t.Context(), r)
+		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedLimits{MaxPages: 10, MaxBytes: 1000, MaxTime: 5 * time.Second}
+		m, err := s.Heartbeat(t.Context(), r)
 		must(t, err)
-		again, err := s.Muster(t.Context(), r) // the answer may have been lost
-		if err != nil && !r.Leaves || !r.Leaves && again != m && again.Permits == m.Permits {
+		again, err := s.Heartbeat(t.Context(), r) // the answer may have been lost
+		if err != nil && !r.Leaving || !r.Leaving && again != m && again.GrantedPages == m.GrantedPages {
 			t.Errorf("%s: %+v, and again %+v, %v", worker, m, again, err)
 		}
 		return again
 	}
-	want := func(m Muster, workers int, permits int64) {
+	wantReply := func(m HeartbeatReply, workers int, permits int64) {
 		t.Helper()
-		if m.Workers != workers || m.Permits != permits {
+		if m.WorkerCount != workers || m.GrantedPages != permits {
 			t.Errorf("%+v, want %d workers and %d permits", m, workers, permits)
 		}
 	}
-	want(report("a", Report{Joins: true, Permits: 2}), 1, 2)
-	want(report("b", Report{Joins: true, Permits: 2}), 2, 2)
-	want(report("a", Report{Permits: 6, Used: 2}), 2, 5)  // two of the six that are left, and again one of four
-	want(report("b", Report{Permits: 20, Used: 2}), 2, 4) // one of three, one of two
-	want(report("a", Report{Permits: 3, Used: 2}), 2, 3)  // gives two back
-	want(report("b", Report{Permits: 6, Used: 4}), 2, 6)
-	if m := report("b", Report{Permits: 6, Used: 6, Received: 999}); m.Bytes || m.Pages || m.Time {
+	wantReply(beat("a", WorkerStatus{Joining: true, WantedPages: 2}), 1, 2)
+	wantReply(beat("b", WorkerStatus{Joining: true, WantedPages: 2}), 2, 2)
+	wantReply(beat("a", WorkerStatus{WantedPages: 6, VisitedPages: 2}), 2, 5)  // two of the six that are left, and again one of four
+	wantReply(beat("b", WorkerStatus{WantedPages: 20, VisitedPages: 2}), 2, 4) // one of three, one of two
+	wantReply(beat("a", WorkerStatus{WantedPages: 3, VisitedPages: 2}), 2, 3)  // gives two back
+	wantReply(beat("b", WorkerStatus{WantedPages: 6, VisitedPages: 4}), 2, 6)
+	if m := beat("b", WorkerStatus{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: nothing is reached yet", m)
 	}
-	if m := report("b", Report{Permits: 6, Used: 6, Received: 1000}); !m.Bytes {
+	if m := beat("b", WorkerStatus{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 1000}); !m.ByteLimitReached {
 		t.Errorf("%+v: the bytes are", m)
 	}
-	s.clock.advance(begin.Add(2 * time.Second))
-	report("b", Report{Permits: 6, Used: 6, Received: 1000})
-	s.clock.advance(begin.Add(4 * time.Second)) // a was not heard of for four
-	want(report("b", Report{Permits: 20, Used: 6, Received: 1000}), 1, 7)
-	if _, err := s.Muster(t.Context(), Report{Worker: "a", Patience: 3 * time.Second, Permits: 3, Used: 3}); !errors.Is(err, ErrGone) {
+	s.clock.advanceCallerTime(begin.Add(2 * time.Second))
+	beat("b", WorkerStatus{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 1000})
+	s.clock.advanceCallerTime(begin.Add(4 * time.Second)) // a was not heard of for four
+	wantReply(beat("b", WorkerStatus{WantedPages: 20, VisitedPages: 6, ReceivedBytes: 1000}), 1, 7)
+	if _, err := s.Heartbeat(t.Context(), WorkerStatus{WorkerName: "a", ExpiresAfter: 3 * time.Second, WantedPages: 3, VisitedPages: 3}); !errors.Is(err, ErrWorkerExpired) {
 		t.Errorf("a is answered with %v", err)
 	}
-	if m := report("b", Report{Permits: 7, Used: 7, Received: 1000}); !m.Pages {
+	if m := beat("b", WorkerStatus{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000}); !m.PageLimitReached {
 		t.Errorf("%+v: nine pages were visited, and another may have been", m)
 	}
-	s.clock.advance(begin.Add(6 * time.Second))
-	if m := report("b", Report{Permits: 7, Used: 7, Received: 1000}); !m.Time {
+	s.clock.advanceCallerTime(begin.Add(6 * time.Second))
+	if m := beat("b", WorkerStatus{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000}); !m.TimeLimitReached {
 		t.Errorf("%+v: it was worked for six seconds", m)
 	}
-	if m := report("b", Report{Permits: 7, Used: 7, Received: 1000, Renews: true}); m.Pages || m.Bytes || m.Time {
+	if m := beat("b", WorkerStatus{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000, ResetIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: all begins anew", m)
 	}
 }
 
 // A report that arrives after a later one changes nothing: permits that were granted since
 // stay the worker's, and what it has used is not taken for unused.
-func TestMusterOutOfOrder(t *testing.T) {
+func TestHeartbeatOutOfOrder(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 1})
 	t.Cleanup(func() { s.Close() })
-	s.clock.advance(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	s.clock.advanceCallerTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	granted := map[string]int64{}
-	report := func(worker string, r Report) {
+	beat := func(worker string, r WorkerStatus) {
 		t.Helper()
-		r.Worker, r.Patience, r.Limits = worker, 3*time.Second, Limits{Pages: 10}
-		granted[worker] = must1(s.Muster(t.Context(), r)).Permits
+		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedLimits{MaxPages: 10}
+		granted[worker] = must1(s.Heartbeat(t.Context(), r)).GrantedPages
 	}
-	report("a", Report{Number: 1, Joins: true, Permits: 2})
-	early := Report{Number: 2, Permits: 3, Used: 1}
-	report("a", Report{Number: 3, Permits: 5, Used: 2})
-	report("a", Report{Number: 4, Permits: 6, Used: 4})
+	beat("a", WorkerStatus{Seq: 1, Joining: true, WantedPages: 2})
+	early := WorkerStatus{Seq: 2, WantedPages: 3, VisitedPages: 1}
+	beat("a", WorkerStatus{Seq: 3, WantedPages: 5, VisitedPages: 2})
+	beat("a", WorkerStatus{Seq: 4, WantedPages: 6, VisitedPages: 4})
 	before := granted["a"]
-	if report("a", early); granted["a"] != before {
+	if beat("a", early); granted["a"] != before {
 		t.Errorf("%d are permitted when an early report has arrived late, %d were", granted["a"], before)
 	}
-	report("b", Report{Number: 1, Joins: true, Permits: 9})
+	beat("b", WorkerStatus{Seq: 1, Joining: true, WantedPages: 9})
 	for i := range int64(9) {
-		report("b", Report{Number: 2 + i, Permits: 9})
+		beat("b", WorkerStatus{Seq: 2 + i, WantedPages: 9})
 	}
 	if all := before + granted["b"]; all > 10 {
 		t.Errorf("%d pages are permitted, of 10", all)

@@ -15,17 +15,17 @@ import (
 )
 
 // Hold implements storage.Store.
-func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
-	ctx, end, err := s.begin(ctx)
+func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	_, _, err = s.call(ctx, s.partition(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.out(until), flag(dormant))
+	_, _, err = s.runUpdate(ctx, s.partitionOf(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.timeArg(until), boolArg(suspended))
 	return err
 }
 
-func flag(b bool) string {
+func boolArg(b bool) string {
 	if b {
 		return "1"
 	}
@@ -33,66 +33,66 @@ func flag(b bool) string {
 }
 
 // Recall implements storage.Store.
-func (s *Store) Recall(ctx context.Context, now time.Time, sightings []storage.Sighting) (recalled int, err error) {
-	ctx, end, err := s.begin(ctx)
+func (s *Store) Recall(ctx context.Context, now time.Time, lastmods []storage.Sighting) (rescheduled int, err error) {
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	found := make([]string, len(sightings))
-	for _, b := range s.batches(len(sightings), func(i int) (string, []string) {
-		u := sightings[i].URL
-		return u.Origin().Host(), []string{u.Origin().String(), printOf(storage.Fingerprint(u))}
+	records := make([]string, len(lastmods))
+	for _, b := range s.batchByPartition(len(lastmods), func(i int) (string, []string) {
+		u := lastmods[i].URL
+		return u.Origin().Host(), []string{u.Origin().String(), fingerprintArg(storage.Fingerprint(u))}
 	}) {
-		err := s.ask(ctx, b.partition, restingScript, func(m rueidis.RedisMessage) error {
-			return readRested(m, b.items, found)
+		err := s.runQuery(ctx, b.partition, awaitingRevisitScript, func(m rueidis.RedisMessage) error {
+			return parseAwaitingRevisitRecords(m, b.indexes, records)
 		}, b.args...)
 		if err != nil {
-			return recalled, fmt.Errorf("recall: %w", err)
+			return rescheduled, fmt.Errorf("recall: %w", err)
 		}
 	}
-	ours := make(map[decorum.URL]string) // what this call has made of a page
-	for i, g := range sightings {
-		old := cmp.Or(ours[g.URL], found[i])
-		if old == "" {
+	rewritten := make(map[decorum.URL]string) // what this call has made of a page
+	for i, g := range lastmods {
+		oldRecord := cmp.Or(rewritten[g.URL], records[i])
+		if oldRecord == "" {
 			continue
 		}
-		fresh, err := s.recall(ctx, now, g, old)
+		newRecord, err := s.rescheduleModifiedURL(ctx, now, g, oldRecord)
 		if err != nil {
-			return recalled, fmt.Errorf("recall: %w", err)
+			return rescheduled, fmt.Errorf("recall: %w", err)
 		}
-		if fresh != "" {
-			ours[g.URL] = fresh
-			recalled++
+		if newRecord != "" {
+			rewritten[g.URL] = newRecord
+			rescheduled++
 		}
 	}
-	return recalled, nil
+	return rescheduled, nil
 }
 
-// readRested reads what awaiting_revisit.lua returns: records, or nothing, of the items.
-func readRested(m rueidis.RedisMessage, items []int, found []string) error {
+// parseAwaitingRevisitRecords reads what awaiting_revisit.lua returns: records, or nothing, of the items.
+func parseAwaitingRevisitRecords(m rueidis.RedisMessage, items []int, existing []string) error {
 	records, err := m.ToArray()
 	if err != nil || len(records) != len(items) {
-		return errAnswer
+		return errBadReply
 	}
 	for k, r := range records {
 		if r.IsNil() {
 			continue
 		}
-		if found[items[k]], err = r.ToString(); err != nil {
-			return errAnswer
+		if existing[items[k]], err = r.ToString(); err != nil {
+			return errBadReply
 		}
 	}
 	return nil
 }
 
-// recall recalls a page that was found to rest, and returns its new record: nothing
+// rescheduleModifiedURL recalls a page that was found to rest, and returns its new record: nothing
 // if it was not recalled. Where others have changed it since, theirs is as new as ours.
-func (s *Store) recall(ctx context.Context, now time.Time, g storage.Sighting, old string) (fresh string, err error) {
+func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g storage.Sighting, oldRecord string) (newRecord string, err error) {
 	o := g.URL.Origin()
-	e, err := record.ParseEntry([]byte(old), o)
+	e, err := record.ParseEntry([]byte(oldRecord), o)
 	if err != nil {
-		s.opts.Damaged(fmt.Errorf("%v: %w", g.URL, err))
+		s.opts.OnDamaged(fmt.Errorf("%v: %w", g.URL, err))
 		return "", nil
 	}
 	var page storage.Page
@@ -104,32 +104,32 @@ func (s *Store) recall(ctx context.Context, now time.Time, g storage.Sighting, o
 	}
 	page.Listed = g.Modified
 	e.Page = &page
-	fresh = encodeEntry(&e)
-	said, again, err := s.call(ctx, s.partition(o.Host()), false, recallScript,
-		s.clock.out(now), o.String(), printOf(storage.Fingerprint(g.URL)), old, fresh)
-	if err != nil || said != "1" && !again {
+	newRecord = encodeEntry(&e)
+	reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, rescheduleScript,
+		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+	if err != nil || reply != "1" && !retried {
 		return "", err
 	}
-	return fresh, nil
+	return newRecord, nil
 }
 
 // Parked implements storage.Store.
 func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	for _, p := range s.partitions {
-		met := make(map[string]bool) // a scan may tell of one twice
+		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
-			page, err := s.scanParked(ctx, p, cursor)
+			page, err := s.scanParkedOrigins(ctx, p, cursor)
 			if err != nil {
 				return nil, err
 			}
 			for _, name := range page.Elements {
-				if o, ok := record.ParseOrigin(name); ok && !met[name] {
-					met[name] = true
+				if o, ok := record.ParseOrigin(name); ok && !seen[name] {
+					seen[name] = true
 					origins = append(origins, o)
 				}
 			}
@@ -141,97 +141,97 @@ func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error
 	return origins, nil
 }
 
-func (s *Store) scanParked(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
-	_, err = s.persist(ctx, p, func() (err error) {
-		page, err = s.client.Do(ctx, s.client.B().Sscan().Key(p.base+"k").Cursor(cursor).Count(portion).Build()).AsScanEntry()
+func (s *Store) scanParkedOrigins(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
+	_, err = s.retry(ctx, p, func() (err error) {
+		page, err = s.client.Do(ctx, s.client.B().Sscan().Key(p.keyPrefix+"k").Cursor(cursor).Count(chunkSize).Build()).AsScanEntry()
 		return err
 	})
 	return page, err
 }
 
-// portion is how many URLs, or origins, one call goes through.
-const portion = 256
+// chunkSize is how many URLs, or origins, one call goes through.
+const chunkSize = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int, err error) {
-	ctx, end, err := s.begin(ctx)
+func (s *Store) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	for left := -1; left != 0; {
-		taken, there, records, err := s.parkedOf(ctx, o)
+	for remaining := -1; remaining != 0; {
+		takenCount, parkedCount, records, err := s.readParked(ctx, o)
 		if err != nil {
-			return revived, err
+			return unparked, err
 		}
-		if left < 0 {
-			left = there
+		if remaining < 0 {
+			remaining = parkedCount
 		}
-		records = records[:min(left, len(records))]
+		records = records[:min(remaining, len(records))]
 		if len(records) == 0 {
 			break
 		}
 		args, n := s.unparkArgs(o, records, shouldUnpark)
-		said, again, err := s.call(ctx, s.partition(o.Host()), false, reviveScript,
-			append([]string{o.String(), strconv.FormatInt(taken, 10)}, args...)...)
+		reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, unparkScript,
+			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
-			return revived, fmt.Errorf("revive: %w", err)
+			return unparked, fmt.Errorf("revive: %w", err)
 		}
-		if said == "1" || again {
-			revived, left = revived+n, left-len(records)
+		if reply == "1" || retried {
+			unparked, remaining = unparked+n, remaining-len(records)
 		}
 	}
-	return revived, nil
+	return unparked, nil
 }
 
-// parkedOf returns what read_parked.lua does.
-func (s *Store) parkedOf(ctx context.Context, o decorum.Origin) (taken int64, there int, records []string, err error) {
-	err = s.ask(ctx, s.partition(o.Host()), parkedScript, func(m rueidis.RedisMessage) error {
-		f := fieldsOf(m)
-		taken, there = f.int(), int(f.int())
-		if list, ok := f.next(); ok {
+// readParked returns what read_parked.lua does.
+func (s *Store) readParked(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
+	err = s.runQuery(ctx, s.partitionOf(o.Host()), readParkedScript, func(m rueidis.RedisMessage) error {
+		f := newReplyReader(m)
+		takenCount, parkedCount = f.readInt(), int(f.readInt())
+		if list, ok := f.readElement(); ok {
 			if records, err = list.AsStrSlice(); err != nil {
-				return errAnswer
+				return errBadReply
 			}
 		}
 		return f.err
-	}, o.String(), strconv.Itoa(portion))
-	return taken, there, records, err
+	}, o.String(), strconv.Itoa(chunkSize))
+	return takenCount, parkedCount, records, err
 }
 
 // unparkArgs returns where each record goes, and how many are revived. A record that
 // makes no sense stays.
-func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool) (args []string, revived int) {
+func (s *Store) unparkArgs(o decorum.Origin, records []string, shouldUnpark func(storage.Entry) bool) (args []string, unparked int) {
 	for _, r := range records {
 		e, err := record.ParseEntry([]byte(r), o)
 		switch {
 		case err != nil:
-			s.opts.Damaged(fmt.Errorf("a parked URL of %v: %w", o, err))
+			s.opts.OnDamaged(fmt.Errorf("a parked URL of %v: %w", o, err))
 			args = append(args, "", "")
 		case shouldUnpark(e):
-			args = append(args, strconv.Itoa(int(laneOf(&e))), rankOf(&e))
-			revived++
+			args = append(args, strconv.Itoa(int(laneOfEntry(&e))), rankArg(&e))
+			unparked++
 		default:
 			args = append(args, "", "")
 		}
 	}
-	return args, revived
+	return args, unparked
 }
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return storage.Counts{}, err
 	}
 	defer end()
-	_, err = s.persist(ctx, s.partitions[0], func() error {
-		began := s.calls.Load()
-		for i, a := range s.tryAll(ctx, lookScript, callsTo(s.partitions)) {
+	_, err = s.retry(ctx, s.partitions[0], func() error {
+		startSeq := s.replySeq.Load()
+		for i, a := range s.tryScripts(ctx, summaryScript, callsToPartitions(s.partitions)) {
 			if a.err != nil {
 				return a.err
 			}
-			if err := s.learn(s.partitions[i], began, a.message); err != nil {
+			if err := s.applySummary(s.partitions[i], startSeq, a.message); err != nil {
 				return err
 			}
 		}
@@ -240,9 +240,9 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	if err != nil {
 		return storage.Counts{}, fmt.Errorf("counts: %w", err)
 	}
-	all, _ := s.total()
+	all, _ := s.totalSummary()
 	return storage.Counts{
-		Hosts: int(all.hosts), Due: int(all.due), Queued: int(all.queued), Leased: int(all.out), Parked: int(all.parked),
-		Seen: int(all.seen), Dormant: int(all.dormant), Resting: int(all.resting),
+		Hosts: int(all.hosts), Due: int(all.dueHosts), Queued: int(all.queuedURLs), Leased: int(all.leasedURLs), Parked: int(all.parkedURLs),
+		Seen: int(all.seenURLs), Dormant: int(all.suspendedURLs), Resting: int(all.awaitingRevisit),
 	}, nil
 }

@@ -17,14 +17,14 @@ import (
 // all processes together keep to the limits. A host is kept as a fingerprint, in
 // about nine bytes; a domain as a field of a hash, in about 80.
 
-// hostPrint returns the fingerprint of a counted host.
-func hostPrint(host string) string {
+// hostFingerprintArg returns the fingerprint of a counted host.
+func hostFingerprintArg(host string) string {
 	h := fnv.New64a()
 	h.Write([]byte(host))
-	return printOf(h.Sum64())
+	return fingerprintArg(h.Sum64())
 }
 
-func digit(b bool) string {
+func flagArg(b bool) string {
 	if b {
 		return "1"
 	}
@@ -39,55 +39,55 @@ func (s *Store) AdmitHosts(
 	if err := storage.CheckAdmissions(hosts); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	first := []string{strconv.Itoa(limits.Hosts), strconv.Itoa(limits.PerDomain), digit(limits.RefuseNewHosts)}
-	fates := make([]storage.HostFate, 0, len(hosts))
-	for portion := range slices.Chunk(hosts, portionItems) {
-		args := slices.Clone(first)
-		for _, h := range portion {
-			args = append(args, hostPrint(h.Host), h.Domain, digit(h.Always))
+	commonArgs := []string{strconv.Itoa(limits.Hosts), strconv.Itoa(limits.PerDomain), flagArg(limits.RefuseNewHosts)}
+	results := make([]storage.HostFate, 0, len(hosts))
+	for chunk := range slices.Chunk(hosts, maxBatchItems) {
+		args := slices.Clone(commonArgs)
+		for _, h := range chunk {
+			args = append(args, hostFingerprintArg(h.Host), h.Domain, flagArg(h.Always))
 		}
-		said, _, err := s.call(ctx, s.partitions[0], true, admitScript, args...)
+		reply, _, err := s.runUpdate(ctx, s.partitions[0], true, admitHostsScript, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
-		if len(said) != len(portion) {
-			return nil, fmt.Errorf("admit hosts: %w", errAnswer)
+		if len(reply) != len(chunk) {
+			return nil, fmt.Errorf("admit hosts: %w", errBadReply)
 		}
-		for i := range said {
-			fate, ok := hostFates[said[i]]
+		for i := range reply {
+			result, ok := admitReplies[reply[i]]
 			if !ok {
-				return nil, fmt.Errorf("admit hosts: %w", errAnswer)
+				return nil, fmt.Errorf("admit hosts: %w", errBadReply)
 			}
-			fates = append(fates, fate)
+			results = append(results, result)
 		}
 	}
-	return fates, nil
+	return results, nil
 }
 
-// hostFates are the letters that admit_hosts.lua returns.
-var hostFates = map[byte]storage.HostFate{
+// admitReplies are the letters that admit_hosts.lua returns.
+var admitReplies = map[byte]storage.HostFate{
 	'a': storage.HostAdmitted, 'k': storage.HostKnown, 'c': storage.NewHostsRefused,
 	'd': storage.DomainFull, 'f': storage.HostsFull,
 }
 
 // HostCount implements storage.Store.
 func (s *Store) HostCount(ctx context.Context, h storage.HostAdmission) (storage.HostCount, error) {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return storage.HostCount{}, err
 	}
 	defer end()
 	var count storage.HostCount
-	err = s.ask(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
-		f := fieldsOf(m)
-		count = storage.HostCount{Hosts: int(f.int()), OfDomain: int(f.int()), Counted: f.int() == 1}
+	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
+		f := newReplyReader(m)
+		count = storage.HostCount{Hosts: int(f.readInt()), OfDomain: int(f.readInt()), Counted: f.readInt() == 1}
 		return f.err
-	}, hostPrint(h.Host), h.Domain)
+	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
 		return storage.HostCount{}, fmt.Errorf("count hosts: %w", err)
 	}

@@ -19,24 +19,24 @@ const maxItemFingerprints = 16
 
 // Import implements storage.Importer. If it fails, some of it may have been done. A call
 // to a server whose answer was lost is made again, and does nothing twice.
-func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
-	if err := storage.CheckParcels(parcels); err != nil {
+func (s *Store) Import(ctx context.Context, dumps []storage.Parcel) error {
+	if err := storage.CheckParcels(dumps); err != nil {
 		return err
 	}
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	var items []importItem
-	for i := range parcels {
-		items = s.appendItems(items, &parcels[i])
+	for i := range dumps {
+		items = s.appendDumpItems(items, &dumps[i])
 	}
-	batches := s.batches(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].args() })
+	batches := s.batchByPartition(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
 	for _, b := range batches { // the calls of a partition are made one after another
 		b.args = append([]string{strconv.FormatUint(rand.Uint64(), 36)}, b.args...)
 	}
-	err = s.send(ctx, batches, true, importScript, nil, func(int, byte, bool) error { return nil })
+	err = s.sendBatches(ctx, batches, true, importScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
@@ -47,34 +47,34 @@ func (s *Store) Import(ctx context.Context, parcels []storage.Parcel) error {
 type importItem struct {
 	kind   string
 	origin decorum.Origin
-	rest   []string
+	values []string
 }
 
-func (i *importItem) args() []string {
-	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.rest))}, i.rest...)
+func (i *importItem) scriptArgs() []string {
+	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.values))}, i.values...)
 }
 
-// appendItems appends the items of a parcel, in their order.
-func (s *Store) appendItems(items []importItem, p *storage.Parcel) []importItem {
+// appendDumpItems appends the items of a parcel, in their order.
+func (s *Store) appendDumpItems(items []importItem, p *storage.Parcel) []importItem {
 	if p.Host != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.out(p.Hold), flag(p.Dormant)}, s.clockArgs(p.Host)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.Hold), boolArg(p.Dormant)}, s.hostStateArgs(p.Host)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
-	for prints := range slices.Chunk(p.Seen, maxItemFingerprints) {
-		rest := make([]string, len(prints))
-		for i, f := range prints {
-			rest[i] = printOf(f)
+	for fingerprints := range slices.Chunk(p.Seen, maxItemFingerprints) {
+		values := make([]string, len(fingerprints))
+		for i, f := range fingerprints {
+			values[i] = fingerprintArg(f)
 		}
-		items = append(items, importItem{"s", p.Origin, rest})
+		items = append(items, importItem{"s", p.Origin, values})
 	}
 	return items
 }
 
 // storedURLArgs returns a URL as import.lua takes it.
 func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, print := &k.Entry, laneOf(&k.Entry), "q", s.clock.out(k.At), ""
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.clock.timeArg(k.At), ""
 	switch {
 	case k.In == storage.InRest:
 		state = "r"
@@ -84,7 +84,7 @@ func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
 		lane = lane.Later()
 	}
 	if e.For.IsZero() {
-		print = printOf(e.Fingerprint())
+		fingerprint = fingerprintArg(e.Fingerprint())
 	}
-	return []string{state, strconv.Itoa(int(lane)), rankOf(e), at, print, encodeEntry(e)}
+	return []string{state, strconv.Itoa(int(lane)), rankArg(e), at, fingerprint, encodeEntry(e)}
 }

@@ -15,9 +15,9 @@ func TestImportIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
 	replica, stalled := c.Nodes()[1], make(chan error, 10)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, Stalled: func(err error) { stalled <- err }})
-	stored := []storage.StoredEntry{{Entry: page("https://a.example/")}, {Entry: page("https://a.example/robots-to")}}
-	stored[1].For = page("https://b.example/").URL.Origin()
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, OnStalled: func(err error) { stalled <- err }})
+	stored := []storage.StoredEntry{{Entry: pageEntry("https://a.example/")}, {Entry: pageEntry("https://a.example/robots-to")}}
+	stored[1].For = pageEntry("https://b.example/").URL.Origin()
 	must(t, replica.Signal(syscall.SIGSTOP))
 	imported := make(chan error, 1)
 	go func() {

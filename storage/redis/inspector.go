@@ -16,8 +16,8 @@ import (
 // Origins implements storage.Inspector, a portion at a time, in the order in which
 // the origins of a partition were met.
 func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	return s.eachPortion(ctx, func(ctx context.Context, p *partition, names []string) (bool, error) {
-		infos, err := s.infos(ctx, p, names...)
+	return s.forEachOriginChunk(ctx, func(ctx context.Context, p *partition, names []string) (bool, error) {
+		infos, err := s.readOriginInfos(ctx, p, names...)
 		if err != nil {
 			return false, err
 		}
@@ -32,7 +32,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 
 // OriginNames implements storage.OriginLister, in the order of Origins.
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
-	return s.eachPortion(ctx, func(_ context.Context, _ *partition, names []string) (bool, error) {
+	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *partition, names []string) (bool, error) {
 		for _, name := range names {
 			o, ok := record.ParseOrigin(name)
 			if !ok {
@@ -46,26 +46,26 @@ func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool
 	})
 }
 
-// eachPortion calls visit with the names of origins, a portion of a partition at a
+// forEachOriginChunk calls visit with the names of origins, a portion of a partition at a
 // time, until visit returns false or an error.
-func (s *Store) eachPortion(
+func (s *Store) forEachOriginChunk(
 	ctx context.Context, visit func(ctx context.Context, p *partition, names []string) (more bool, err error),
 ) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for _, p := range s.partitions {
-		for from := int64(0); ; from += portion {
-			names, err := s.names(ctx, p, from)
+		for from := int64(0); ; from += chunkSize {
+			names, err := s.readOriginNames(ctx, p, from)
 			if err != nil {
 				return err
 			}
 			if more, err := visit(ctx, p, names); err != nil || !more {
 				return err
 			}
-			if len(names) < portion {
+			if len(names) < chunkSize {
 				break
 			}
 		}
@@ -73,31 +73,31 @@ func (s *Store) eachPortion(
 	return nil
 }
 
-// names returns a portion of the origins of a partition.
-func (s *Store) names(ctx context.Context, p *partition, from int64) (names []string, err error) {
-	_, err = s.persist(ctx, p, func() (err error) {
-		cmd := s.client.B().Lrange().Key(p.base + "a").Start(from).Stop(from + portion - 1).Build()
+// readOriginNames returns a portion of the origins of a partition.
+func (s *Store) readOriginNames(ctx context.Context, p *partition, from int64) (names []string, err error) {
+	_, err = s.retry(ctx, p, func() (err error) {
+		cmd := s.client.B().Lrange().Key(p.keyPrefix + "a").Start(from).Stop(from + chunkSize - 1).Build()
 		names, err = s.client.Do(ctx, cmd).AsStrSlice()
 		return err
 	})
 	return names, err
 }
 
-// infos tells of the origins of one partition that were met.
-func (s *Store) infos(ctx context.Context, p *partition, names ...string) (infos []storage.OriginInfo, err error) {
+// readOriginInfos tells of the origins of one partition that were met.
+func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...string) (infos []storage.OriginInfo, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = s.ask(ctx, p, infoScript, func(m rueidis.RedisMessage) error {
-		f := fieldsOf(m)
-		now := f.int()
-		all := f.list()
+	err = s.runQuery(ctx, p, originInfoScript, func(m rueidis.RedisMessage) error {
+		f := newReplyReader(m)
+		now := f.readInt()
+		all := f.readList()
 		if f.err != nil {
 			return f.err
 		}
 		infos = infos[:0]
 		for _, m := range all {
-			info, err := s.parseInfo(m, now)
+			info, err := s.parseOriginInfo(m, now)
 			if err != nil {
 				return err
 			}
@@ -108,15 +108,15 @@ func (s *Store) infos(ctx context.Context, p *partition, names ...string) (infos
 	return infos, err
 }
 
-func (s *Store) parseInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
-	f := fieldsOf(m)
-	name := f.string()
-	i.Hold = s.clock.in(f.int(), now)
-	i.Dormant = f.int() == 1
-	i.Queued, i.Leased, i.Resting = int(f.int()), int(f.int()), int(f.int())
-	i.Parked, i.Seen = int(f.int()), int(f.int())
-	i.Next = instant(s.clock.local(f.int(), now))
-	i.Host = f.host(&s.clock, now)
+func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
+	f := newReplyReader(m)
+	name := f.readString()
+	i.Hold = s.clock.toLocalTime(f.readInt(), now)
+	i.Dormant = f.readInt() == 1
+	i.Queued, i.Leased, i.Resting = int(f.readInt()), int(f.readInt()), int(f.readInt())
+	i.Parked, i.Seen = int(f.readInt()), int(f.readInt())
+	i.Next = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
+	i.Host = f.readHostState(&s.clock, now)
 	o, ok := record.ParseOrigin(name)
 	if !ok {
 		return i, record.ErrDamaged
@@ -127,12 +127,12 @@ func (s *Store) parseInfo(m rueidis.RedisMessage, now int64) (i storage.OriginIn
 
 // Origin implements storage.Inspector.
 func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInfo, bool, error) {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return storage.OriginInfo{}, false, err
 	}
 	defer end()
-	infos, err := s.infos(ctx, s.partition(o.Host()), o.String())
+	infos, err := s.readOriginInfos(ctx, s.partitionOf(o.Host()), o.String())
 	if err != nil || len(infos) == 0 {
 		return storage.OriginInfo{}, false, err
 	}
@@ -148,28 +148,28 @@ type queueID struct {
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
-func (s *Store) URLs(ctx context.Context, o decorum.Origin, in storage.State, yield func(storage.Entry, time.Time) bool) error {
-	ctx, end, err := s.begin(ctx)
+func (s *Store) URLs(ctx context.Context, o decorum.Origin, state storage.State, yield func(storage.Entry, time.Time) bool) error {
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if in == storage.InParking {
-		return s.tellParked(ctx, o, yield)
+	if state == storage.InParking {
+		return s.forEachParked(ctx, o, yield)
 	}
-	lines, leased, now, err := s.lines(ctx, o)
+	queues, leased, now, err := s.listOriginQueues(ctx, o)
 	if err != nil {
 		return err
 	}
-	if in == storage.InQueue {
+	if state == storage.InQueue {
 		for _, r := range leased {
 			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
 				return nil
 			}
 		}
 	}
-	for _, l := range lines {
-		if (l.lane == schedule.Resting) != (in == storage.InRest) {
+	for _, l := range queues {
+		if (l.lane == schedule.Resting) != (state == storage.InRest) {
 			continue
 		}
 		if more, err := s.forEachInQueue(ctx, o, l, now, yield); err != nil || !more {
@@ -179,30 +179,30 @@ func (s *Store) URLs(ctx context.Context, o decorum.Origin, in storage.State, yi
 	return nil
 }
 
-// lines returns which lines of an origin hold something, what is leased, and the
+// listOriginQueues returns which lines of an origin hold something, what is leased, and the
 // time of the server.
-func (s *Store) lines(ctx context.Context, o decorum.Origin) (lines []queueID, leased []string, now int64, err error) {
-	err = s.ask(ctx, s.partition(o.Host()), linesScript, func(m rueidis.RedisMessage) error {
-		f := fieldsOf(m)
-		now = f.int()
-		all := f.list()
-		out, _ := f.next()
+func (s *Store) listOriginQueues(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
+	err = s.runQuery(ctx, s.partitionOf(o.Host()), listQueuesScript, func(m rueidis.RedisMessage) error {
+		f := newReplyReader(m)
+		now = f.readInt()
+		all := f.readList()
+		leasedList, _ := f.readElement()
 		if f.err != nil {
 			return f.err
 		}
-		lines = lines[:0]
+		queues = queues[:0]
 		for _, m := range all {
-			f := fieldsOf(m)
-			lines = append(lines, queueID{schedule.Lane(f.int()), f.int()})
+			f := newReplyReader(m)
+			queues = append(queues, queueID{schedule.Lane(f.readInt()), f.readInt()})
 			if f.err != nil {
 				return f.err
 			}
 		}
 		var err error
-		leased, err = out.AsStrSlice()
+		leased, err = leasedList.AsStrSlice()
 		return err
 	}, o.String())
-	return lines, leased, now, err
+	return queues, leased, now, err
 }
 
 // forEachInQueue tells of the records of a line. Those that make no sense are passed by.
@@ -211,12 +211,12 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	if l.lane.Timed() {
 		step = 2
 	}
-	for from := 0; ; from += portion {
+	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.ask(ctx, s.partition(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
+		err := s.runQuery(ctx, s.partitionOf(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
-		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+portion-1))
+		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
 		if err != nil {
 			return false, err
 		}
@@ -224,25 +224,25 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.Timed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.clock.in(int64(us), now)
+				at = s.clock.toLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
 			}
 		}
-		if len(all) < portion*step {
+		if len(all) < chunkSize*step {
 			return true, nil
 		}
 	}
 }
 
-// tellParked tells of the parked records of an origin.
-func (s *Store) tellParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := s.partition(o.Host())
-	for from := int64(0); ; from += portion {
+// forEachParked tells of the parked records of an origin.
+func (s *Store) forEachParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+	p := s.partitionOf(o.Host())
+	for from := int64(0); ; from += chunkSize {
 		var all []string
-		_, err := s.persist(ctx, p, func() (err error) {
-			all, err = s.client.Do(ctx, s.client.B().Lrange().Key(p.base+"k:"+o.String()).Start(from).Stop(from+portion-1).Build()).AsStrSlice()
+		_, err := s.retry(ctx, p, func() (err error) {
+			all, err = s.client.Do(ctx, s.client.B().Lrange().Key(p.keyPrefix+"k:"+o.String()).Start(from).Stop(from+chunkSize-1).Build()).AsStrSlice()
 			return err
 		})
 		if err != nil {
@@ -253,51 +253,51 @@ func (s *Store) tellParked(ctx context.Context, o decorum.Origin, yield func(sto
 				return nil
 			}
 		}
-		if len(all) < portion {
+		if len(all) < chunkSize {
 			return nil
 		}
 	}
 }
 
 // Known implements storage.Inspector.
-func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
-	ctx, end, err := s.begin(ctx)
+func (s *Store) Known(ctx context.Context, u decorum.URL) (seen bool, err error) {
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	err = s.ask(ctx, s.partition(u.Origin().Host()), knownScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitionOf(u.Origin().Host()), hasSeenScript, func(m rueidis.RedisMessage) error {
 		n, err := m.AsInt64()
-		known = n == 1
+		seen = n == 1
 		return err
-	}, u.Origin().String(), printOf(storage.Fingerprint(u)))
-	return known, err
+	}, u.Origin().String(), fingerprintArg(storage.Fingerprint(u)))
+	return seen, err
 }
 
 // Seen implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
-		var prints []string
-		err := s.ask(ctx, s.partition(o.Host()), seenScript, func(m rueidis.RedisMessage) (err error) {
-			f := fieldsOf(m)
-			n = f.int()
-			list, _ := f.next()
-			if prints, err = list.AsStrSlice(); err != nil {
-				return errAnswer
+		var fingerprints []string
+		err := s.runQuery(ctx, s.partitionOf(o.Host()), listSeenScript, func(m rueidis.RedisMessage) (err error) {
+			f := newReplyReader(m)
+			n = f.readInt()
+			list, _ := f.readElement()
+			if fingerprints, err = list.AsStrSlice(); err != nil {
+				return errBadReply
 			}
 			return f.err
 		}, o.String(), strconv.Itoa(i))
 		if err != nil {
 			return err
 		}
-		for _, p := range prints {
-			print, err := strconv.ParseInt(p, 10, 64)
-			if err == nil && !yield(uint64(print)) {
+		for _, p := range fingerprints {
+			fingerprint, err := strconv.ParseInt(p, 10, 64)
+			if err == nil && !yield(uint64(fingerprint)) {
 				return nil
 			}
 		}
@@ -307,22 +307,22 @@ func (s *Store) Seen(ctx context.Context, o decorum.Origin, yield func(fingerpri
 
 // Notes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) Notes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	var keys []string
-	p := s.partition(o.Host())
-	_, err = s.persist(ctx, p, func() (err error) {
-		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.notes(o)).Build()).AsStrSlice()
+	p := s.partitionOf(o.Host())
+	_, err = s.retry(ctx, p, func() (err error) {
+		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.notesKey(o)).Build()).AsStrSlice()
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		value, err := s.note(ctx, o, key)
+		value, err := s.readCachedNote(ctx, o, key)
 		if err != nil {
 			return err
 		}

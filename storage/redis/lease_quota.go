@@ -7,58 +7,58 @@ import (
 	"time"
 )
 
-// A share is how many leases a partition is to give at most, of hosts due by bound.
-type share struct {
+// A partitionLeaseQuota is how many leases a partition is to give at most, of hosts due by bound.
+type partitionLeaseQuota struct {
 	*partition
-	maxLeases int
-	bound     int64
-	version   int64 // of what is known of it
+	maxLeases      int
+	dueBy          int64
+	summaryVersion int64 // of what is known of it
 }
 
-// shares says who is to give the leases of hosts that are due longest, at most max.
+// partitionLeaseQuotas says who is to give the leases of hosts that are due longest, at most max.
 // Of a partition the first turns are known: what is due after the last of them, where
 // there may be more, is left to another call.
-func (s *Store) shares(now int64, max int) []share {
-	type turn struct {
-		of int // of the partitions that have turns
-		at int64
+func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQuota {
+	type dueHost struct {
+		quota int // of the partitions that have turns
+		at    int64
 	}
-	var all []share
-	var turns []turn
+	var all []partitionLeaseQuota
+	var dueHosts []dueHost
 	horizon := now
 	for _, p := range s.partitions {
-		sum, up := p.known()
-		if !up || !hasCome(sum.turn(), now) {
+		sum, up := p.lastSummary()
+		if !up || !hasPassed(sum.nextDue(), now) {
 			continue
 		}
-		for _, at := range sum.turns {
-			turns = append(turns, turn{len(all), at})
+		for _, at := range sum.dueTimes {
+			dueHosts = append(dueHosts, dueHost{len(all), at})
 		}
-		if len(sum.turns) == ahead {
-			horizon = min(horizon, sum.turns[ahead-1])
+		if len(sum.dueTimes) == maxDueTimes {
+			horizon = min(horizon, sum.dueTimes[maxDueTimes-1])
 		}
-		all = append(all, share{partition: p, version: sum.version})
+		all = append(all, partitionLeaseQuota{partition: p, summaryVersion: sum.version})
 	}
 	if len(all) == 1 {
-		all[0].maxLeases, all[0].bound = max, now
+		all[0].maxLeases, all[0].dueBy = maxLeases, now
 		return all
 	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	for i, t := range turns {
-		if i == max || t.at > horizon {
+	slices.SortStableFunc(dueHosts, func(a, b dueHost) int { return cmp.Compare(a.at, b.at) })
+	for i, t := range dueHosts {
+		if i == maxLeases || t.at > horizon {
 			break
 		}
-		all[t.of].maxLeases++
-		all[t.of].bound = t.at
+		all[t.quota].maxLeases++
+		all[t.quota].dueBy = t.at
 	}
-	return slices.DeleteFunc(all, func(h share) bool { return h.maxLeases == 0 })
+	return slices.DeleteFunc(all, func(h partitionLeaseQuota) bool { return h.maxLeases == 0 })
 }
 
-// yield leaves a partition to others for a moment, if one was faster: processes that wait
+// leaveToOthersIfOvertaken leaves a partition to others for a moment, if one was faster: processes that wait
 // for the same hosts would all call for each of them, for one to have it. So the fastest
 // goes on alone, as long as it has workers, and the others look what is left.
-func (s *Store) yield(h *share) {
-	if sum, up := h.known(); up && sum.version != h.version {
-		h.leave(time.Now().Add(s.opts.Refresh + rand.N(s.opts.Refresh)).UnixMicro())
+func (s *Store) leaveToOthersIfOvertaken(h *partitionLeaseQuota) {
+	if sum, up := h.lastSummary(); up && sum.version != h.summaryVersion {
+		h.leaveToOthersUntil(time.Now().Add(s.opts.RefreshInterval + rand.N(s.opts.RefreshInterval)).UnixMicro())
 	}
 }

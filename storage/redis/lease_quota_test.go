@@ -10,17 +10,17 @@ import (
 
 // Of two processes that wait for a host the one that was slower leaves the next ones to
 // the other for a moment, but none for long.
-func TestSlowerOneYields(t *testing.T) {
+func TestSlowerProcessBacksOff(t *testing.T) {
 	t.Parallel()
 	c, prefix := redistest.Start(t, 1, 0), newPrefix()
-	opts := Options{Partitions: 1, Durability: None, Refresh: 2 * time.Second}
-	fast, slow := openShared(t, c, prefix, opts), openShared(t, c, prefix, opts)
-	must1(fast.Add(t.Context(), pages(1, 3), 0))
+	opts := Options{Partitions: 1, Durability: DurabilityNone, RefreshInterval: 2 * time.Second}
+	fast, slow := openServerClock(t, c, prefix, opts), openServerClock(t, c, prefix, opts)
+	must1(fast.Add(t.Context(), pageEntries(1, 3), 0))
 	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.Left != storage.Waiting {
 		t.Fatal(next, err)
 	}
 	due := time.Now().Add(time.Second)
-	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: leaseOne(t, fast, time.Minute), Host: &storage.Host{Due: due}}}))
+	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, fast, time.Minute), Host: &storage.Host{Due: due}}}))
 	leases, later, err := slow.Lease(t.Context(), time.Now(), time.Minute, 1)
 	if err != nil || len(leases) > 0 {
 		t.Fatal(leases, err)
@@ -29,5 +29,5 @@ func TestSlowerOneYields(t *testing.T) {
 	if err != nil || sooner.At.Before(due) || !later.At.After(sooner.At) {
 		t.Errorf("the host is due at %v, the faster one comes at %v, the slower one at %v (%v)", due, sooner.At, later.At, err)
 	}
-	leaseOne(t, slow, time.Minute) // the other does not come
+	waitForLease(t, slow, time.Minute) // the other does not come
 }

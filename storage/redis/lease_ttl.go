@@ -12,65 +12,65 @@ import (
 // It waits for their end, whatever they are, if it knows how long they may run: so that is
 // noted, and confirmed by a replica, before the first of them is given.
 
-// announced returns those shares whose partitions have noted that leases run so long. Those
+// ensureLeaseTTLRecorded returns those shares whose partitions have noted that leases run so long. Those
 // that are not known to have note it now; where no replica confirms it nothing is leased.
-func (s *Store) announced(ctx context.Context, shares []share, ttl time.Duration) ([]share, error) {
-	var silent []*partition
-	for _, h := range shares {
-		if h.announced() < ttl {
-			silent = append(silent, h.partition)
+func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
+	var unrecorded []*partition
+	for _, h := range quotas {
+		if h.recordedLeaseTTL() < ttl {
+			unrecorded = append(unrecorded, h.partition)
 		}
 	}
-	if len(silent) == 0 {
-		return shares, nil
+	if len(unrecorded) == 0 {
+		return quotas, nil
 	}
-	began := s.calls.Load()
-	for i, a := range s.trySafelyAll(ctx, announceScript, callsTo(silent, s.announcement(ttl))) {
-		p, err := silent[i], a.err
+	startSeq := s.replySeq.Load()
+	for i, a := range s.tryScriptsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArg(ttl))) {
+		p, err := unrecorded[i], a.err
 		if err == nil {
-			_, err = s.readRest(p, began, a.message)
+			_, err = s.parseUpdateReply(p, startSeq, a.message)
 		}
 		if err == nil {
-			p.announce(ttl)
-		} else if err = s.excuse(ctx, p, err); err != nil {
+			p.raiseRecordedLeaseTTL(ttl)
+		} else if err = s.ignoreTransient(ctx, p, err); err != nil {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(shares, func(h share) bool { return h.announced() < ttl }), nil
+	return slices.DeleteFunc(quotas, func(h partitionLeaseQuota) bool { return h.recordedLeaseTTL() < ttl }), nil
 }
 
-// announce has the partition note that leases run so long, if it is not known to have.
-func (s *Store) announce(ctx context.Context, p *partition, ttl time.Duration) error {
-	if p.announced() >= ttl {
+// recordLeaseTTL has the partition note that leases run so long, if it is not known to have.
+func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Duration) error {
+	if p.recordedLeaseTTL() >= ttl {
 		return nil
 	}
-	_, _, err := s.call(ctx, p, true, announceScript, s.announcement(ttl))
+	_, _, err := s.runUpdate(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArg(ttl))
 	if err == nil {
-		p.announce(ttl)
+		p.raiseRecordedLeaseTTL(ttl)
 	}
 	return err
 }
 
 // A connection that is silent is asked for a sign of life after silence at the latest, and
 // is lost after Options.Timeout.
-const silence = 2 * time.Second
+const pingInterval = 2 * time.Second
 
-// announcement returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
+// leaseTTLArg returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
-func (s *Store) announcement(ttl time.Duration) string {
-	return strconv.FormatInt(lengthOf(ttl+silence+s.opts.Timeout), 10)
+func (s *Store) leaseTTLArg(ttl time.Duration) string {
+	return strconv.FormatInt(durationMicros(ttl+pingInterval+s.opts.Timeout), 10)
 }
 
-// excuse returns why a call is given up that does not wait: nil if the server may answer
+// ignoreTransient returns why a call is given up that does not wait: nil if the server may answer
 // a moment later, which is noted.
-func (s *Store) excuse(ctx context.Context, p *partition, err error) error {
+func (s *Store) ignoreTransient(ctx context.Context, p *partition, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !isPassing(err) {
+	if !isTransient(err) {
 		return fmt.Errorf("lease: %w", err)
 	}
-	s.lost(p, err)
+	s.reportUnreachable(p, err)
 	return nil
 }

@@ -6,61 +6,61 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// total adds up what is known of all partitions; false if not all answered.
-func (s *Store) total() (all sum, up bool) {
-	all = sum{expires: never, hold: never, revisit: never}
-	up = true
+// totalSummary adds up what is known of all partitions; false if not all answered.
+func (s *Store) totalSummary() (all partitionSummary, complete bool) {
+	all = partitionSummary{nextExpiry: never, nextHoldEnd: never, nextRevisit: never}
+	complete = true
 	for _, p := range s.partitions {
-		sum, answers := p.known()
-		all, up = all.join(sum), up && answers
+		sum, answers := p.lastSummary()
+		all, complete = all.add(sum), complete && answers
 	}
-	return all, up
+	return all, complete
 }
 
-func (s *Store) allUp() bool {
+func (s *Store) allReachable() bool {
 	for _, p := range s.partitions {
-		if _, up := p.known(); !up {
+		if _, up := p.lastSummary(); !up {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Store) allDown() bool {
+func (s *Store) noneReachable() bool {
 	for _, p := range s.partitions {
-		if _, up := p.known(); up {
+		if _, up := p.lastSummary(); up {
 			return false
 		}
 	}
 	return true
 }
 
-// left says when to ask again. What is on a server that does not answer is waited for.
-func (s *Store) left(callerNow time.Time) storage.Next {
-	now := s.clock.at(callerNow)
-	all, up := s.total()
-	next := all.next(now)
+// nextWait says when to ask again. What is on a server that does not answer is waited for.
+func (s *Store) nextWait(callerNow time.Time) storage.Next {
+	now := s.clock.nowMicros(callerNow)
+	all, up := s.totalSummary()
+	next := all.asWait(now)
 	if !up {
-		next = storage.Next{Left: storage.Waiting, At: instant(now).Add(retryDown)}
+		next = storage.Next{Left: storage.Waiting, At: microsToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
-		next.Ask = instant(now).Add(s.opts.Refresh)
+		next.Ask = microsToTime(now).Add(s.opts.RefreshInterval)
 	}
-	next.Lost = s.losses.Load()
+	next.Lost = s.failovers.Load()
 	return next
 }
 
-// next is what package schedule says is left.
-func (s *sum) next(now int64) storage.Next {
+// asWait is what package schedule says is left.
+func (s *partitionSummary) asWait(now int64) storage.Next {
 	switch {
-	case s.out > 0 && (s.turn() == never || s.expires < s.turn()):
-		return storage.Next{Left: storage.Waiting, At: instant(s.expires)}
-	case s.out > 0 || s.queued > s.dormant || hasCome(s.revisit, now):
-		return storage.Next{Left: storage.Waiting, At: instant(s.turn())}
-	case s.dormant > 0:
-		return storage.Next{Left: storage.Dormant, At: instant(s.hold)}
-	case s.resting > 0:
-		return storage.Next{Left: storage.Resting, At: instant(s.revisit)}
+	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextExpiry < s.nextDue()):
+		return storage.Next{Left: storage.Waiting, At: microsToTime(s.nextExpiry)}
+	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
+		return storage.Next{Left: storage.Waiting, At: microsToTime(s.nextDue())}
+	case s.suspendedURLs > 0:
+		return storage.Next{Left: storage.Dormant, At: microsToTime(s.nextHoldEnd)}
+	case s.awaitingRevisit > 0:
+		return storage.Next{Left: storage.Resting, At: microsToTime(s.nextRevisit)}
 	}
 	return storage.Next{}
 }

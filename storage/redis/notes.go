@@ -11,26 +11,26 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// noteLife bounds how long a note is kept in memory, whatever the servers say.
-const noteLife = time.Minute
+// noteCacheTTL bounds how long a note is kept in memory, whatever the servers say.
+const noteCacheTTL = time.Minute
 
 // Note implements storage.Store. What was read before is in memory, until the server
 // says that one of the origin's notes has changed, or the connection to it is lost: a
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.
 func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	return s.note(ctx, o, key)
+	return s.readCachedNote(ctx, o, key)
 }
 
-func (s *Store) note(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	p := s.partition(o.Host())
-	_, err = s.persist(ctx, p, func() error {
-		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.notes(o)).Field(key).Cache(), noteLife).ToMessage()
+func (s *Store) readCachedNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+	p := s.partitionOf(o.Host())
+	_, err = s.retry(ctx, p, func() error {
+		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.notesKey(o)).Field(key).Cache(), noteCacheTTL).ToMessage()
 		if rueidis.IsRedisNil(err) {
 			return nil
 		}
@@ -44,11 +44,11 @@ func (s *Store) note(ctx context.Context, o decorum.Origin, key string) (value [
 	return value, err
 }
 
-// notes returns the key of the notes of an origin.
-func (p *partition) notes(o decorum.Origin) string { return p.base + "n:" + nameOf(o) }
+// notesKey returns the key of the notes of an origin.
+func (p *partition) notesKey(o decorum.Origin) string { return p.keyPrefix + "n:" + originKeyPart(o) }
 
-// nameOf returns what stands for an origin in keys: nothing for the zero one.
-func nameOf(o decorum.Origin) string {
+// originKeyPart returns what stands for an origin in keys: nothing for the zero one.
+func originKeyPart(o decorum.Origin) string {
 	if o.IsZero() {
 		return ""
 	}
@@ -62,23 +62,23 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if len(value) > storage.MaxNote {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNote)
 	}
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	args := []string{nameOf(o), o.Host(), key}
+	args := []string{originKeyPart(o), o.Host(), key}
 	if value != nil {
 		args = append(args, string(value))
 	}
-	p := s.partition(o.Host())
-	if _, _, err = s.call(ctx, p, true, noteScript, args...); err != nil {
+	p := s.partitionOf(o.Host())
+	if _, _, err = s.runUpdate(ctx, p, true, setNoteScript, args...); err != nil {
 		return err
 	}
 	// The call may have gone by a connection of its own. When the one that reads notes
 	// has answered, it has told that the note is another, too.
-	_, err = s.persist(ctx, p, func() error {
-		return s.client.Do(ctx, s.client.B().Exists().Key(p.notes(o)).Build()).Error()
+	_, err = s.retry(ctx, p, func() error {
+		return s.client.Do(ctx, s.client.B().Exists().Key(p.notesKey(o)).Build()).Error()
 	})
 	return err
 }

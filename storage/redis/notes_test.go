@@ -14,18 +14,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-var shop = must1(decorum.ParseURL("https://shop.example/")).Origin()
+var shopOrigin = must1(decorum.ParseURL("https://shop.example/")).Origin()
 
-// noteIs wants a note to be so.
-func noteIs(t *testing.T, s *Store, want string) {
+// wantNote wants a note to be so.
+func wantNote(t *testing.T, s *Store, want string) {
 	t.Helper()
-	if got := must1(s.ReadNote(t.Context(), shop, "rules")); string(got) != want {
+	if got := must1(s.ReadNote(t.Context(), shopOrigin, "rules")); string(got) != want {
 		t.Fatalf("the note is %q, want %q", got, want)
 	}
 }
 
-// reads returns how often servers were asked for a field of a hash.
-func reads(t *testing.T, c *redistest.Cluster) (n int) {
+// countHGETs returns how often servers were asked for a field of a hash.
+func countHGETs(t *testing.T, c *redistest.Cluster) (n int) {
 	t.Helper()
 	calls := regexp.MustCompile(`cmdstat_hget:calls=(\d+)`)
 	for _, node := range c.Nodes() {
@@ -43,28 +43,28 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 3, 1)
 	prefix := newPrefix()
-	a, b := openShared(t, c, prefix, Options{}), openShared(t, c, prefix, Options{Refresh: time.Millisecond})
-	must(t, a.SetNote(t.Context(), shop, "rules", []byte("none")))
-	noteIs(t, b, "none")
-	before := reads(t, c)
+	a, b := openServerClock(t, c, prefix, Options{}), openServerClock(t, c, prefix, Options{RefreshInterval: time.Millisecond})
+	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("none")))
+	wantNote(t, b, "none")
+	before := countHGETs(t, c)
 	for range 1000 {
-		noteIs(t, b, "none")
+		wantNote(t, b, "none")
 	}
-	if n := reads(t, c) - before; n > 0 {
+	if n := countHGETs(t, c) - before; n > 0 {
 		t.Errorf("servers were asked %d times for 1000 readings of a note that was read before", n)
 	}
 	for i := range 100 {
 		now := fmt.Sprint("version ", i)
-		must(t, a.SetNote(t.Context(), shop, "rules", []byte(now)))
-		noteIs(t, a, now)
-		_, err := a.Add(t.Context(), []storage.Entry{page(fmt.Sprintf("https://shop.example/%d", i))}, 0)
+		must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte(now)))
+		wantNote(t, a, now)
+		_, err := a.Add(t.Context(), []storage.Entry{pageEntry(fmt.Sprintf("https://shop.example/%d", i))}, 0)
 		must(t, err)
-		lease := leaseOne(t, b, time.Minute)
-		noteIs(t, b, now)
+		lease := waitForLease(t, b, time.Minute)
+		wantNote(t, b, now)
 		must(t, b.Ack(t.Context(), []storage.Ack{{Lease: lease}}))
 	}
-	must(t, b.SetNote(t.Context(), shop, "rules", nil))
-	if v := must1(b.ReadNote(t.Context(), shop, "rules")); v != nil {
+	must(t, b.SetNote(t.Context(), shopOrigin, "rules", nil))
+	if v := must1(b.ReadNote(t.Context(), shopOrigin, "rules")); v != nil {
 		t.Errorf("the note was deleted, and is %q", v)
 	}
 }
@@ -73,23 +73,23 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
-	opts := Options{Durability: None, Partitions: 1, Timeout: 500 * time.Millisecond}
-	a, b := openShared(t, c, "shared", opts), openShared(t, c, "shared", opts)
-	must(t, a.SetNote(t.Context(), shop, "rules", []byte("old")))
-	noteIs(t, b, "old")
+	opts := Options{Durability: DurabilityNone, Partitions: 1, Timeout: 500 * time.Millisecond}
+	a, b := openServerClock(t, c, "shared", opts), openServerClock(t, c, "shared", opts)
+	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("old")))
+	wantNote(t, b, "old")
 
 	server := c.Nodes()[0]
 	c.Kill(server)
 	c.Restart(server)
 	c.Wait()
-	must(t, a.SetNote(t.Context(), shop, "rules", []byte("new")))
-	noteIs(t, b, "new")
+	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("new")))
+	wantNote(t, b, "new")
 
 	must(t, server.Signal(syscall.SIGSTOP)) // the connection stays, and is silent
 	silent := time.Now()
 	for asked := t.Context(); ; {
 		ctx, cancel := context.WithTimeout(asked, 50*time.Millisecond)
-		_, err := b.ReadNote(ctx, shop, "rules")
+		_, err := b.ReadNote(ctx, shopOrigin, "rules")
 		cancel()
 		if err != nil {
 			break // nobody goes on with it for ever
@@ -100,18 +100,18 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	must(t, server.Signal(syscall.SIGCONT))
-	must(t, a.SetNote(t.Context(), shop, "rules", []byte("newest")))
-	noteIs(t, b, "newest")
+	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("newest")))
+	wantNote(t, b, "newest")
 }
 
 // Where a server cannot say what has changed, notes are read each time.
 func TestNotesWithoutTracking(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0, "--rename-command", "CLIENT", "")
-	a := openShared(t, c, "p", Options{Durability: None, Partitions: 1})
-	b := openShared(t, c, "p", Options{Durability: None, Partitions: 1})
+	a := openServerClock(t, c, "p", Options{Durability: DurabilityNone, Partitions: 1})
+	b := openServerClock(t, c, "p", Options{Durability: DurabilityNone, Partitions: 1})
 	for i := range 20 {
-		must(t, a.SetNote(t.Context(), shop, "rules", []byte(fmt.Sprint(i))))
-		noteIs(t, b, fmt.Sprint(i))
+		must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte(fmt.Sprint(i))))
+		wantNote(t, b, fmt.Sprint(i))
 	}
 }

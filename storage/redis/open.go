@@ -17,23 +17,23 @@ import (
 // ours. Close must be called in the end.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
-	if err := opts.check(); err != nil {
+	if err := opts.validate(); err != nil {
 		return nil, err
 	}
 	client, err := connect(ctx, rueidis.ClientOption{
 		InitAddress: opts.Addresses, Username: opts.Username, Password: opts.Password, TLSConfig: opts.TLS,
 		ClientName: "decorum", Dialer: net.Dialer{Timeout: opts.Timeout}, ConnWriteTimeout: opts.Timeout,
-		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCache,
+		PipelineMultiplex: -1, CacheSizeEachConn: opts.NoteCacheBytes,
 	})
 	if err != nil {
-		return nil, awaited(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
+		return nil, asTransient(fmt.Errorf("cannot reach Redis at %s: %w", strings.Join(opts.Addresses, ", "), err))
 	}
 	s := &Store{
 		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
-		clock: clock{usesCallerTime: opts.usesCallerTime}, held: make(map[uint64]holding),
+		clock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
 	}
-	s.life, s.cancel = context.WithCancelCause(context.Background())
-	if err := s.inspectServers(ctx); err != nil {
+	s.closeCtx, s.cancelCalls = context.WithCancelCause(context.Background())
+	if err := s.checkServers(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 // that they have changed (CLIENT TRACKING). It has one connection to a server, besides
 // those of what waits: what it says of notes so comes in order with all else.
 func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, error) {
-	d := dialing{ctx: ctx}
-	defer d.end()
+	d := contextBoundDialer{ctx: ctx}
+	defer d.detachFromContext()
 	option.DialCtxFn = d.dial
 	client, err := rueidis.NewClient(option)
 	if errors.Is(err, rueidis.ErrNoCache) {
@@ -59,15 +59,15 @@ func connect(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, 
 	return client, err
 }
 
-// format is that of the keys.
-const format = "1"
+// keyFormat is that of the keys.
+const keyFormat = "1"
 
 // ensureFormat notes format and partitions in a new store, and compares them in another.
 func (s *Store) ensureFormat(ctx context.Context) error {
 	key := s.opts.Prefix + ":store" // wherever partitions are: that is what is asked
-	for field, want := range map[string]string{"format": format, "partitions": fmt.Sprint(s.opts.Partitions)} {
+	for field, want := range map[string]string{"format": keyFormat, "partitions": fmt.Sprint(s.opts.Partitions)} {
 		var got string
-		_, err := s.persist(ctx, s.partitions[0], func() (err error) {
+		_, err := s.retry(ctx, s.partitions[0], func() (err error) {
 			set := s.client.B().Hsetnx().Key(key).Field(field).Value(want).Build()
 			if err := s.client.Do(ctx, set).Error(); err != nil {
 				return err
@@ -76,7 +76,7 @@ func (s *Store) ensureFormat(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return awaited(fmt.Errorf("store %s: %w", s.opts.Prefix, err))
+			return asTransient(fmt.Errorf("store %s: %w", s.opts.Prefix, err))
 		}
 		if got != want {
 			return fmt.Errorf("store %s was made with %s %s, and is opened with %s", s.opts.Prefix, field, got, want)

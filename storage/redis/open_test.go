@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// refused wants Open to fail, and its error to say why.
-func refused(t *testing.T, opts Options, why string) {
+// wantOpenError wants Open to fail, and its error to say why.
+func wantOpenError(t *testing.T, opts Options, want string) {
 	t.Helper()
 	opts.Timeout = time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -22,10 +22,10 @@ func refused(t *testing.T, opts Options, why string) {
 	s, err := Open(ctx, opts)
 	if err == nil {
 		s.Close()
-		t.Fatalf("Open returned no error, want %q", why)
+		t.Fatalf("Open returned no error, want %q", want)
 	}
-	if !strings.Contains(err.Error(), why) {
-		t.Errorf("error %q, want %q in it", err, why)
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q, want %q in it", err, want)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestOpenRefusesOptionsThatMakeNoSense(t *testing.T) {
 		`durability "hope"`:  {Addresses: at, Prefix: "p", Durability: "hope"},
 		"cannot reach Redis": {Addresses: at, Prefix: "p"},
 	} {
-		refused(t, opts, why)
+		wantOpenError(t, opts, why)
 	}
 }
 
@@ -47,30 +47,30 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 	t.Run("replicas", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.Start(t, 1, 0)
-		refused(t, Options{Addresses: c.Addrs(), Prefix: "p"}, "it has no replica")
-		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Partitions: 8})
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p"}, "it has no replica")
+		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: 8})
 		must(t, err)
 		must(t, s.Close())
 		for _, n := range []int{1, 9, 64} { // the first partition may be another
-			refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Partitions: n}, "was made with partitions 8")
+			wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: n}, "was made with partitions 8")
 		}
 		_, err = c.Nodes()[0].Do(t.Context(), "CONFIG", "SET", "requirepass", "secret")
 		must(t, err)
-		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None}, "NOAUTH")
-		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Password: "wrong"}, "WRONGPASS")
-		s, err = Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: None, Password: "secret", Partitions: 8})
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone}, "NOAUTH")
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Password: "wrong"}, "WRONGPASS")
+		s, err = Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Password: "secret", Partitions: 8})
 		must(t, err)
 		must(t, s.Close())
 	})
 	t.Run("memory that is kept", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.Start(t, 1, 0, "--maxmemory-policy", "allkeys-lru")
-		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: None}, "maxmemory-policy is allkeys-lru")
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone}, "maxmemory-policy is allkeys-lru")
 	})
 	t.Run("a disk", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.Start(t, 1, 1)
-		refused(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: Disk}, "appendfsync always")
+		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityDisk}, "appendfsync always")
 	})
 	t.Run("all slots", func(t *testing.T) {
 		t.Parallel()
@@ -79,7 +79,7 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		must(t, c.Nodes()[0].Until(ctx, "cluster_state:fail", "CLUSTER", "INFO"))
-		refused(t, Options{Addresses: c.Addrs()[:1], Prefix: "p", Durability: None}, "the cluster is in state fail")
+		wantOpenError(t, Options{Addresses: c.Addrs()[:1], Prefix: "p", Durability: DurabilityNone}, "the cluster is in state fail")
 	})
 }
 
@@ -95,7 +95,7 @@ func TestVersions(t *testing.T) {
 		{map[string]string{"redis_version": "4.0.0", "kvrocks_version": "2.9.0"}, true},
 		{map[string]string{}, false},
 	} {
-		if err := checkVersion(tt.info); (err == nil) != tt.ok {
+		if err := checkServerVersion(tt.info); (err == nil) != tt.ok {
 			t.Errorf("%v: %v", tt.info, err)
 		}
 	}
@@ -105,8 +105,8 @@ func TestVersions(t *testing.T) {
 func TestPartitionsAreSpreadEvenly(t *testing.T) {
 	for _, n := range []int{1, 3, 64, MaxPartitions} {
 		for i, p := range makePartitions("p", n) {
-			tag := strings.TrimSuffix(strings.TrimPrefix(p.base, "p:{"), "}:")
-			if slot := int(slotOf(tag)); slot*n/slots != i {
+			tag := strings.TrimSuffix(strings.TrimPrefix(p.keyPrefix, "p:{"), "}:")
+			if slot := int(slotOf(tag)); slot*n/hashSlots != i {
 				t.Fatalf("partition %d of %d is in slot %d", i, n, slot)
 			}
 		}
@@ -117,7 +117,7 @@ func TestPartitionsAreSpreadEvenly(t *testing.T) {
 }
 
 // Who waits for servers that do not answer may stop that, however long calls may take.
-func TestOpenIsBrokenOff(t *testing.T) {
+func TestOpenIsCanceled(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
 	must(t, c.Nodes()[0].Signal(syscall.SIGSTOP))
@@ -143,18 +143,18 @@ func TestOpenOutlivesItsContext(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 0)
 	ctx, cancel := context.WithCancel(t.Context())
-	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: None}))
+	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: DurabilityNone}))
 	t.Cleanup(func() { s.Close() })
 	connections := func() int { // that were ever made
-		stats := parseInfo(must1(c.Nodes()[0].Do(t.Context(), "INFO", "stats")))
+		stats := parseServerInfo(must1(c.Nodes()[0].Do(t.Context(), "INFO", "stats")))
 		return must1(strconv.Atoi(stats["total_connections_received"]))
 	}
 	must1(s.Counts(t.Context()))
 	before := connections()
 	cancel()
 	must1(s.Counts(t.Context()))
-	if fresh := connections() - before - 1; fresh != 0 {
-		t.Errorf("%d connections were made anew", fresh)
+	if newConnections := connections() - before - 1; newConnections != 0 {
+		t.Errorf("%d connections were made anew", newConnections)
 	}
 }
 
@@ -162,9 +162,9 @@ func TestOpenOutlivesItsContext(t *testing.T) {
 func TestCloseWithoutServers(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
-	s := openShared(t, c, newPrefix(), Options{Partitions: 8, Timeout: time.Hour})
-	must1(s.Add(t.Context(), pages(8, 1), 0))
-	leaseOne(t, s, time.Minute)
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 8, Timeout: time.Hour})
+	must1(s.Add(t.Context(), pageEntries(8, 1), 0))
+	waitForLease(t, s, time.Minute)
 	for _, n := range c.Nodes() {
 		must(t, n.Signal(syscall.SIGSTOP))
 	}

@@ -14,13 +14,13 @@ type Durability string
 
 // Durabilities.
 const (
-	// Replica: a replica has it. Nothing is lost when one server dies at a time.
-	Replica Durability = "replica"
-	// Disk: a replica has it, and it is on the disk of the server
+	// DurabilityReplica: a replica has it. Nothing is lost when one server dies at a time.
+	DurabilityReplica Durability = "replica"
+	// DurabilityDisk: a replica has it, and it is on the disk of the server
 	// (appendfsync always): nothing is lost when all lose power.
-	Disk Durability = "disk"
-	// None: the server has it. A server that dies may take the last moment with it.
-	None Durability = "none"
+	DurabilityDisk Durability = "disk"
+	// DurabilityNone: the server has it. A server that dies may take the last moment with it.
+	DurabilityNone Durability = "none"
 )
 
 // Options are the settings of a Store. Addresses and Prefix must be set; zero
@@ -41,31 +41,31 @@ type Options struct {
 	// made. 0 means 64, at most 1,024. There must be more than servers.
 	Partitions int
 	// Durability is what Add and SetNote wait for, and what must be kept for politeness'
-	// sake. Empty means Replica.
+	// sake. Empty means DurabilityReplica.
 	Durability Durability
-	// RestartDelay is how long a host rests at least whose visit was cut short:
+	// InterruptedDelay is how long a host rests at least whose visit was cut short:
 	// by Close, or because a server was lost. 0 means 1 s.
-	RestartDelay time.Duration
-	// Refresh is how old may be what is known of the partitions to which others
+	InterruptedDelay time.Duration
+	// RefreshInterval is how old may be what is known of the partitions to which others
 	// may have added. Who finds that another process was faster leaves the hosts of
 	// that partition to it for up to twice as long. 0 means 500 ms.
-	Refresh time.Duration
-	// NoteCache is how many bytes of notes are kept in memory, of each server.
+	RefreshInterval time.Duration
+	// NoteCacheBytes is how many bytes of notes are kept in memory, of each server.
 	// 0 means 16 MiB.
-	NoteCache int
+	NoteCacheBytes int
 	// Timeout is how long a server may take to answer, before the call is made
 	// again. 0 means 5 s.
 	Timeout time.Duration
-	// Before is called before acks are sent, and must put on the disk all that
+	// BeforeAck is called before acks are sent, and must put on the disk all that
 	// has to be there when they are. If it fails, so does the Ack. It is called
 	// once for all that wait for it. nil: there is nothing.
-	Before func() error
-	// Stalled is told when a server does not answer, why, and nil when all
+	BeforeAck func() error
+	// OnStalled is told when a server does not answer, why, and nil when all
 	// answer again. It must not call the store. nil means nobody is told.
-	Stalled func(error)
-	// Damaged is told of records that make no sense, which are passed by. It must
+	OnStalled func(error)
+	// OnDamaged is told of records that make no sense, which are passed by. It must
 	// not call the store. nil means nobody is told.
-	Damaged func(error)
+	OnDamaged func(error)
 
 	usesCallerTime bool // for tests: the time is what calls are told
 }
@@ -75,28 +75,28 @@ func (o Options) withDefaults() Options {
 		o.Partitions = 64
 	}
 	if o.Durability == "" {
-		o.Durability = Replica
+		o.Durability = DurabilityReplica
 	}
-	if o.RestartDelay <= 0 {
-		o.RestartDelay = time.Second
+	if o.InterruptedDelay <= 0 {
+		o.InterruptedDelay = time.Second
 	}
-	if o.Refresh <= 0 {
-		o.Refresh = 500 * time.Millisecond
+	if o.RefreshInterval <= 0 {
+		o.RefreshInterval = 500 * time.Millisecond
 	}
-	if o.NoteCache <= 0 {
-		o.NoteCache = 16 << 20
+	if o.NoteCacheBytes <= 0 {
+		o.NoteCacheBytes = 16 << 20
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
 	}
-	if o.Before == nil {
-		o.Before = func() error { return nil }
+	if o.BeforeAck == nil {
+		o.BeforeAck = func() error { return nil }
 	}
-	if o.Stalled == nil {
-		o.Stalled = func(error) {}
+	if o.OnStalled == nil {
+		o.OnStalled = func(error) {}
 	}
-	if o.Damaged == nil {
-		o.Damaged = func(error) {}
+	if o.OnDamaged == nil {
+		o.OnDamaged = func(error) {}
 	}
 	return o
 }
@@ -104,8 +104,8 @@ func (o Options) withDefaults() Options {
 // MaxPartitions bounds what a process asks for when it looks at all.
 const MaxPartitions = 1024
 
-// check returns an error if the options make no sense.
-func (o *Options) check() error {
+// validate returns an error if the options make no sense.
+func (o *Options) validate() error {
 	switch {
 	case len(o.Addresses) == 0:
 		return errors.New("no address of a server is given")
@@ -113,16 +113,16 @@ func (o *Options) check() error {
 		return fmt.Errorf("prefix %q: it must not be empty, nor hold braces", o.Prefix)
 	case o.Partitions < 1 || o.Partitions > MaxPartitions:
 		return fmt.Errorf("%d partitions: there may be 1 to %d", o.Partitions, MaxPartitions)
-	case o.Durability != Replica && o.Durability != Disk && o.Durability != None:
-		return fmt.Errorf("durability %q: it is one of %s, %s, %s", o.Durability, Replica, Disk, None)
+	case o.Durability != DurabilityReplica && o.Durability != DurabilityDisk && o.Durability != DurabilityNone:
+		return fmt.Errorf("durability %q: it is one of %s, %s, %s", o.Durability, DurabilityReplica, DurabilityDisk, DurabilityNone)
 	}
 	return nil
 }
 
-// rest is RestartDelay; a test that tells the time says all rests itself.
-func (o *Options) rest() time.Duration {
+// interruptedDelay is InterruptedDelay; a test that tells the time says all rests itself.
+func (o *Options) interruptedDelay() time.Duration {
 	if o.usesCallerTime {
 		return 0
 	}
-	return o.RestartDelay
+	return o.InterruptedDelay
 }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// slots is how many hash slots a cluster has (Redis Cluster specification).
-const slots = 16384
+// hashSlots is how many hash slots a cluster has (Redis Cluster specification).
+const hashSlots = 16384
 
 // A partition is a share of the hosts: all its keys have one hash tag, so that
 // they are in one slot, and a script may use all of them.
 type partition struct {
-	base string // begins its keys
-	slot int64
+	keyPrefix string // begins its keys
+	slot      int64
 
-	mu    sync.Mutex
-	sum   sum
-	took  uint64        // when sum was received, as Store.calls counts
-	down  bool          // its server did not answer last time
-	long  time.Duration // so long leases are announced
-	shy   int64         // until then hosts that come due are left to others
-	reign int64         // under which the last leases were given; 0: none were, as far as is known
+	mu                sync.Mutex
+	summary           partitionSummary
+	summarySeq        uint64        // when sum was received, as Store.replySeq counts
+	unreachable       bool          // its server did not answer last time
+	maxLeaseTTL       time.Duration // so long leases are announced
+	leftToOthersUntil int64         // until then hosts that come due are left to others
+	replicationID     int64         // under which the last leases were given; 0: none were, as far as is known
 }
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
@@ -34,9 +34,9 @@ func makePartitions(prefix string, n int) []*partition {
 	for found, tag := 0, 0; found < n; tag++ {
 		name := strconv.Itoa(tag)
 		slot := int64(slotOf(name))
-		p := int(slot) * n / slots
+		p := int(slot) * n / hashSlots
 		if partitions[p] == nil {
-			partitions[p] = &partition{base: prefix + ":{" + name + "}:", slot: slot, sum: unasked}
+			partitions[p] = &partition{keyPrefix: prefix + ":{" + name + "}:", slot: slot, summary: unknownSummary}
 			found++
 		}
 	}
@@ -57,70 +57,70 @@ func slotOf(tag string) uint16 {
 			}
 		}
 	}
-	return crc % slots
+	return crc % hashSlots
 }
 
-// partition returns the partition of a host.
-func (s *Store) partition(host string) *partition {
+// partitionOf returns the partition of a host.
+func (s *Store) partitionOf(host string) *partition {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	return s.partitions[h.Sum64()%uint64(len(s.partitions))]
 }
 
-// keep keeps what a call said of the partition, unless something newer is known:
-// calls overtake each other. began is what Store.calls was before the call. It reports
+// updateSummary keeps what a call said of the partition, unless something newer is known:
+// calls overtake each other. began is what Store.replySeq was before the call. It reports
 // whether the partition is served under another reign than before.
-func (p *partition) keep(calls *atomic.Uint64, began uint64, new sum) (moved bool) {
+func (p *partition) updateSummary(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if new.version >= p.sum.version || p.took <= began || p.down {
-		p.sum, p.took, p.down = new.leaving(p.shy), calls.Add(1), false
+	if new.version >= p.summary.version || p.summarySeq <= startSeq || p.unreachable {
+		p.summary, p.summarySeq, p.unreachable = new.withDueDeferred(p.leftToOthersUntil), replySeq.Add(1), false
 	}
-	moved = p.reign != 0 && new.reign != p.reign
-	p.reign = new.reign
-	return moved
+	failedOver = p.replicationID != 0 && new.replicationID != p.replicationID
+	p.replicationID = new.replicationID
+	return failedOver
 }
 
-// leave leaves hosts that come due before a time to other processes. Those that are due
+// leaveToOthersUntil leaves hosts that come due before a time to other processes. Those that are due
 // already it does not: nobody else may have a worker for them.
-func (p *partition) leave(until int64) {
+func (p *partition) leaveToOthersUntil(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shy = until
-	p.sum = p.sum.leaving(until)
+	p.leftToOthersUntil = until
+	p.summary = p.summary.withDueDeferred(until)
 }
 
-// lose notes that the server of the partition does not answer.
-func (p *partition) lose() {
+// markUnreachable notes that the server of the partition does not answer.
+func (p *partition) markUnreachable() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.down = true
+	p.unreachable = true
 }
 
-// known returns what was said last of the partition, and false if its server did
+// lastSummary returns what was said last of the partition, and false if its server did
 // not answer since.
-func (p *partition) known() (sum, bool) {
+func (p *partition) lastSummary() (partitionSummary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sum, !p.down
+	return p.summary, !p.unreachable
 }
 
-// announced returns how long leases may run as the partition has noted it.
-func (p *partition) announced() time.Duration {
+// recordedLeaseTTL returns how long leases may run as the partition has noted it.
+func (p *partition) recordedLeaseTTL() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.long
+	return p.maxLeaseTTL
 }
 
-// announce keeps that the partition has noted, and a replica, how long leases may run.
-func (p *partition) announce(ttl time.Duration) {
+// raiseRecordedLeaseTTL keeps that the partition has noted, and a replica, how long leases may run.
+func (p *partition) raiseRecordedLeaseTTL(ttl time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.long = max(p.long, ttl)
+	p.maxLeaseTTL = max(p.maxLeaseTTL, ttl)
 }
 
-// width is how many calls one call of the Store has under way at a time.
-const width = 16
+// maxParallelCalls is how many calls one call of the Store has under way at a time.
+const maxParallelCalls = 16
 
 // inParallel calls do for each of all, some at a time, and returns the first error.
 func inParallel[T any](ctx context.Context, all []T, do func(T) error) error {
@@ -131,7 +131,7 @@ func inParallel[T any](ctx context.Context, all []T, do func(T) error) error {
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	for range min(width, len(all)) {
+	for range min(maxParallelCalls, len(all)) {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1

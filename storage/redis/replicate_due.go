@@ -12,23 +12,23 @@ import (
 // these the fence makes up, but for longer ones: they are said again, until a replica has
 // confirmed them.
 
-// outlastsFence reports whether an ack has its host rest for longer than the fence of a
+// needsDueReplicated reports whether an ack has its host rest for longer than the fence of a
 // server that takes over holds at least.
-func (s *Store) outlastsFence(a *storage.Ack) bool {
+func (s *Store) needsDueReplicated(a *storage.Ack) bool {
 	if a.Host == nil {
 		return false
 	}
-	fence := s.partition(a.Lease.URL.Origin().Host()).announced()
-	return a.Host.Gap > fence || s.clock.untilDue(a.Host) > fence
+	failoverDelay := s.partitionOf(a.Lease.URL.Origin().Host()).recordedLeaseTTL()
+	return a.Host.Gap > failoverDelay || s.clock.untilDue(a.Host) > failoverDelay
 }
 
-// owe has replicas confirm the rests that acks have earned their hosts.
-func (s *Store) owe(ctx context.Context, acks []*storage.Ack) error {
-	batches := s.batches(len(acks), func(i int) (string, []string) {
+// replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
+func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
+	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].Host
-		return name, []string{name, s.clock.out(h.Due), strconv.FormatInt(lengthOf(h.Gap), 10)}
+		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Gap), 10)}
 	})
-	err := s.send(ctx, batches, true, oweScript, nil, func(int, byte, bool) error { return nil })
+	err := s.sendBatches(ctx, batches, true, replicateDueScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

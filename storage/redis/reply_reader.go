@@ -9,83 +9,83 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// fields reads an answer that is a list, field by field. After an error it
+// replyReader reads an answer that is a list, field by field. After an error it
 // returns zeros.
-type fields struct {
-	rest []rueidis.RedisMessage
-	err  error
+type replyReader struct {
+	remaining []rueidis.RedisMessage
+	err       error
 }
 
-func fieldsOf(m rueidis.RedisMessage) *fields {
+func newReplyReader(m rueidis.RedisMessage) *replyReader {
 	all, err := m.ToArray()
-	f := &fields{rest: all}
+	f := &replyReader{remaining: all}
 	if err != nil {
-		f.err = errAnswer
+		f.err = errBadReply
 	}
 	return f
 }
 
-func (f *fields) next() (m rueidis.RedisMessage, ok bool) {
-	if len(f.rest) == 0 {
-		f.err = errAnswer
+func (f *replyReader) readElement() (m rueidis.RedisMessage, ok bool) {
+	if len(f.remaining) == 0 {
+		f.err = errBadReply
 		return m, false
 	}
-	m, f.rest = f.rest[0], f.rest[1:]
+	m, f.remaining = f.remaining[0], f.remaining[1:]
 	return m, true
 }
 
-func (f *fields) string() string {
-	m, ok := f.next()
+func (f *replyReader) readString() string {
+	m, ok := f.readElement()
 	if !ok {
 		return ""
 	}
 	v, err := m.ToString()
 	if err != nil {
-		f.err = errAnswer
+		f.err = errBadReply
 	}
 	return v
 }
 
-func (f *fields) int() int64 {
-	m, ok := f.next()
+func (f *replyReader) readInt() int64 {
+	m, ok := f.readElement()
 	if !ok {
 		return 0
 	}
 	v, err := m.AsInt64()
 	if err != nil {
-		f.err = errAnswer
+		f.err = errBadReply
 	}
 	return v
 }
 
-// list reads a field that is a list itself.
-func (f *fields) list() []rueidis.RedisMessage {
-	m, ok := f.next()
+// readList reads a field that is a list itself.
+func (f *replyReader) readList() []rueidis.RedisMessage {
+	m, ok := f.readElement()
 	if !ok {
 		return nil
 	}
 	all, err := m.ToArray()
 	if err != nil {
-		f.err = errAnswer
+		f.err = errBadReply
 	}
 	return all
 }
 
-func (f *fields) uint64() uint64 {
-	v, err := strconv.ParseUint(f.string(), 10, 64)
+func (f *replyReader) readUint64() uint64 {
+	v, err := strconv.ParseUint(f.readString(), 10, 64)
 	if err != nil {
-		f.err = errAnswer
+		f.err = errBadReply
 	}
 	return v
 }
 
-// host reads the clock of a host.
-func (f *fields) host(c *clock, now int64) storage.Host {
+// readHostState reads the clock of a host.
+func (f *replyReader) readHostState(c *scriptClock, now int64) storage.Host {
 	h := storage.Host{
-		Due: c.in(f.int(), now), Gap: time.Duration(clampMicros(f.int())) * time.Microsecond,
-		Slots: int(f.int()), Strikes: int(f.int()),
+		Due: c.toLocalTime(f.readInt(), now), Gap: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
+		Slots: int(f.readInt()), Strikes: int(f.readInt()),
 	}
-	if memo := f.string(); memo != "" {
+	if memo := f.readString(); memo != "" {
 		h.Memo = []byte(memo)
 	}
 	return h

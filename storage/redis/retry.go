@@ -15,120 +15,120 @@ import (
 
 // Between attempts there is a pause, which grows.
 const (
-	shortestPause = 20 * time.Millisecond
+	minRetryDelay = 20 * time.Millisecond
 	maxRetryDelay = 2 * time.Second
 )
 
-// passing are the errors of a server that it may not have a moment later: slots
+// transientCodes are the errors of a server that it may not have a moment later: slots
 // that move, a replica that takes over, a disk or memory that is full.
-var passing = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS",
+var transientCodes = []string{"CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "NOREPLICAS",
 	"BUSY", "OOM", "MISCONF"}
 
-// isPassing reports whether a call that failed may succeed later.
-func isPassing(err error) bool {
+// isTransient reports whether a call that failed may succeed later.
+func isTransient(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	if !ok {
-		return !errors.Is(err, errAnswer) // of the connection
+		return !errors.Is(err, errBadReply) // of the connection
 	}
-	word, _, _ := strings.Cut(e.Error(), " ")
-	return slices.Contains(passing, word)
+	code, _, _ := strings.Cut(e.Error(), " ")
+	return slices.Contains(transientCodes, code)
 }
 
-// An away is an error of servers that may be in order a moment later.
-type away struct{ error }
+// A transientError is an error of servers that may be in order a moment later.
+type transientError struct{ error }
 
 // Is makes errors.Is(err, storage.ErrStalled) true.
-func (e away) Is(target error) bool { return target == storage.ErrStalled }
+func (e transientError) Is(target error) bool { return target == storage.ErrStalled }
 
-func (e away) Unwrap() error { return e.error }
+func (e transientError) Unwrap() error { return e.error }
 
-// awaited returns err as one that is worth waiting for, if it is.
-func awaited(err error) error {
-	var answer *rueidis.RedisError
-	if errors.As(err, &answer) && !isPassing(answer) {
+// asTransient returns err as one that is worth waiting for, if it is.
+func asTransient(err error) error {
+	var redisErr *rueidis.RedisError
+	if errors.As(err, &redisErr) && !isTransient(redisErr) {
 		return err
 	}
-	return away{err}
+	return transientError{err}
 }
 
-// persist makes attempts to call a partition until one succeeds, fails for good, or ctx is done. It
+// retry makes attempts to call a partition until one succeeds, fails for good, or ctx is done. It
 // returns whether there were several: then one of those that failed may have been
 // carried out, and its answer lost.
-func (s *Store) persist(ctx context.Context, p *partition, attempt func() error) (again bool, err error) {
-	for pause := shortestPause; ; pause = min(2*pause, maxRetryDelay) {
+func (s *Store) retry(ctx context.Context, p *partition, attempt func() error) (retried bool, err error) {
+	for pause := minRetryDelay; ; pause = min(2*pause, maxRetryDelay) {
 		err := attempt()
 		if err == nil {
-			return again, nil
+			return retried, nil
 		}
 		if ctx.Err() != nil {
-			return again, errors.Join(context.Cause(ctx), err)
+			return retried, errors.Join(context.Cause(ctx), err)
 		}
-		if !isPassing(err) {
-			return again, err
+		if !isTransient(err) {
+			return retried, err
 		}
-		s.lost(p, err)
-		again = true
+		s.reportUnreachable(p, err)
+		retried = true
 		select {
 		case <-ctx.Done():
-			return again, errors.Join(context.Cause(ctx), err)
+			return retried, errors.Join(context.Cause(ctx), err)
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
 	}
 }
 
-// lost notes that a partition does not answer, and why.
-func (s *Store) lost(p *partition, err error) {
-	p.lose()
+// reportUnreachable notes that a partition does not answer, and why.
+func (s *Store) reportUnreachable(p *partition, err error) {
+	p.markUnreachable()
 	if !s.stalled.Swap(true) {
-		s.opts.Stalled(err)
+		s.opts.OnStalled(err)
 	}
 }
 
-// call makes a call of a verb that changes something, until it is done, and keeps
+// runUpdate makes a call of a verb that changes something, until it is done, and keeps
 // what it says of the partition. It returns the rest of the answer.
-func (s *Store) call(ctx context.Context, p *partition, safe bool, sc *script, args ...string) (rest string, again bool, err error) {
-	again, err = s.persist(ctx, p, func() error {
-		began := s.calls.Load()
-		try := s.try
-		if safe {
-			try = s.trySafely
+func (s *Store) runUpdate(ctx context.Context, p *partition, durable bool, sc *luaScript, args ...string) (rest string, retried bool, err error) {
+	retried, err = s.retry(ctx, p, func() error {
+		startSeq := s.replySeq.Load()
+		try := s.tryScript
+		if durable {
+			try = s.tryScriptDurably
 		}
 		m, err := try(ctx, p, sc, args...)
 		if err == nil {
-			rest, err = s.readRest(p, began, m)
+			rest, err = s.parseUpdateReply(p, startSeq, m)
 		}
 		return err
 	})
-	if !safe {
-		s.loose.Add(1)
+	if !durable {
+		s.unconfirmedUpdates.Add(1)
 	}
-	return rest, again, err
+	return rest, retried, err
 }
 
-// callAll makes calls of a verb that changes something, those to a server in one go,
+// runUpdates makes calls of a verb that changes something, those to a server in one go,
 // and has the rest of each answer read, some at a time. Calls that fail are made again,
 // each by itself, until they are done.
-func (s *Store) callAll(ctx context.Context, safe bool, sc *script, calls []call, read func(i int, rest string, again bool) error) error {
-	began := s.calls.Load()
-	try := s.tryAll
-	if safe {
-		try = s.trySafelyAll
+func (s *Store) runUpdates(ctx context.Context, durable bool, sc *luaScript, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
+	startSeq := s.replySeq.Load()
+	try := s.tryScripts
+	if durable {
+		try = s.tryScriptsDurably
 	} else {
-		defer s.loose.Add(1)
+		defer s.unconfirmedUpdates.Add(1)
 	}
 	var failed []int
 	for i, a := range try(ctx, sc, calls) {
 		p, rest, err := calls[i].partition, "", a.err
 		if err == nil {
-			rest, err = s.readRest(p, began, a.message)
+			rest, err = s.parseUpdateReply(p, startSeq, a.message)
 		}
 		switch {
 		case err == nil:
 			err = read(i, rest, false)
 		case ctx.Err() != nil:
 			err = errors.Join(context.Cause(ctx), err)
-		case isPassing(err):
-			s.lost(p, err)
+		case isTransient(err):
+			s.reportUnreachable(p, err)
 			failed = append(failed, i)
 			err = nil
 		}
@@ -137,7 +137,7 @@ func (s *Store) callAll(ctx context.Context, safe bool, sc *script, calls []call
 		}
 	}
 	return inParallel(ctx, failed, func(i int) error {
-		rest, _, err := s.call(ctx, calls[i].partition, safe, sc, calls[i].args...)
+		rest, _, err := s.runUpdate(ctx, calls[i].partition, durable, sc, calls[i].args...)
 		if err != nil {
 			return err
 		}
@@ -145,37 +145,37 @@ func (s *Store) callAll(ctx context.Context, safe bool, sc *script, calls []call
 	})
 }
 
-// readRest keeps what an answer says of the partition, and returns the rest of it.
-func (s *Store) readRest(p *partition, began uint64, m rueidis.RedisMessage) (rest string, err error) {
-	answer, err := m.ToArray()
-	if err != nil || len(answer) != 2 {
-		return "", errAnswer
+// parseUpdateReply keeps what an answer says of the partition, and returns the rest of it.
+func (s *Store) parseUpdateReply(p *partition, startSeq uint64, m rueidis.RedisMessage) (rest string, err error) {
+	reply, err := m.ToArray()
+	if err != nil || len(reply) != 2 {
+		return "", errBadReply
 	}
-	if rest, err = answer[1].ToString(); err != nil {
-		return "", errAnswer
+	if rest, err = reply[1].ToString(); err != nil {
+		return "", errBadReply
 	}
-	return rest, s.learn(p, began, answer[0])
+	return rest, s.applySummary(p, startSeq, reply[0])
 }
 
-// learn keeps what an answer says of the partition.
-func (s *Store) learn(p *partition, began uint64, m rueidis.RedisMessage) error {
-	sum, err := s.clock.parseSum(m)
+// applySummary keeps what an answer says of the partition.
+func (s *Store) applySummary(p *partition, startSeq uint64, m rueidis.RedisMessage) error {
+	sum, err := s.clock.parsePartitionSummary(m)
 	if err != nil {
 		return err
 	}
-	if p.keep(&s.calls, began, sum) {
-		s.losses.Add(1)
+	if p.updateSummary(&s.replySeq, startSeq, sum) {
+		s.failovers.Add(1)
 	}
-	if s.stalled.Load() && s.allUp() && s.stalled.Swap(false) {
-		s.opts.Stalled(nil)
+	if s.stalled.Load() && s.allReachable() && s.stalled.Swap(false) {
+		s.opts.OnStalled(nil)
 	}
 	return nil
 }
 
-// ask calls a script that changes nothing, until it is answered, and reads the answer.
-func (s *Store) ask(ctx context.Context, p *partition, sc *script, read func(rueidis.RedisMessage) error, args ...string) error {
-	_, err := s.persist(ctx, p, func() error {
-		m, err := s.try(ctx, p, sc, args...)
+// runQuery calls a script that changes nothing, until it is answered, and reads the answer.
+func (s *Store) runQuery(ctx context.Context, p *partition, sc *luaScript, read func(rueidis.RedisMessage) error, args ...string) error {
+	_, err := s.retry(ctx, p, func() error {
+		m, err := s.tryScript(ctx, p, sc, args...)
 		if err != nil {
 			return err
 		}

@@ -12,172 +12,172 @@ import (
 )
 
 //go:embed lua/*.lua
-var files embed.FS
+var luaFiles embed.FS
 
-// A script is a verb. Servers know it by its SHA-1 once they have seen it.
-type script struct{ text, sha string }
+// A luaScript is a verb. Servers know it by its SHA-1 once they have seen it.
+type luaScript struct{ text, sha string }
 
 // The verbs: each file says what it takes and returns.
 var (
-	addScript          = load("add")
-	leaseScript        = load("lease")
-	announceScript     = load("record_lease_ttl")
-	ackScript          = load("ack")
-	lookScript         = load("summary")
-	oweScript          = load("confirm_due")
-	renewScript        = load("renew_lease")
-	markScript         = load("mark_sent")
-	undoScript         = load("return_leases")
-	holdScript         = load("hold")
-	noteScript         = load("set_note")
-	restingScript      = load("awaiting_revisit")
-	recallScript       = load("reschedule")
-	parkedScript       = load("read_parked")
-	reviveScript       = load("unpark")
-	knownScript        = load("has_seen")
-	seenScript         = load("list_seen")
-	infoScript         = load("origin_info")
-	linesScript        = load("list_queues")
-	queueRecordsScript = load("queue_records")
-	importScript       = load("import")
-	postScript         = load("set_shared_value")
-	boardScript        = load("get_shared_values")
-	musterScript       = load("heartbeat")
-	admitScript        = load("admit_hosts")
+	addScript             = assembleScript("add")
+	leaseScript           = assembleScript("lease")
+	recordLeaseTTLScript  = assembleScript("record_lease_ttl")
+	ackScript             = assembleScript("ack")
+	summaryScript         = assembleScript("summary")
+	replicateDueScript    = assembleScript("confirm_due")
+	renewScript           = assembleScript("renew_lease")
+	markSentScript        = assembleScript("mark_sent")
+	returnLeasesScript    = assembleScript("return_leases")
+	holdScript            = assembleScript("hold")
+	setNoteScript         = assembleScript("set_note")
+	awaitingRevisitScript = assembleScript("awaiting_revisit")
+	rescheduleScript      = assembleScript("reschedule")
+	readParkedScript      = assembleScript("read_parked")
+	unparkScript          = assembleScript("unpark")
+	hasSeenScript         = assembleScript("has_seen")
+	listSeenScript        = assembleScript("list_seen")
+	originInfoScript      = assembleScript("origin_info")
+	listQueuesScript      = assembleScript("list_queues")
+	queueRecordsScript    = assembleScript("queue_records")
+	importScript          = assembleScript("import")
+	setSharedValueScript  = assembleScript("set_shared_value")
+	sharedValuesScript    = assembleScript("get_shared_values")
+	heartbeatScript       = assembleScript("heartbeat")
+	admitHostsScript      = assembleScript("admit_hosts")
 
-	hostCountScript = load("host_count")
+	hostCountScript = assembleScript("host_count")
 )
 
-// load puts a verb together with what all verbs share.
-func load(verb string) *script {
+// assembleScript puts a verb together with what all verbs share.
+func assembleScript(verb string) *luaScript {
 	var text strings.Builder
 	for _, name := range []string{"common", "lanes", "schedule", "seen_set", verb} {
-		part, err := files.ReadFile("lua/" + name + ".lua")
+		part, err := luaFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			panic(err) // it is part of the program
 		}
 		text.Write(part)
 	}
 	sum := sha1.Sum([]byte(text.String()))
-	return &script{text.String(), hex.EncodeToString(sum[:])}
+	return &luaScript{text.String(), hex.EncodeToString(sum[:])}
 }
 
-// command returns the call of a script, by its name or with its text.
-func (s *Store) command(sc *script, whole bool, p *partition, args []string) rueidis.Completed {
-	if whole {
-		return s.client.B().Eval().Script(sc.text).Numkeys(1).Key(p.base).Arg(args...).Build()
+// scriptCommand returns the call of a script, by its name or with its text.
+func (s *Store) scriptCommand(sc *luaScript, withText bool, p *partition, args []string) rueidis.Completed {
+	if withText {
+		return s.client.B().Eval().Script(sc.text).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 	}
-	return s.client.B().Evalsha().Sha1(sc.sha).Numkeys(1).Key(p.base).Arg(args...).Build()
+	return s.client.B().Evalsha().Sha1(sc.sha).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 }
 
-// try calls a script once. The first argument, the time, is put before args.
-func (s *Store) try(ctx context.Context, p *partition, sc *script, args ...string) (rueidis.RedisMessage, error) {
+// tryScript calls a script once. The first argument, the time, is put before args.
+func (s *Store) tryScript(ctx context.Context, p *partition, sc *luaScript, args ...string) (rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	args = append([]string{s.clock.now()}, args...)
-	m, err := s.client.Do(ctx, s.command(sc, false, p, args)).ToMessage()
-	if isMissing(err) {
-		m, err = s.client.Do(ctx, s.command(sc, true, p, args)).ToMessage()
+	args = append([]string{s.clock.nowArg()}, args...)
+	m, err := s.client.Do(ctx, s.scriptCommand(sc, false, p, args)).ToMessage()
+	if isScriptMissing(err) {
+		m, err = s.client.Do(ctx, s.scriptCommand(sc, true, p, args)).ToMessage()
 	}
 	return m, err
 }
 
-// A call is what is asked of one partition.
-type call struct {
+// A scriptCall is what is asked of one partition.
+type scriptCall struct {
 	*partition
 	args []string
 }
 
-// callsTo returns calls that are the same for some partitions.
-func callsTo(some []*partition, args ...string) []call {
-	calls := make([]call, len(some))
-	for i, p := range some {
-		calls[i] = call{p, args}
+// callsToPartitions returns calls that are the same for some partitions.
+func callsToPartitions(partitions []*partition, args ...string) []scriptCall {
+	calls := make([]scriptCall, len(partitions))
+	for i, p := range partitions {
+		calls[i] = scriptCall{p, args}
 	}
 	return calls
 }
 
-// An answer is what came of a call.
-type answer struct {
+// A scriptReply is what came of a call.
+type scriptReply struct {
 	message rueidis.RedisMessage
 	err     error
 }
 
-// tryAll makes calls of a script once, those to a server in one go.
-func (s *Store) tryAll(ctx context.Context, sc *script, calls []call) []answer {
+// tryScripts makes calls of a script once, those to a server in one go.
+func (s *Store) tryScripts(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
 	if len(calls) == 0 {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	answers := make([]answer, len(calls))
-	for i, result := range s.client.DoMulti(limited, s.commands(sc, calls)...) {
-		a := &answers[i]
-		if a.message, a.err = result.ToMessage(); isMissing(a.err) {
-			a.message, a.err = s.try(ctx, calls[i].partition, sc, calls[i].args...)
+	replies := make([]scriptReply, len(calls))
+	for i, result := range s.client.DoMulti(limited, s.scriptCommands(sc, calls)...) {
+		a := &replies[i]
+		if a.message, a.err = result.ToMessage(); isScriptMissing(a.err) {
+			a.message, a.err = s.tryScript(ctx, calls[i].partition, sc, calls[i].args...)
 		}
 	}
-	return answers
+	return replies
 }
 
-// commands returns calls of a script by its name.
-func (s *Store) commands(sc *script, calls []call) []rueidis.Completed {
-	now := s.clock.now()
+// scriptCommands returns calls of a script by its name.
+func (s *Store) scriptCommands(sc *luaScript, calls []scriptCall) []rueidis.Completed {
+	now := s.clock.nowArg()
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {
-		commands[i] = s.command(sc, false, c.partition, append([]string{now}, c.args...))
+		commands[i] = s.scriptCommand(sc, false, c.partition, append([]string{now}, c.args...))
 	}
 	return commands
 }
 
-// errUnsafe says that what was done may be lost with a server.
-var errUnsafe = errors.New("no replica has confirmed it")
+// errNotReplicated says that what was done may be lost with a server.
+var errNotReplicated = errors.New("no replica has confirmed it")
 
-// trySafely is try for what must not be lost: it returns an error unless that is
+// tryScriptDurably is try for what must not be lost: it returns an error unless that is
 // where Options.Durability wants it. WAIT speaks of the connection that it comes
 // by, which so is the one of the script: a redirection to another server is an error.
-func (s *Store) trySafely(ctx context.Context, p *partition, sc *script, args ...string) (m rueidis.RedisMessage, err error) {
-	if s.opts.Durability == None {
-		return s.try(ctx, p, sc, args...)
+func (s *Store) tryScriptDurably(ctx context.Context, p *partition, sc *luaScript, args ...string) (m rueidis.RedisMessage, err error) {
+	if s.opts.Durability == DurabilityNone {
+		return s.tryScript(ctx, p, sc, args...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	args = append([]string{s.clock.now()}, args...)
+	args = append([]string{s.clock.nowArg()}, args...)
 	err = s.client.Dedicated(func(c rueidis.DedicatedClient) error {
-		for _, whole := range []bool{false, true} {
-			answers := c.DoMulti(ctx, append([]rueidis.Completed{s.command(sc, whole, p, args)}, s.wait(p)...)...)
-			if m, err = answers[0].ToMessage(); isMissing(err) {
+		for _, withText := range []bool{false, true} {
+			replies := c.DoMulti(ctx, append([]rueidis.Completed{s.scriptCommand(sc, withText, p, args)}, s.replicaWaitCommands(p)...)...)
+			if m, err = replies[0].ToMessage(); isScriptMissing(err) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			return confirmed(answers[1:])
+			return checkReplicated(replies[1:])
 		}
 		return err
 	})
 	return m, err
 }
 
-// wait returns commands that wait until a replica has what the server of a partition has
+// replicaWaitCommands returns commands that wait until a replica has what the server of a partition has
 // by now. WAIT, since Redis 7.2, waits for what its own connection wrote, and a call may
 // find all done that others are still waiting for: so something is written in any case.
-func (s *Store) wait(p *partition) []rueidis.Completed {
-	write := s.client.B().Hset().Key(p.base+"m").FieldValue().FieldValue("waits", "1").Build()
+func (s *Store) replicaWaitCommands(p *partition) []rueidis.Completed {
+	write := s.client.B().Hset().Key(p.keyPrefix+"m").FieldValue().FieldValue("waits", "1").Build()
 	return []rueidis.Completed{write, s.client.B().Wait().Numreplicas(1).Timeout(s.opts.Timeout.Milliseconds() / 2).Build()}
 }
 
-// confirmed returns an error unless wait was answered by a replica.
-func confirmed(answers []rueidis.RedisResult) error {
-	written := answers[0].Error()
-	if n, err := answers[1].AsInt64(); written != nil || err != nil || n < 1 {
-		return errors.Join(errUnsafe, written, err)
+// checkReplicated returns an error unless wait was answered by a replica.
+func checkReplicated(replies []rueidis.RedisResult) error {
+	written := replies[0].Error()
+	if n, err := replies[1].AsInt64(); written != nil || err != nil || n < 1 {
+		return errors.Join(errNotReplicated, written, err)
 	}
 	return nil
 }
 
-// isMissing reports whether the server does not know the script.
-func isMissing(err error) bool {
+// isScriptMissing reports whether the server does not know the script.
+func isScriptMissing(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	return ok && e.IsNoScript()
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// latest is the last moment that is kept, in microseconds: what a double holds.
-const latest = 1<<53 - 1
+// maxMicros is the last moment that is kept, in microseconds: what a double holds.
+const maxMicros = 1<<53 - 1
 
-// A clock tells the scripts the time. Told, it is the latest that the Store was
+// A scriptClock tells the scripts the time. Told, it is the latest that the Store was
 // told, and times are as they are. Else it is the server's own, and times go to the
 // server, and come back, as how far they are off now: the clocks of those that
 // share a store differ, and only one of them decides.
-type clock struct {
+type scriptClock struct {
 	usesCallerTime bool
 
-	mu   sync.Mutex
-	last int64
+	mu        sync.Mutex
+	callerNow int64
 }
 
-// micros returns t in microseconds since 1970, rounded up: nothing is due before
+// timeToMicros returns t in microseconds since 1970, rounded up: nothing is due before
 // its time. Before 1970 there is nothing.
-func micros(t time.Time) int64 {
+func timeToMicros(t time.Time) int64 {
 	if t.Unix() < 0 {
 		return 0
 	}
-	if t.Unix() > latest/1_000_000 {
-		return latest
+	if t.Unix() > maxMicros/1_000_000 {
+		return maxMicros
 	}
 	us := t.UnixMicro()
 	if t.Nanosecond()%1000 > 0 {
@@ -39,8 +39,8 @@ func micros(t time.Time) int64 {
 	return us
 }
 
-// lengthOf returns d in microseconds, rounded up.
-func lengthOf(d time.Duration) int64 {
+// durationMicros returns d in microseconds, rounded up.
+func durationMicros(d time.Duration) int64 {
 	us := d.Microseconds()
 	if d%time.Microsecond > 0 {
 		us++
@@ -48,63 +48,63 @@ func lengthOf(d time.Duration) int64 {
 	return us
 }
 
-// advance tells the clock the time.
-func (c *clock) advance(now time.Time) {
+// advanceCallerTime tells the clock the time.
+func (c *scriptClock) advanceCallerTime(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = max(c.last, now.UnixMicro()) // rounded down: see micros
+	c.callerNow = max(c.callerNow, now.UnixMicro()) // rounded down: see micros
 }
 
-// now returns the first argument of a script.
-func (c *clock) now() string {
+// nowArg returns the first argument of a script.
+func (c *scriptClock) nowArg() string {
 	if !c.usesCallerTime {
 		return ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strconv.FormatInt(c.last, 10)
+	return strconv.FormatInt(c.callerNow, 10)
 }
 
-// at returns the Store's time in microseconds, for who is told that it is now:
+// nowMicros returns the Store's time in microseconds, for who is told that it is now:
 // unless the servers tell the time, which may have gone on since.
-func (c *clock) at(now time.Time) int64 {
+func (c *scriptClock) nowMicros(now time.Time) int64 {
 	if c.usesCallerTime {
 		return now.UnixMicro()
 	}
 	return time.Now().UnixMicro()
 }
 
-// out returns a time as an argument of a script, which is a moment.
-func (c *clock) out(t time.Time) string {
+// timeArg returns a time as an argument of a script, which is a moment.
+func (c *scriptClock) timeArg(t time.Time) string {
 	switch {
 	case t.Unix() < 0: // none
 		return ""
 	case c.usesCallerTime:
-		return strconv.FormatInt(micros(t), 10)
+		return strconv.FormatInt(timeToMicros(t), 10)
 	}
 	d := time.Until(t)
 	if d == math.MaxInt64 {
-		return strconv.FormatInt(latest, 10)
+		return strconv.FormatInt(maxMicros, 10)
 	}
-	return strconv.FormatInt(lengthOf(d), 10)
+	return strconv.FormatInt(durationMicros(d), 10)
 }
 
 // untilDue returns how long it is until the host is due.
-func (c *clock) untilDue(h *storage.Host) time.Duration {
+func (c *scriptClock) untilDue(h *storage.Host) time.Duration {
 	if !c.usesCallerTime {
 		return time.Until(h.Due)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return h.Due.Sub(time.UnixMicro(c.last))
+	return h.Due.Sub(time.UnixMicro(c.callerNow))
 }
 
-// local returns the time at of a server that said that it is now there, in
+// toLocalMicros returns the time at of a server that said that it is now there, in
 // microseconds of the Store's clock; never if there is none.
-func (c *clock) local(at, now int64) int64 {
+func (c *scriptClock) toLocalMicros(at, now int64) int64 {
 	switch {
 	case at == never:
 		return never
@@ -114,34 +114,34 @@ func (c *clock) local(at, now int64) int64 {
 	return max(0, time.Now().UnixMicro()+1+at-now)
 }
 
-// in is local for a time of which 0 is none.
-func (c *clock) in(at, now int64) time.Time {
+// toLocalTime is local for a time of which 0 is none.
+func (c *scriptClock) toLocalTime(at, now int64) time.Time {
 	if at <= 0 {
 		return time.Time{}
 	}
-	return instant(c.local(at, now))
+	return microsToTime(c.toLocalMicros(at, now))
 }
 
-// until returns when a lease runs out that was asked for at a time of our own clock:
+// leaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
 // it was made later, and so runs out later than we say.
-func (c *clock) until(expires, now int64, sent time.Time) time.Time {
+func (c *scriptClock) leaseExpiry(expires, now int64, sentAt time.Time) time.Time {
 	if c.usesCallerTime {
-		return instant(expires)
+		return microsToTime(expires)
 	}
-	return sent.Add(time.Duration(clampMicros(expires-now)) * time.Microsecond)
+	return sentAt.Add(time.Duration(clampToDuration(expires-now)) * time.Microsecond)
 }
 
-// offset returns a time of the Store's clock as an argument of a script, which is
+// microsArg returns a time of the Store's clock as an argument of a script, which is
 // a moment.
-func (c *clock) offset(us int64) string {
+func (c *scriptClock) microsArg(us int64) string {
 	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
 	}
 	return strconv.FormatInt(us, 10)
 }
 
-// clampMicros returns what of so many microseconds a time.Duration holds.
-func clampMicros(us int64) int64 {
+// clampToDuration returns what of so many microseconds a time.Duration holds.
+func clampToDuration(us int64) int64 {
 	const limit = math.MaxInt64 / int64(time.Microsecond)
 	return max(-limit, min(us, limit))
 }

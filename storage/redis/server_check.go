@@ -10,41 +10,41 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// oldest is the major version of Redis that a store needs: scripts read the clock
+// minMajorVersion is the major version of Redis that a store needs: scripts read the clock
 // and then write.
-const oldest = 7
+const minMajorVersion = 7
 
-// inspectServers returns an error if a master is not as a store needs it. Of a
+// checkServers returns an error if a master is not as a store needs it. Of a
 // server that does not answer those that do know what it is to the cluster.
-func (s *Store) inspectServers(ctx context.Context) error {
+func (s *Store) checkServers(ctx context.Context) error {
 	masters := 0
 	var silent []error
 	for addr, node := range s.client.Nodes() {
-		info, err := infoOf(ctx, node)
+		info, err := readServerInfo(ctx, node)
 		if _, answers := rueidis.IsRedisErr(err); err != nil && !answers {
 			silent = append(silent, fmt.Errorf("%s: %w", addr, err))
 			continue
 		}
 		if err != nil {
-			return awaited(fmt.Errorf("%s: %w", addr, err))
+			return asTransient(fmt.Errorf("%s: %w", addr, err))
 		}
 		if info["role"] != "master" {
 			continue
 		}
 		masters++
-		if err := s.inspect(ctx, node, info); err != nil {
+		if err := s.checkMasterSuitable(ctx, node, info); err != nil {
 			return fmt.Errorf("%s: %w", addr, err)
 		}
 	}
 	if masters == 0 {
-		return awaited(errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...))
+		return asTransient(errors.Join(append(silent, errors.New("none of the servers that answer is a master"))...))
 	}
 	return nil
 }
 
-// inspect returns an error if a master is not as a store needs it.
-func (s *Store) inspect(ctx context.Context, node rueidis.Client, info map[string]string) error {
-	if err := checkVersion(info); err != nil {
+// checkMasterSuitable returns an error if a master is not as a store needs it.
+func (s *Store) checkMasterSuitable(ctx context.Context, node rueidis.Client, info map[string]string) error {
+	if err := checkServerVersion(info); err != nil {
 		return err
 	}
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
@@ -55,58 +55,58 @@ func (s *Store) inspect(ctx context.Context, node rueidis.Client, info map[strin
 		if err != nil {
 			return err
 		}
-		if f := parseInfo(state); f["cluster_state"] != "ok" {
-			return awaited(fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
+		if f := parseServerInfo(state); f["cluster_state"] != "ok" {
+			return asTransient(fmt.Errorf("the cluster is in state %s (%s of %s slots are served): repair it first",
 				f["cluster_state"], f["cluster_slots_ok"], f["cluster_slots_assigned"]))
 		}
 	}
-	return s.checkDurability(ctx, node, info)
+	return s.checkServerDurability(ctx, node, info)
 }
 
-// checkVersion returns an error if the server is too old. Valkey and Kvrocks name
+// checkServerVersion returns an error if the server is too old. Valkey and Kvrocks name
 // their own versions beside one of Redis that they are compatible with.
-func checkVersion(info map[string]string) error {
+func checkServerVersion(info map[string]string) error {
 	if info["valkey_version"] != "" || info["kvrocks_version"] != "" {
 		return nil
 	}
 	version := info["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
-	if n, err := strconv.Atoi(major); err != nil || n < oldest {
-		return fmt.Errorf("version %s of the server is too old: Redis %d.0 or newer is needed", version, oldest)
+	if n, err := strconv.Atoi(major); err != nil || n < minMajorVersion {
+		return fmt.Errorf("version %s of the server is too old: Redis %d.0 or newer is needed", version, minMajorVersion)
 	}
 	return nil
 }
 
-// checkDurability returns an error if the server cannot keep what it must.
-func (s *Store) checkDurability(ctx context.Context, node rueidis.Client, info map[string]string) error {
-	if s.opts.Durability == None {
+// checkServerDurability returns an error if the server cannot keep what it must.
+func (s *Store) checkServerDurability(ctx context.Context, node rueidis.Client, info map[string]string) error {
+	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
 	if info["connected_slaves"] == "0" {
-		return awaited(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", s.opts.Durability, None))
+		return asTransient(fmt.Errorf("it has no replica, which durability %s needs: add one, or set durability to %s", s.opts.Durability, DurabilityNone))
 	}
-	if s.opts.Durability != Disk {
+	if s.opts.Durability != DurabilityDisk {
 		return nil
 	}
 	values, err := node.Do(ctx, node.B().ConfigGet().Parameter("appendfsync").Build()).AsStrMap()
 	if err != nil {
-		return fmt.Errorf("durability %s: %w", Disk, err)
+		return fmt.Errorf("durability %s: %w", DurabilityDisk, err)
 	}
 	if info["aof_enabled"] != "1" || values["appendfsync"] != "always" {
-		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", Disk)
+		return fmt.Errorf("durability %s needs appendonly yes and appendfsync always", DurabilityDisk)
 	}
 	return nil
 }
 
-// infoOf returns what a server says of itself.
-func infoOf(ctx context.Context, node rueidis.Client) (map[string]string, error) {
+// readServerInfo returns what a server says of itself.
+func readServerInfo(ctx context.Context, node rueidis.Client) (map[string]string, error) {
 	text, err := node.Do(ctx, node.B().Info().Section("server", "memory", "replication", "persistence", "cluster").Build()).ToString()
-	return parseInfo(text), err
+	return parseServerInfo(text), err
 }
 
-// parseInfo reads lines of the form name:value. Before them may stand that they
+// parseOriginInfo reads lines of the form name:value. Before them may stand that they
 // are text (RESP3, verbatim string).
-func parseInfo(text string) map[string]string {
+func parseServerInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {

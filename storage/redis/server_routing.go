@@ -11,135 +11,135 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// routes say which server has which partition, so that what goes to one server can go
+// routeTable say which server has which partition, so that what goes to one server can go
 // by one connection. A partition of which that is not known is called by itself.
-type routes struct {
-	mu    sync.Mutex
-	to    map[*partition]string // the address, as the client names it
-	asked time.Time
+type routeTable struct {
+	mu         sync.Mutex
+	addrOf     map[*partition]string // the address, as the client names it
+	lastLookup time.Time
 }
 
-// askAgain is how often the cluster is asked at most where partitions are.
-const askAgain = time.Second
+// minLookupInterval is how often the cluster is asked at most where partitions are.
+const minLookupInterval = time.Second
 
-// route returns the addresses of the servers of some calls, empty where it is not known.
-func (s *Store) route(ctx context.Context, calls []call) []string {
+// serverAddrsOfCalls returns the addresses of the servers of some calls, empty where it is not known.
+func (s *Store) serverAddrsOfCalls(ctx context.Context, calls []scriptCall) []string {
 	s.routes.mu.Lock()
 	defer s.routes.mu.Unlock()
 	for _, c := range calls {
-		if s.routes.to[c.partition] == "" && time.Since(s.routes.asked) >= askAgain {
-			s.routes.asked = time.Now()
-			s.routes.to = s.findServers(ctx)
+		if s.routes.addrOf[c.partition] == "" && time.Since(s.routes.lastLookup) >= minLookupInterval {
+			s.routes.lastLookup = time.Now()
+			s.routes.addrOf = s.findPartitionServers(ctx)
 		}
 	}
 	addresses := make([]string, len(calls))
 	for i, c := range calls {
-		addresses[i] = s.routes.to[c.partition]
+		addresses[i] = s.routes.addrOf[c.partition]
 	}
 	return addresses
 }
 
-// forget notes that a partition may be with another server now.
-func (r *routes) forget(p *partition) {
+// forgetPartition notes that a partition may be with another server now.
+func (r *routeTable) forgetPartition(p *partition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.to, p)
+	delete(r.addrOf, p)
 }
 
-// findServers asks the cluster which server has which partition. What it does not say,
+// findPartitionServers asks the cluster which server has which partition. What it does not say,
 // or says in another way than expected, is not known.
-func (s *Store) findServers(ctx context.Context) map[*partition]string {
+func (s *Store) findPartitionServers(ctx context.Context) map[*partition]string {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	to := make(map[*partition]string)
-	shares, err := s.client.Do(ctx, s.client.B().ClusterSlots().Build()).ToArray()
+	addrOf := make(map[*partition]string)
+	slotRanges, err := s.client.Do(ctx, s.client.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
-		return to
+		return addrOf
 	}
-	for _, m := range shares {
-		share := fieldsOf(m)
-		first, last := share.int(), share.int()
-		master, _ := share.next()
-		server := fieldsOf(master)
-		address := net.JoinHostPort(server.string(), strconv.FormatInt(server.int(), 10))
-		if share.err != nil || server.err != nil {
+	for _, m := range slotRanges {
+		slotRange := newReplyReader(m)
+		first, last := slotRange.readInt(), slotRange.readInt()
+		master, _ := slotRange.readElement()
+		server := newReplyReader(master)
+		address := net.JoinHostPort(server.readString(), strconv.FormatInt(server.readInt(), 10))
+		if slotRange.err != nil || server.err != nil {
 			continue
 		}
 		for _, p := range s.partitions {
 			if first <= p.slot && p.slot <= last {
-				to[p] = address
+				addrOf[p] = address
 			}
 		}
 	}
-	return to
+	return addrOf
 }
 
-// A group is calls, by their index, that go to one server; nil if it is not known.
-type group struct {
-	node  rueidis.Client
-	items []int
+// A serverCalls is calls, by their index, that go to one server; nil if it is not known.
+type serverCalls struct {
+	node    rueidis.Client
+	indexes []int
 }
 
-// groups sorts calls by their servers. One whose server is not known is a group.
-func (s *Store) groups(ctx context.Context, calls []call) []*group {
+// groupCallsByServer sorts calls by their servers. One whose server is not known is a group.
+func (s *Store) groupCallsByServer(ctx context.Context, calls []scriptCall) []*serverCalls {
 	nodes := s.client.Nodes()
-	var all []*group
-	open := make(map[rueidis.Client]*group)
-	for i, address := range s.route(ctx, calls) {
-		g := open[nodes[address]]
+	var all []*serverCalls
+	current := make(map[rueidis.Client]*serverCalls)
+	for i, address := range s.serverAddrsOfCalls(ctx, calls) {
+		g := current[nodes[address]]
 		if g == nil {
-			g = &group{node: nodes[address]}
+			g = &serverCalls{node: nodes[address]}
 			all = append(all, g)
 		}
 		if g.node != nil {
-			open[g.node] = g
+			current[g.node] = g
 		}
-		g.items = append(g.items, i)
+		g.indexes = append(g.indexes, i)
 	}
 	return all
 }
 
-// trySafelyAll is tryAll for what must not be lost: see trySafely. Calls to one server
+// tryScriptsDurably is tryScripts for what must not be lost: see tryScriptDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
-func (s *Store) trySafelyAll(ctx context.Context, sc *script, calls []call) []answer {
-	if s.opts.Durability == None {
-		return s.tryAll(ctx, sc, calls)
+func (s *Store) tryScriptsDurably(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
+	if s.opts.Durability == DurabilityNone {
+		return s.tryScripts(ctx, sc, calls)
 	}
-	answers := make([]answer, len(calls))
-	for i := range answers {
-		answers[i].err = errUnsafe // if it is not made any more, because ctx is done
+	replies := make([]scriptReply, len(calls))
+	for i := range replies {
+		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
 	}
-	inParallel(ctx, s.groups(ctx, calls), func(g *group) error {
-		s.tryGroup(ctx, sc, calls, g, answers)
+	inParallel(ctx, s.groupCallsByServer(ctx, calls), func(g *serverCalls) error {
+		s.tryServerCalls(ctx, sc, calls, g, replies)
 		return nil // each call has an error of its own
 	})
-	return answers
+	return replies
 }
 
-// tryGroup makes the calls of a group. The client takes a connection of its own for what
+// tryServerCalls makes the calls of a group. The client takes a connection of its own for what
 // waits, and sends all of it by that.
-func (s *Store) tryGroup(ctx context.Context, sc *script, calls []call, g *group, answers []answer) {
+func (s *Store) tryServerCalls(ctx context.Context, sc *luaScript, calls []scriptCall, g *serverCalls, replies []scriptReply) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	if g.node != nil {
-		ours := make([]call, len(g.items))
-		for k, i := range g.items {
-			ours[k] = calls[i]
+		groupCalls := make([]scriptCall, len(g.indexes))
+		for k, i := range g.indexes {
+			groupCalls[k] = calls[i]
 		}
-		results := g.node.DoMulti(limited, append(s.commands(sc, ours), s.wait(ours[0].partition)...)...)
-		unsafe := confirmed(results[len(ours):])
-		for k, i := range g.items {
+		results := g.node.DoMulti(limited, append(s.scriptCommands(sc, groupCalls), s.replicaWaitCommands(groupCalls[0].partition)...)...)
+		notReplicated := checkReplicated(results[len(groupCalls):])
+		for k, i := range g.indexes {
 			m, err := results[k].ToMessage()
-			if err != nil && !isMissing(err) {
-				s.routes.forget(calls[i].partition)
+			if err != nil && !isScriptMissing(err) {
+				s.routes.forgetPartition(calls[i].partition)
 			}
-			answers[i] = answer{m, cmp.Or(err, unsafe)}
+			replies[i] = scriptReply{m, cmp.Or(err, notReplicated)}
 		}
 	}
-	for _, i := range g.items {
-		if g.node == nil || isMissing(answers[i].err) {
-			m, err := s.trySafely(ctx, calls[i].partition, sc, calls[i].args...)
-			answers[i] = answer{m, err}
+	for _, i := range g.indexes {
+		if g.node == nil || isScriptMissing(replies[i].err) {
+			m, err := s.tryScriptDurably(ctx, calls[i].partition, sc, calls[i].args...)
+			replies[i] = scriptReply{m, err}
 		}
 	}
 }

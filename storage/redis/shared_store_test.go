@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
-// openShared opens a store of which the servers tell the time.
-func openShared(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
+// openServerClock opens a store of which the servers tell the time.
+func openServerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
 	t.Helper()
 	opts.Addresses, opts.Prefix = c.Addrs(), prefix
 	s, err := Open(t.Context(), opts)
@@ -37,39 +37,39 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-func page(url string) storage.Entry {
+func pageEntry(url string) storage.Entry {
 	return storage.Entry{URL: must1(decorum.ParseURL(url)), Class: storage.Usual, Source: storage.Link}
 }
 
-// pages returns n entries of each of so many hosts.
-func pages(hosts, n int) (entries []storage.Entry) {
+// pageEntries returns n entries of each of so many hosts.
+func pageEntries(hosts, n int) (entries []storage.Entry) {
 	for h := range hosts {
 		for i := range n {
-			entries = append(entries, page(fmt.Sprintf("https://h%d.example/%d", h, i)))
+			entries = append(entries, pageEntry(fmt.Sprintf("https://h%d.example/%d", h, i)))
 		}
 	}
 	return entries
 }
 
-// A visitor is one process of several on a store.
-type visitor struct {
+// A testProcess is one process of several on a store.
+type testProcess struct {
 	*Store
 	visits int
 }
 
-// A diary is what several visitors have done, as a site would see it.
-type diary struct {
+// A visitLog is what several visitors have done, as a site would see it.
+type visitLog struct {
 	testing.TB
-	rest time.Duration
+	delay time.Duration
 
-	mu   sync.Mutex
-	out  map[string]bool
-	end  map[string]time.Time
-	done map[string]int
+	mu      sync.Mutex
+	active  map[string]bool
+	endedAt map[string]time.Time
+	visits  map[string]int
 }
 
-// crawl visits until nothing is left. A visit ends with the host's rest.
-func (d *diary) crawl(v *visitor) {
+// visitAll visits until nothing is left. A visit ends with the host's rest.
+func (d *visitLog) visitAll(v *testProcess) {
 	for {
 		leases, next, err := v.Lease(d.Context(), time.Now(), time.Minute, 2)
 		switch {
@@ -83,9 +83,9 @@ func (d *diary) crawl(v *visitor) {
 			continue
 		}
 		for _, l := range leases {
-			d.begin(l)
-			d.finish(l)
-			a := storage.Ack{Lease: l, Host: &storage.Host{Due: time.Now().Add(d.rest), Gap: d.rest}}
+			d.recordStart(l)
+			d.recordEnd(l)
+			a := storage.Ack{Lease: l, Host: &storage.Host{Due: time.Now().Add(d.delay), Gap: d.delay}}
 			if err := v.Ack(d.Context(), []storage.Ack{a}); err != nil {
 				d.Errorf("ack: %v", err)
 			}
@@ -94,53 +94,53 @@ func (d *diary) crawl(v *visitor) {
 	}
 }
 
-func (d *diary) begin(l storage.Lease) {
+func (d *visitLog) recordStart(l storage.Lease) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	host := l.URL.Origin().Host()
-	if d.out[host] {
+	if d.active[host] {
 		d.Errorf("%s is visited by two", host)
 	}
-	if since := time.Since(d.end[host]); since < d.rest {
-		d.Errorf("%s is visited after %v, want %v", host, since, d.rest)
+	if since := time.Since(d.endedAt[host]); since < d.delay {
+		d.Errorf("%s is visited after %v, want %v", host, since, d.delay)
 	}
-	d.out[host] = true
+	d.active[host] = true
 }
 
-func (d *diary) finish(l storage.Lease) {
+func (d *visitLog) recordEnd(l storage.Lease) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	host := l.URL.Origin().Host()
-	d.out[host] = false
-	d.end[host] = time.Now()
-	d.done[l.URL.String()]++
+	d.active[host] = false
+	d.endedAt[host] = time.Now()
+	d.visits[l.URL.String()]++
 }
 
 // Four processes on one store visit each URL once, and each host as one would.
-func TestSharedByFour(t *testing.T) {
+func TestFourProcesses(t *testing.T) {
 	t.Parallel()
 	const hosts, each = 60, 8
 	c := redistest.Start(t, 3, 0)
 	prefix := newPrefix()
-	d := &diary{TB: t, rest: 20 * time.Millisecond, out: map[string]bool{}, end: map[string]time.Time{}, done: map[string]int{}}
-	var visitors []*visitor
+	d := &visitLog{TB: t, delay: 20 * time.Millisecond, active: map[string]bool{}, endedAt: map[string]time.Time{}, visits: map[string]int{}}
+	var visitors []*testProcess
 	for range 4 {
-		visitors = append(visitors, &visitor{Store: openShared(t, c, prefix, Options{Durability: None, Refresh: 20 * time.Millisecond})})
+		visitors = append(visitors, &testProcess{Store: openServerClock(t, c, prefix, Options{Durability: DurabilityNone, RefreshInterval: 20 * time.Millisecond})})
 	}
-	fates, err := visitors[0].Add(t.Context(), pages(hosts, each), 0)
+	results, err := visitors[0].Add(t.Context(), pageEntries(hosts, each), 0)
 	must(t, err)
-	if n := storage.CountAdded(fates); n != hosts*each {
+	if n := storage.CountAdded(results); n != hosts*each {
 		t.Fatalf("%d were added, want %d", n, hosts*each)
 	}
 	var wg sync.WaitGroup
 	for _, v := range visitors {
-		wg.Go(func() { d.crawl(v) })
+		wg.Go(func() { d.visitAll(v) })
 	}
 	wg.Wait()
-	if len(d.done) != hosts*each {
-		t.Errorf("%d were visited, want %d", len(d.done), hosts*each)
+	if len(d.visits) != hosts*each {
+		t.Errorf("%d were visited, want %d", len(d.visits), hosts*each)
 	}
-	for u, n := range d.done {
+	for u, n := range d.visits {
 		if n != 1 {
 			t.Errorf("%s was visited %d times", u, n)
 		}

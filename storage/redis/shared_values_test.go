@@ -8,39 +8,39 @@ import (
 )
 
 // What one process puts on the board another reads, and reads once.
-func TestBoard(t *testing.T) {
+func TestSharedValues(t *testing.T) {
 	t.Parallel()
 	c := redistest.Start(t, 1, 1)
 	prefix := newPrefix()
-	one, other := openShared(t, c, prefix, Options{Partitions: 4}), openShared(t, c, prefix, Options{Partitions: 4})
+	one, other := openServerClock(t, c, prefix, Options{Partitions: 4}), openServerClock(t, c, prefix, Options{Partitions: 4})
 	version := "none yet"
 	read := func(want map[string]string) {
 		t.Helper()
-		board, newest, err := other.SharedValues(t.Context(), version)
+		values, newVersion, err := other.SharedValues(t.Context(), version)
 		must(t, err)
-		if (board == nil) != (want == nil) || !maps.Equal(board, want) {
-			t.Errorf("the board is %v, want %v", board, want)
+		if (values == nil) != (want == nil) || !maps.Equal(values, want) {
+			t.Errorf("the board is %v, want %v", values, want)
 		}
-		version = newest
+		version = newVersion
 	}
-	post := func(name, value, was string, want bool) {
+	set := func(name, value, old string, want bool) {
 		t.Helper()
-		posted, err := one.SetSharedValue(t.Context(), name, value, was)
+		stored, err := one.SetSharedValue(t.Context(), name, value, old)
 		must(t, err)
-		if posted != want {
-			t.Errorf("post %s=%s: %v, want %v", name, value, posted, want)
+		if stored != want {
+			t.Errorf("post %s=%s: %v, want %v", name, value, stored, want)
 		}
 	}
 	read(map[string]string{})
 	read(nil)
-	post("a", "1", "", true)
-	post("b", "2", "", true)
+	set("a", "1", "", true)
+	set("b", "2", "", true)
 	read(map[string]string{"a": "1", "b": "2"})
 	read(nil)
-	post("a", "", "3", false)
+	set("a", "", "3", false)
 	read(nil)
-	post("a", "", "1", true)
+	set("a", "", "1", true)
 	read(map[string]string{"b": "2"})
-	post("b", "2", "2", true)
+	set("b", "2", "2", true)
 	read(map[string]string{"b": "2"})
 }

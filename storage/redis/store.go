@@ -20,27 +20,27 @@ import (
 // A Store is a storage.Store and a storage.Inspector on Redis Cluster. Use Open.
 // Any number of processes may have the same store open.
 type Store struct {
-	opts       Options
-	client     rueidis.Client
-	partitions []*partition
-	clock      clock
-	barrier    barrier
-	routes     routes
-	calls      atomic.Uint64 // answers that were kept
-	loose      atomic.Uint64 // calls that changed something, and did not wait until it is safe
-	flushed    atomic.Uint64 // so many of them have been waited for since
-	stalled    atomic.Bool   // as Options.OnStalled was told
-	losses     atomic.Uint64 // how often a partition has come under another reign, which may not know all
+	opts               Options
+	client             rueidis.Client
+	partitions         []*partition
+	clock              scriptClock
+	beforeAckCoalescer coalescer
+	routes             routeTable
+	replySeq           atomic.Uint64 // answers that were kept
+	unconfirmedUpdates atomic.Uint64 // calls that changed something, and did not wait until it is safe
+	flushedUpTo        atomic.Uint64 // so many of them have been waited for since
+	stalled            atomic.Bool   // as Options.OnStalled was told
+	failovers          atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
-	life   context.Context // done with ErrClosed
-	cancel context.CancelCauseFunc
+	closeCtx    context.Context // done with ErrClosed
+	cancelCalls context.CancelCauseFunc
 
-	using   sync.RWMutex // held by calls; Close waits for them
-	closed  bool
-	refresh refresh
+	callsMu      sync.RWMutex // held by calls; Close waits for them
+	closed       bool
+	refreshTimes summaryRefreshTimes
 
-	mu   sync.Mutex
-	held map[uint64]holding
+	mu         sync.Mutex
+	heldLeases map[uint64]heldLease
 }
 
 var (
@@ -48,53 +48,53 @@ var (
 	_ storage.Inspector = (*Store)(nil)
 )
 
-// begin begins a call: it is made unless ctx is done or the store closed, and ends
+// beginCall begins a call: it is made unless ctx is done or the store closed, and ends
 // when either is. end must be called.
-func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err error) {
+func (s *Store) beginCall(ctx context.Context) (_ context.Context, end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	s.using.RLock()
+	s.callsMu.RLock()
 	if s.closed {
-		s.using.RUnlock()
+		s.callsMu.RUnlock()
 		return nil, nil, storage.ErrClosed
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })
+	stop := context.AfterFunc(s.closeCtx, func() { cancel(context.Cause(s.closeCtx)) })
 	return ctx, func() {
 		stop()
 		cancel(nil)
-		s.using.RUnlock()
+		s.callsMu.RUnlock()
 	}, nil
 }
 
 // portion bounds what one call of a script is given: it keeps its server busy.
 const (
-	portionItems = 500
-	portionBytes = 1 << 20
+	maxBatchItems = 500
+	maxBatchBytes = 1 << 20
 )
 
-// A batch is what goes to one partition in one call.
-type batch struct {
+// A partitionBatch is what goes to one partition in one call.
+type partitionBatch struct {
 	*partition
-	args  []string
-	items []int // of what the caller gave, by index
-	bytes int
+	args    []string
+	indexes []int // of what the caller gave, by index
+	bytes   int
 }
 
-// batches sorts n items into calls, in their order for each partition.
-func (s *Store) batches(n int, item func(i int) (host string, args []string)) []*batch {
-	var all []*batch
-	open := make(map[*partition]*batch)
+// batchByPartition sorts n items into calls, in their order for each partition.
+func (s *Store) batchByPartition(n int, item func(i int) (host string, args []string)) []*partitionBatch {
+	var all []*partitionBatch
+	current := make(map[*partition]*partitionBatch)
 	for i := range n {
 		host, args := item(i)
-		p := s.partition(host)
-		b := open[p]
-		if b == nil || len(b.items) == portionItems || b.bytes > portionBytes {
-			b = &batch{partition: p}
-			open[p], all = b, append(all, b)
+		p := s.partitionOf(host)
+		b := current[p]
+		if b == nil || len(b.indexes) == maxBatchItems || b.bytes > maxBatchBytes {
+			b = &partitionBatch{partition: p}
+			current[p], all = b, append(all, b)
 		}
-		b.args, b.items = append(b.args, args...), append(b.items, i)
+		b.args, b.indexes = append(b.args, args...), append(b.indexes, i)
 		for _, a := range args {
 			b.bytes += len(a)
 		}
@@ -102,12 +102,12 @@ func (s *Store) batches(n int, item func(i int) (host string, args []string)) []
 	return all
 }
 
-// send makes the calls of batches, those of a partition one after another, and
+// sendBatches makes the calls of batches, those of a partition one after another, and
 // gives what is said of each item to each.
-func (s *Store) send(ctx context.Context, all []*batch, safe bool, sc *script, first []string, each func(i int, said byte, again bool) error) error {
+func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable bool, sc *luaScript, commonArgs []string, each func(i int, reply byte, retried bool) error) error {
 	for len(all) > 0 {
-		var now, later []*batch
-		var calls []call
+		var round, later []*partitionBatch
+		var calls []scriptCall
 		called := make(map[*partition]bool)
 		for _, b := range all {
 			if called[b.partition] {
@@ -115,14 +115,14 @@ func (s *Store) send(ctx context.Context, all []*batch, safe bool, sc *script, f
 				continue
 			}
 			called[b.partition] = true
-			now, calls = append(now, b), append(calls, call{b.partition, slices.Concat(first, b.args)})
+			round, calls = append(round, b), append(calls, scriptCall{b.partition, slices.Concat(commonArgs, b.args)})
 		}
-		err := s.callAll(ctx, safe, sc, calls, func(k int, said string, again bool) error {
-			if len(said) != len(now[k].items) {
-				return errAnswer
+		err := s.runUpdates(ctx, durable, sc, calls, func(k int, reply string, retried bool) error {
+			if len(reply) != len(round[k].indexes) {
+				return errBadReply
 			}
-			for j, i := range now[k].items {
-				if err := each(i, said[j], again); err != nil {
+			for j, i := range round[k].indexes {
+				if err := each(i, reply[j], retried); err != nil {
 					return err
 				}
 			}
@@ -136,22 +136,22 @@ func (s *Store) send(ctx context.Context, all []*batch, safe bool, sc *script, f
 	return nil
 }
 
-// laneOf returns the lane of a new entry.
-func laneOf(e *storage.Entry) schedule.Lane {
+// laneOfEntry returns the lane of a new entry.
+func laneOfEntry(e *storage.Entry) schedule.Lane {
 	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
 }
 
-// rankOf returns the rank of an entry within its lane. Hops know none.
-func rankOf(e *storage.Entry) string {
-	if laneOf(e).IsHop() {
+// rankArg returns the rank of an entry within its lane. Hops know none.
+func rankArg(e *storage.Entry) string {
+	if laneOfEntry(e).IsHop() {
 		return "0"
 	}
 	return strconv.Itoa(int(e.Rank))
 }
 
-// printOf returns a fingerprint as a signed integer: a set of such takes eight bytes
+// fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
 // for each.
-func printOf(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
+func fingerprintArg(fingerprint uint64) string { return strconv.FormatInt(int64(fingerprint), 10) }
 
 // encodeEntry returns the record of an entry.
 func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil, e)) }
@@ -162,91 +162,91 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	batches := s.batches(len(entries), func(i int) (string, []string) {
+	batches := s.batchByPartition(len(entries), func(i int) (string, []string) {
 		e := &entries[i]
-		o, print := e.URL.Origin(), ""
+		o, fingerprint := e.URL.Origin(), ""
 		if e.For.IsZero() {
-			print = printOf(e.Fingerprint())
+			fingerprint = fingerprintArg(e.Fingerprint())
 		}
-		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOf(e))), rankOf(e), print, encodeEntry(e)}
+		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})
-	fates := make([]storage.Fate, len(entries))
-	err = s.send(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, said byte, _ bool) error {
-		switch said {
+	results := make([]storage.Fate, len(entries))
+	err = s.sendBatches(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
+		switch reply {
 		case 'a':
-			fates[i] = storage.Added
+			results[i] = storage.Added
 		case 'k':
-			fates[i] = storage.Known
+			results[i] = storage.Known
 		case 'o':
-			fates[i] = storage.Over
+			results[i] = storage.Over
 		default:
-			return errAnswer
+			return errBadReply
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add: %w", err)
 	}
-	return fates, nil
+	return results, nil
 }
 
-// flushPatience is how many times Options.Timeout a Flush waits for servers that
+// flushTimeouts is how many times Options.Timeout a Flush waits for servers that
 // do not answer: replicas take over in less.
-const flushPatience = 6
+const flushTimeouts = 6
 
 // Flush implements storage.Store: what is not where Options.Durability wants it
 // yet is waited for, though not for good: then it returns storage.ErrStalled.
 func (s *Store) Flush(ctx context.Context) error {
-	ctx, end, err := s.begin(ctx)
+	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	ctx, cancel := context.WithTimeoutCause(ctx, flushPatience*s.opts.Timeout, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, flushTimeouts*s.opts.Timeout, storage.ErrStalled)
 	defer cancel()
-	return s.flush(ctx)
+	return s.flushUnconfirmed(ctx)
 }
 
-// flush has a replica confirm a change of each partition, and so all before it, if
+// flushUnconfirmed has a replica confirm a change of each partition, and so all before it, if
 // anything was changed since that was not waited for.
-func (s *Store) flush(ctx context.Context) error {
-	if s.opts.Durability == None {
+func (s *Store) flushUnconfirmed(ctx context.Context) error {
+	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
-	loose := s.loose.Load()
-	if s.flushed.Load() == loose {
+	unconfirmed := s.unconfirmedUpdates.Load()
+	if s.flushedUpTo.Load() == unconfirmed {
 		return nil
 	}
-	err := s.callAll(ctx, true, noteScript, callsTo(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
+	err := s.runUpdates(ctx, true, setNoteScript, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
 	if err == nil {
-		s.flushed.Store(loose)
+		s.flushedUpTo.Store(unconfirmed)
 	}
 	return err
 }
 
-// closePatience is how long Close waits for servers. What it tells them spares other
+// closeTimeout is how long Close waits for servers. What it tells them spares other
 // processes a wait, and nothing is lost without it.
-const closePatience = 2 * time.Second
+const closeTimeout = 2 * time.Second
 
 // Close implements storage.Store. Of servers that do not answer, leases that are out run
 // out by themselves, and what was acked last may be visited again when their replicas take
 // over; then it returns an error that wraps storage.ErrStalled.
 func (s *Store) Close() error {
-	s.cancel(storage.ErrClosed) // what waits for a server waits no longer
-	s.using.Lock()
-	defer s.using.Unlock()
+	s.cancelCalls(storage.ErrClosed) // what waits for a server waits no longer
+	s.callsMu.Lock()
+	defer s.callsMu.Unlock()
 	if s.closed {
 		return storage.ErrClosed
 	}
 	s.closed = true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), closePatience, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrStalled)
 	defer cancel()
-	err := errors.Join(s.undo(ctx), s.flush(ctx))
+	err := errors.Join(s.returnHeldLeases(ctx), s.flushUnconfirmed(ctx))
 	s.client.Close()
 	return err
 }

@@ -16,11 +16,11 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// stores numbers the stores of the tests, which share servers.
-var stores atomic.Int64
+// lastPrefix numbers the stores of the tests, which share servers.
+var lastPrefix atomic.Int64
 
 // newPrefix returns a prefix of its own.
-func newPrefix() string { return fmt.Sprintf("test%d", stores.Add(1)) }
+func newPrefix() string { return fmt.Sprintf("test%d", lastPrefix.Add(1)) }
 
 // openCallerClock opens a store whose time is what calls are told.
 func openCallerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Options) *Store {
