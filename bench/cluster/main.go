@@ -122,7 +122,7 @@ func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) 
 	if err != nil {
 		return err
 	}
-	defer c.Stop()
+	defer c.KillAll()
 	return do(c)
 }
 

@@ -16,7 +16,7 @@ import (
 
 // startCluster starts servers that write what is changed to a file, as they should.
 func startCluster(dir string, masters, replicas int) (*redistest.Cluster, error) {
-	return redistest.Run(context.Background(), dir, masters, replicas, "--appendfsync", "everysec")
+	return redistest.StartCluster(context.Background(), dir, masters, replicas, "--appendfsync", "everysec")
 }
 
 // storeCount numbers the stores, which share servers.

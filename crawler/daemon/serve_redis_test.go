@@ -13,7 +13,7 @@ import (
 // not begun anew because its file names another place for it.
 func TestServeWaitsForRedis(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 1, 0)
+	c := redistest.StartForTest(t, 1, 0)
 	f := newDaemonFixture(t, shopSite())
 	inFiles := f.projectYAML("http://shop.example/", noDelayYAML)
 	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none"))
@@ -54,7 +54,7 @@ func TestServeWaitsForRedis(t *testing.T) {
 // is begun anew before the servers have been told.
 func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 1, 0)
+	c := redistest.StartForTest(t, 1, 0)
 	f := newDaemonFixture(t, chainSite("a.example", 1000))
 	text := f.projectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", redisField(c, ", durability: none, lease: 2s"))
 	f.putProjectFile("shop", text)

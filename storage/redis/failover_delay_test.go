@@ -17,7 +17,7 @@ type failoverPair struct {
 }
 
 func startFailoverPair(t *testing.T) *failoverPair {
-	c := redistest.Start(t, 3, 1)
+	c := redistest.StartForTest(t, 3, 1)
 	return &failoverPair{c, c.Nodes()[0], c.Nodes()[3]}
 }
 
@@ -26,8 +26,8 @@ func (p *failoverPair) failOver(t *testing.T) {
 	t.Helper()
 	must1(p.replica.Do(t.Context(), "CLUSTER", "FAILOVER"))
 	p.master, p.replica = p.replica, p.master
-	must(t, p.replica.Until(t.Context(), "master_link_status:up", "INFO", "replication"))
-	p.Wait()
+	must(t, p.replica.DoUntil(t.Context(), "master_link_status:up", "INFO", "replication"))
+	p.WaitReady()
 }
 
 // stopReplica has the replica learn nothing any more of what its master is told.
@@ -46,7 +46,7 @@ func (p *failoverPair) killMaster(t *testing.T) {
 	p.AwaitMasters(3)
 	p.Restart(p.master)
 	p.master, p.replica = p.replica, p.master
-	p.Wait()
+	p.WaitReady()
 }
 
 // openStore opens a store of three partitions.
@@ -118,7 +118,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 	go func() {
 		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.Host{Due: time.Now().Add(length), Gap: time.Second}}})
 	}()
-	must(t, p.master.Until(t.Context(), "1", "HEXISTS", s.partitions[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
+	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.partitions[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
 	return acked
 }
 

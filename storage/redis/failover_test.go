@@ -47,7 +47,7 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 // are there are there when its replica has taken over.
 func TestFailoverLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 3, 1)
+	c := redistest.StartForTest(t, 3, 1)
 	var mu sync.Mutex
 	var stalls []bool
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, RefreshInterval: 50 * time.Millisecond, InterruptedDelay: time.Millisecond,
@@ -85,7 +85,7 @@ func TestFailoverLosesNothing(t *testing.T) {
 func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
 	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
-	c := redistest.Start(t, 1, 0)
+	c := redistest.StartForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
@@ -93,7 +93,7 @@ func TestDelayAfterFailover(t *testing.T) {
 	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.Host{Due: time.Now(), Gap: delay}}}))
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
-	c.Wait()
+	c.WaitReady()
 	restarted := time.Now()
 	waitForLease(t, s, ttl)
 	if waited, want := time.Since(restarted), ttl+pingInterval+timeout+delay; waited < want {
@@ -105,7 +105,7 @@ func TestDelayAfterFailover(t *testing.T) {
 // it again waits until a replica has it, too.
 func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 1, 1)
+	c := redistest.StartForTest(t, 1, 1)
 	prefix, replica := newPrefix(), c.Nodes()[1]
 	var stores []*Store
 	for range 2 {
@@ -143,7 +143,7 @@ func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 // A script that is no more known to a server is sent again.
 func TestScriptCacheFlush(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 1, 0)
+	c := redistest.StartForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Durability: DurabilityNone})
 	_, err := s.Add(t.Context(), pageEntries(1, 1), 0)
 	must(t, err)
@@ -160,7 +160,7 @@ func TestScriptCacheFlush(t *testing.T) {
 // once more, and the link on it, which was lost as well, is not taken for known.
 func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
-	c := redistest.Start(t, 1, 0)
+	c := redistest.StartForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisits: true})
 	link := pageEntry("http://b.test/link")
@@ -177,7 +177,7 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	}
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0])
-	c.Wait()
+	c.WaitReady()
 	again := must1(f.Next(t.Context()))
 	if again.URL != first.URL || f.RecentlyOffered(link.URL) {
 		t.Errorf("%v is given out, and the lost link known: %t; want %v again, and a link to be found", again.URL, f.RecentlyOffered(link.URL), first.URL)

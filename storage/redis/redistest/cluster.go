@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// startTime bounds how long a cluster may take to be ready.
-const startTime = 30 * time.Second
+// startTimeout bounds how long a cluster may take to be ready.
+const startTimeout = 30 * time.Second
 
 // A Cluster is servers on a loopback address.
 type Cluster struct {
@@ -29,23 +29,23 @@ type Cluster struct {
 
 // A Node is one server of a Cluster.
 type Node struct {
-	Addr string
-	port int
-	bus  int // where servers of a cluster talk to each other
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when the process has ended
+	Addr    string
+	port    int
+	busPort int // where servers of a cluster talk to each other
+	dir     string
+	args    []string
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when the process has ended
 }
 
 // errNoLoopback says that there is no address to be had that nobody else uses.
 var errNoLoopback = errors.New("this system has one loopback address")
 
-// Start starts a cluster as Run does, for a test: its servers are killed when that
+// StartForTest starts a cluster as StartCluster does, for a test: its servers are killed when that
 // ends. The test is skipped where redis-server is not installed.
-func Start(t testing.TB, masters, replicas int, settings ...string) *Cluster {
+func StartForTest(t testing.TB, masters, replicas int, settings ...string) *Cluster {
 	t.Helper()
-	c, err := Run(t.Context(), t.TempDir(), masters, replicas, settings...)
+	c, err := StartCluster(t.Context(), t.TempDir(), masters, replicas, settings...)
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, errNoLoopback):
 		t.Skip(err)
@@ -53,20 +53,20 @@ func Start(t testing.TB, masters, replicas int, settings ...string) *Cluster {
 		t.Fatal(err)
 	}
 	c.t = t
-	t.Cleanup(c.Stop)
+	t.Cleanup(c.KillAll)
 	return c
 }
 
-// Run starts a cluster of so many masters, each with so many replicas, and waits
+// StartCluster starts a cluster of so many masters, each with so many replicas, and waits
 // until all of it is in order. Its files are in dir. settings are given to every
 // server, as on its command line. Stop must be called in the end. Kill, Restart, Wait
-// and AwaitMasters are for clusters that Start started.
-func Run(ctx context.Context, dir string, masters, replicas int, settings ...string) (*Cluster, error) {
+// and AwaitMasters are for clusters that StartForTest started.
+func StartCluster(ctx context.Context, dir string, masters, replicas int, settings ...string) (*Cluster, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("apt-get install redis-server: %w", err)
 	}
-	ip, err := ownAddress()
+	ip, err := randomLoopbackIP()
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func Run(ctx context.Context, dir string, masters, replicas int, settings ...str
 			err = n.start()
 		}
 		if err != nil {
-			c.Stop()
+			c.KillAll()
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := c.join(ctx, masters); err != nil {
-		c.Stop()
+	if err := c.formCluster(ctx, masters); err != nil {
+		c.KillAll()
 		return nil, fmt.Errorf("cluster: %w\n%s", err, c.logs())
 	}
 	return c, nil
@@ -93,16 +93,16 @@ func Run(ctx context.Context, dir string, masters, replicas int, settings ...str
 
 // The ports of the first server; those of the others follow.
 const (
-	firstPort = 7000
-	firstBus  = 17000
+	firstPort    = 7000
+	firstBusPort = 17000
 )
 
 // newNode prepares the i-th server.
 func (c *Cluster) newNode(program string, i int, settings []string) *Node {
 	port := firstPort + i
-	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, bus: firstBus + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
+	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, busPort: firstBusPort + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
 	n.args = append([]string{
-		program, "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(n.bus), "--bind", c.ip,
+		program, "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(n.busPort), "--bind", c.ip,
 		"--dir", n.dir, "--logfile", "log", "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
 		"--cluster-announce-ip", c.ip, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 		"--save", "", "--appendonly", "yes", "--appendfsync", "no", "--cluster-allow-replica-migration", "no",
@@ -110,9 +110,9 @@ func (c *Cluster) newNode(program string, i int, settings []string) *Node {
 	return n
 }
 
-// ownAddress returns a loopback address that most likely nobody else uses: so no
+// randomLoopbackIP returns a loopback address that most likely nobody else uses: so no
 // port of it is taken, not even by a connection to elsewhere.
-func ownAddress() (string, error) {
+func randomLoopbackIP() (string, error) {
 	ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
@@ -128,18 +128,18 @@ func (n *Node) start() error {
 		n.cmd = nil
 		return err
 	}
-	n.gone = make(chan struct{})
+	n.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, gone chan struct{}) {
 		cmd.Wait() // a server that was killed returns an error, which is as it should be
 		close(gone)
-	}(n.cmd, n.gone)
+	}(n.cmd, n.exited)
 	return nil
 }
 
-// join makes one cluster of the servers: the first ones are masters.
-func (c *Cluster) join(ctx context.Context, masters int) error {
+// formCluster makes one cluster of the servers: the first ones are masters.
+func (c *Cluster) formCluster(ctx context.Context, masters int) error {
 	for _, n := range c.nodes {
-		if err := until(ctx, func() error { _, err := n.Do(ctx, "PING"); return err }); err != nil {
+		if err := retryUntilDone(ctx, func() error { _, err := n.Do(ctx, "PING"); return err }); err != nil {
 			return err
 		}
 	}
@@ -153,30 +153,30 @@ func (c *Cluster) join(ctx context.Context, masters int) error {
 		}
 	}
 	for _, n := range c.nodes[1:] {
-		bus := strconv.Itoa(n.bus)
+		bus := strconv.Itoa(n.busPort)
 		if _, err := c.nodes[0].Do(ctx, "CLUSTER", "MEET", c.ip, strconv.Itoa(n.port), bus); err != nil {
 			return err
 		}
 	}
 	for i, n := range c.nodes[masters:] {
-		if err := c.replicate(ctx, n, c.nodes[i%masters]); err != nil {
+		if err := c.makeReplicaOf(ctx, n, c.nodes[i%masters]); err != nil {
 			return err
 		}
 	}
-	return until(ctx, func() error { return c.ready(ctx) })
+	return retryUntilDone(ctx, func() error { return c.checkReady(ctx) })
 }
 
-func (c *Cluster) replicate(ctx context.Context, n, master *Node) error {
+func (c *Cluster) makeReplicaOf(ctx context.Context, n, master *Node) error {
 	id, err := master.Do(ctx, "CLUSTER", "MYID")
 	if err != nil {
 		return err
 	}
-	return until(ctx, func() error { _, err := n.Do(ctx, "CLUSTER", "REPLICATE", id); return err })
+	return retryUntilDone(ctx, func() error { _, err := n.Do(ctx, "CLUSTER", "REPLICATE", id); return err })
 }
 
-// ready returns an error unless every server knows all others, thinks the cluster
+// checkReady returns an error unless every server knows all others, thinks the cluster
 // is in order, and, if it is a replica, has caught up.
-func (c *Cluster) ready(ctx context.Context) error {
+func (c *Cluster) checkReady(ctx context.Context) error {
 	for _, n := range c.nodes {
 		if n.cmd == nil {
 			continue
@@ -199,8 +199,8 @@ func (c *Cluster) ready(ctx context.Context) error {
 	return nil
 }
 
-// until calls do until it returns no error or ctx is done.
-func until(ctx context.Context, do func() error) error {
+// retryUntilDone calls do until it returns no error or ctx is done.
+func retryUntilDone(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		if err == nil {
@@ -222,15 +222,15 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Nodes returns the servers; those that Start made masters are first.
+// Nodes returns the servers; those that StartForTest made masters are first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Stop kills all servers.
-func (c *Cluster) Stop() {
+// KillAll kills all servers.
+func (c *Cluster) KillAll() {
 	for _, n := range c.nodes {
 		if n.cmd != nil {
 			n.cmd.Process.Kill() // it may have ended before
-			<-n.gone
+			<-n.exited
 		}
 	}
 }

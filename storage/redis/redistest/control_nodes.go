@@ -33,10 +33,10 @@ func (n *Node) Do(ctx context.Context, args ...string) (string, error) {
 	if _, err := io.WriteString(conn, b.String()); err != nil {
 		return "", err
 	}
-	return readAnswer(bufio.NewReader(conn))
+	return readReply(bufio.NewReader(conn))
 }
 
-func readAnswer(r *bufio.Reader) (string, error) {
+func readReply(r *bufio.Reader) (string, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (c *Cluster) Kill(n *Node) {
 	if err := n.cmd.Process.Kill(); err != nil {
 		c.t.Fatal(err)
 	}
-	<-n.gone
+	<-n.exited
 	n.cmd = nil
 }
 
@@ -83,12 +83,12 @@ func (n *Node) PID() int { return n.cmd.Process.Pid }
 // Signal sends the process of a server a signal.
 func (n *Node) Signal(s syscall.Signal) error { return n.cmd.Process.Signal(s) }
 
-// Wait waits until all servers that run are in order again.
-func (c *Cluster) Wait() {
+// WaitReady waits until all servers that run are in order again.
+func (c *Cluster) WaitReady() {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
 	defer cancel()
-	if err := until(ctx, func() error { return c.ready(ctx) }); err != nil {
+	if err := retryUntilDone(ctx, func() error { return c.checkReady(ctx) }); err != nil {
 		c.t.Fatalf("cluster: %v\n%s", err, c.logs())
 	}
 }
@@ -99,9 +99,9 @@ func (n *Node) IsMaster(ctx context.Context) bool {
 	return err == nil && strings.Contains(info, "role:master")
 }
 
-// Until sends a command until the answer holds what is wanted.
-func (n *Node) Until(ctx context.Context, want string, args ...string) error {
-	return until(ctx, func() error {
+// DoUntil sends a command until the answer holds what is wanted.
+func (n *Node) DoUntil(ctx context.Context, want string, args ...string) error {
+	return retryUntilDone(ctx, func() error {
 		answer, err := n.Do(ctx, args...)
 		if err == nil && !strings.Contains(answer, want) {
 			err = fmt.Errorf("no %q in %q", want, answer)
@@ -114,9 +114,9 @@ func (n *Node) Until(ctx context.Context, want string, args ...string) error {
 // taken over from those that were killed.
 func (c *Cluster) AwaitMasters(want int) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
 	defer cancel()
-	err := until(ctx, func() error {
+	err := retryUntilDone(ctx, func() error {
 		n := 0
 		for _, node := range c.nodes {
 			if node.cmd != nil && node.IsMaster(ctx) {

@@ -19,11 +19,11 @@ func (g *generator) redis() (err error) {
 	if err := os.Mkdir(servers, 0o700); err != nil {
 		return err
 	}
-	cluster, err := redistest.Run(ctx, servers, 1, 0)
+	cluster, err := redistest.StartCluster(ctx, servers, 1, 0)
 	if err != nil {
 		return err
 	}
-	defer cluster.Stop()
+	defer cluster.KillAll()
 	var projects []string
 	for _, name := range []string{"project-first.yaml", "project.yaml"} {
 		text, err := os.ReadFile(filepath.Join(g.dir, name))
