@@ -65,7 +65,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	if warcDir == "" {
 		return usageErrorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
 	}
-	archive, err := replay.OpenAnswers(warcDir)
+	archive, err := replay.OpenArchive(warcDir)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	if err != nil {
 		return err
 	}
-	replayer.Run = p.ledgerRun()
+	replayer.CurrentRunSettings = p.ledgerRun()
 	differences := 0
-	replayer.Differ = func(d replay.Difference) {
+	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
 			fmt.Fprintln(a.stdout, replaceControlChars(d.String()))
 		}
@@ -112,7 +112,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 }
 
 // runReplay puts a crawl together on the player, and plays it.
-func (a *program) runReplay(ctx context.Context, replayer *replay.Player, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
+func (a *program) runReplay(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.Config{})},
@@ -123,7 +123,7 @@ func (a *program) runReplay(ctx context.Context, replayer *replay.Player, p Proj
 	if err != nil {
 		return replay.Report{}, err
 	}
-	return replayer.Play(ctx, r.crawler, r.discoverSeeds)
+	return replayer.Replay(ctx, r.crawler, r.discoverSeeds)
 }
 
 // printReplayReport tells what came of a replay.
@@ -132,15 +132,15 @@ func (a *program) printReplayReport(r replay.Report, limit int) error {
 		fmt.Fprintf(a.stdout, "… and %d differences more: --limit 0 tells them all\n", more)
 	}
 	fmt.Fprintf(a.stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
-		r.Requests, r.Refusals, r.Verdicts, r.Differences)
-	if r.Withheld > 0 {
-		fmt.Fprintf(a.stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.Withheld)
+		r.Requests, r.Refusals, r.MatchingVerdicts, r.Differences)
+	if r.HeaderOnlyPages > 0 {
+		fmt.Fprintf(a.stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.HeaderOnlyPages)
 	}
-	if r.Interrupted > 0 {
-		fmt.Fprintf(a.stdout, "requests without an answer, not replayed: %d\n", r.Interrupted)
+	if r.Unanswered > 0 {
+		fmt.Fprintf(a.stdout, "requests without an answer, not replayed: %d\n", r.Unanswered)
 	}
-	if r.Later > 0 {
-		fmt.Fprintf(a.stdout, "records of later runs, not replayed: %d\n", r.Later)
+	if r.LaterRunRecords > 0 {
+		fmt.Fprintf(a.stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
 	}
 	if r.Differences > 0 {
 		return &exitError{code: ExitCheckFailed}

@@ -14,25 +14,25 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// Answers are those of an archive, by URL. Where they are is held in memory, and
+// Archive are those of an archive, by URL. Where they are is held in memory, and
 // what they are is not.
-type Answers struct {
-	places map[string][]answer
-	files  []string
+type Archive struct {
+	records map[string][]recordLocation
+	files   []string
 }
 
-// An answer is where one is archived, whole or as a revisit to another.
-type answer struct {
-	date   time.Time // when its request began, to the millisecond
-	file   int
-	offset int64
-	digest string // of the payload
-	kind   string // warc.Response or warc.Revisit
-	same   bool   // a revisit that had the same payload
+// A recordLocation is where one is archived, whole or as a revisit to another.
+type recordLocation struct {
+	date               time.Time // when its request began, to the millisecond
+	fileIndex          int
+	offset             int64
+	payloadDigest      string // of the payload
+	recordType         string // warc.Response or warc.Revisit
+	isUnchangedRevisit bool   // a revisit that had the same payload
 }
 
-// OpenAnswers finds the answers in the WARC files of a directory.
-func OpenAnswers(dir string) (*Answers, error) {
+// OpenArchive finds the answers in the WARC files of a directory.
+func OpenArchive(dir string) (*Archive, error) {
 	var names []string
 	for _, pattern := range []string{"*.warc.gz", "*.warc.gz.open"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -44,20 +44,20 @@ func OpenAnswers(dir string) (*Answers, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there are no WARC files in %s", dir)
 	}
-	a := &Answers{places: map[string][]answer{}, files: names}
+	a := &Archive{records: map[string][]recordLocation{}, files: names}
 	for i := range names {
-		if err := a.index(i); err != nil {
+		if err := a.indexFile(i); err != nil {
 			return nil, fmt.Errorf("%s: %w", names[i], err)
 		}
 	}
-	for _, places := range a.places {
-		slices.SortStableFunc(places, func(p, q answer) int { return p.date.Compare(q.date) })
+	for _, records := range a.records {
+		slices.SortStableFunc(records, func(p, q recordLocation) int { return p.date.Compare(q.date) })
 	}
 	return a, nil
 }
 
-// index finds the answers in one file.
-func (a *Answers) index(file int) error {
+// indexFile finds the answers in one file.
+func (a *Archive) indexFile(file int) error {
 	f, err := os.Open(a.files[file])
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *Answers) index(file int) error {
 		if err != nil {
 			return err
 		}
-		if kind := record.Type(); kind != warc.Response && kind != warc.Revisit {
+		if recordType := record.Type(); recordType != warc.Response && recordType != warc.Revisit {
 			continue
 		}
 		date, err := time.Parse(time.RFC3339Nano, record.Header.Get("WARC-Date"))
@@ -79,35 +79,35 @@ func (a *Answers) index(file int) error {
 			return fmt.Errorf("a record has no date: %w", err)
 		}
 		u := record.Header.Get("WARC-Target-URI")
-		a.places[u] = append(a.places[u], answer{date: date, file: file, offset: record.Offset,
-			digest: record.Header.Get("WARC-Payload-Digest"), kind: record.Type(), same: record.Header.Get("WARC-Profile") == warc.SamePayload})
+		a.records[u] = append(a.records[u], recordLocation{date: date, fileIndex: file, offset: record.Offset,
+			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(), isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.SamePayload})
 	}
 }
 
-// to returns the bytes of the answer to the request for url of which the answer
+// findResponse returns the bytes of the answer to the request for url of which the answer
 // ended then; false if none was archived.
-func (a *Answers) to(url string, end time.Time) ([]byte, bool, error) {
-	places := a.places[url]
-	i := sort.Search(len(places), func(i int) bool { return places[i].date.After(end) }) - 1
+func (a *Archive) findResponse(url string, end time.Time) ([]byte, bool, error) {
+	records := a.records[url]
+	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1
 	if i < 0 {
 		return nil, false, nil
 	}
-	head, err := a.read(places[i])
-	if err != nil || !places[i].same {
+	head, err := a.readBlock(records[i])
+	if err != nil || !records[i].isUnchangedRevisit {
 		return head, err == nil, err
 	}
-	for _, p := range slices.Backward(places[:i]) { // its payload is that of an earlier answer
-		if p.kind == warc.Response && p.digest == places[i].digest {
-			whole, err := a.read(p)
-			return whole, err == nil, err
+	for _, p := range slices.Backward(records[:i]) { // its payload is that of an earlier answer
+		if p.recordType == warc.Response && p.payloadDigest == records[i].payloadDigest {
+			original, err := a.readBlock(p)
+			return original, err == nil, err
 		}
 	}
 	return nil, false, fmt.Errorf("%s: the answer that a revisit refers to is not archived", url)
 }
 
-// read returns the block of a record.
-func (a *Answers) read(p answer) ([]byte, error) {
-	f, err := os.Open(a.files[p.file])
+// readBlock returns the block of a record.
+func (a *Archive) readBlock(p recordLocation) ([]byte, error) {
+	f, err := os.Open(a.files[p.fileIndex])
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (a *Answers) read(p answer) ([]byte, error) {
 	}
 	record, err := warc.NewReader(f).Next()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.files[p.file], err)
+		return nil, fmt.Errorf("%s: %w", a.files[p.fileIndex], err)
 	}
 	return io.ReadAll(record.Block)
 }

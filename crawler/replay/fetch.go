@@ -18,67 +18,67 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// errNeverAsked ends a visit that the ledger does not show.
-var errNeverAsked = errors.New("the ledger does not show it")
+// errNotInLedger ends a visit that the ledger does not show.
+var errNotInLedger = errors.New("the ledger does not show it")
 
 // A clock tells the time of the ledger. It never goes back.
 type clock struct{ nanos atomic.Int64 }
 
-// set moves the clock to when a record was written. Records have the time to the
+// advance moves the clock to when a record was written. Records have the time to the
 // microsecond that had begun: what was due then is due at its end.
-func (c *clock) set(t time.Time) {
+func (c *clock) advance(t time.Time) {
 	if n := t.Add(time.Microsecond).UnixNano(); n > c.nanos.Load() {
 		c.nanos.Store(n)
 	}
 }
 
 // Now returns the time of the replay.
-func (p *Player) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
+func (p *Replayer) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
 
-// A fetcher has each visit wait for its answer.
-type fetcher struct {
-	player *Player
-	inner  crawler.Fetcher
+// A pausingFetcher has each visit wait for its answer.
+type pausingFetcher struct {
+	replayer *Replayer
+	inner    crawler.Fetcher
 }
 
 // Fetch implements crawler.Fetcher.
-func (f fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	v := f.player.calling
+func (f pausingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+	v := f.replayer.currentVisit
 	v.ticket = t
-	v.begun <- true
-	if err := <-v.answer; err != nil {
+	v.ticketReady <- true
+	if err := <-v.proceed; err != nil {
 		return nil, &decorum.Error{Op: "replay", URL: t.URL().String(), Kind: decorum.Dropped, Err: err}
 	}
 	res, err := f.inner.Fetch(ctx, t)
 	if res != nil {
-		res.Start, res.End = v.slot.start, v.slot.end
+		res.Start, res.End = v.times.start, v.times.end
 	}
 	return res, err
 }
 
 // Finish implements crawler.Finisher.
-func (f fetcher) FinishVisit(t crawler.Ticket) {
+func (f pausingFetcher) FinishVisit(t crawler.Ticket) {
 	if inner, ok := f.inner.(crawler.Finisher); ok {
 		inner.FinishVisit(t)
 	}
 }
 
-// RoundTrip answers the request that goes on from the archive. It makes the Player
+// RoundTrip answers the request that goes on from the archive. It makes the Replayer
 // the transport of a crawl that it replays.
-func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
-	was := p.calling.asked
+func (p *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
+	recorded := p.currentVisit.recordedRequest
 	switch {
-	case was.answer == nil:
-		return nil, errNeverAsked
-	case was.answer.Status == 0:
-		return nil, failure(was.answer.Error, req.URL.Hostname())
+	case recorded.answer == nil:
+		return nil, errNotInLedger
+	case recorded.answer.Status == 0:
+		return nil, recreateError(recorded.answer.Error, req.URL.Hostname())
 	}
-	raw, ok, err := p.answers.to(was.URL, was.answer.EndedAt)
+	raw, ok, err := p.archive.findResponse(recorded.URL, recorded.answer.EndedAt)
 	if err == nil && !ok {
 		err = errors.New("its answer is not archived")
 	}
 	if err != nil {
-		p.differ(was.n, was.URL, "it cannot be replayed: %v", err)
+		p.reportDifference(recorded.recordNumber, recorded.URL, "it cannot be replayed: %v", err)
 		return nil, err
 	}
 	r := bufio.NewReader(bytes.NewReader(raw))
@@ -86,17 +86,17 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, noBody := r.Peek(1); noBody != nil && was.answer.BodyBytes > 0 { // it was not to be used
-		p.calling.bare = true
+	if _, noBody := r.Peek(1); noBody != nil && recorded.answer.BodyBytes > 0 { // it was not to be used
+		p.currentVisit.headerOnly = true
 		res.Body, res.ContentLength = http.NoBody, -1
 		res.Header.Del("Content-Encoding") // of nothing
 	}
 	return res, nil
 }
 
-// failure returns an error of the class that the recorded one was of: see
+// recreateError returns an error of the class that the recorded one was of: see
 // crawler.FailureClass.
-func failure(text, host string) error {
+func recreateError(text, host string) error {
 	switch {
 	case strings.Contains(text, "no such host"):
 		return &net.DNSError{Err: text, Name: host, IsNotFound: true}

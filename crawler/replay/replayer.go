@@ -13,91 +13,91 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A Player replays the first run of a ledger. The crawl that is put together for it
-// has the Player's Store, clock (Now), and the Player for the transport of its fetcher.
-type Player struct {
-	Store *Store
-	// Run is what the crawl that is put together works by, as a ledger says it.
-	Run ledger.Run
-	// Differ is told of each difference.
-	Differ func(Difference)
+// A Replayer replays the first run of a ledger. The crawl that is put together for it
+// has the Replayer's FrontierStore, clock (Now), and the Replayer for the transport of its fetcher.
+type Replayer struct {
+	Store *FrontierStore
+	// CurrentRunSettings is what the crawl that is put together works by, as a ledger says it.
+	CurrentRunSettings ledger.Run
+	// OnDifference is told of each difference.
+	OnDifference func(Difference)
 
-	records  iter.Seq2[*ledger.Record, error]
-	answers  *Answers
-	clock    clock
-	set      time.Duration // by how much that of the machine was, since the first record
-	crawl    *crawler.Crawler
-	recorded map[string][]*asked // requests that were not replayed yet, by URL
-	foundOn  map[string]string   // what a URL was found on, by the ledger
-	led      map[string][]led    // and where pages led to
-	open     map[int64]*visit    // requests that wait for their answer, by number
-	pending  map[string]*visit   // visits that the ledger does not show yet, by host
-	calling  *visit              // the one visit that goes on
-	report   Report
-	fault    error // of a record that cannot be replayed
+	records            iter.Seq2[*ledger.Record, error]
+	archive            *Archive
+	clock              clock
+	recordedClockShift time.Duration // by how much that of the machine was, since the first record
+	crawler            *crawler.Crawler
+	unreplayedRequests map[string][]*recordedRequest // requests that were not replayed yet, by URL
+	referrers          map[string]string             // what a URL was found on, by the ledger
+	discoveries        map[string][]discoveredURL    // and where pages led to
+	openVisits         map[int64]*visit              // requests that wait for their answer, by number
+	unmatchedVisits    map[string]*visit             // visits that the ledger does not show yet, by host
+	currentVisit       *visit                        // the one visit that goes on
+	report             Report
+	replayErr          error // of a record that cannot be replayed
 }
 
 // A Difference is a decision that was not made again.
 type Difference struct {
 	RecordNumber int64  // of the ledger; 0: none shows it
 	URL          string // that it is about
-	What         string // what was recorded, and what would be now
+	Description  string // what was recorded, and what would be now
 }
 
 // String says it.
 func (d Difference) String() string {
 	if d.RecordNumber == 0 {
-		return d.URL + ": " + d.What
+		return d.URL + ": " + d.Description
 	}
-	return fmt.Sprintf("record %d, %s: %s", d.RecordNumber, d.URL, d.What)
+	return fmt.Sprintf("record %d, %s: %s", d.RecordNumber, d.URL, d.Description)
 }
 
 // A Report is what came of a replay.
 type Report struct {
-	Requests    int64 // of the ledger
-	Refusals    int64 // of the ledger
-	Verdicts    int64 // derived again, and the same
-	Differences int64 // decisions that were not made again
-	Withheld    int64 // pages of which only the header is archived: the ledger says where they led
-	Interrupted int64 // requests without an answer: the crawl was killed, or goes on
-	Later       int64 // records of later runs, which are not replayed
+	Requests         int64 // of the ledger
+	Refusals         int64 // of the ledger
+	MatchingVerdicts int64 // derived again, and the same
+	Differences      int64 // decisions that were not made again
+	HeaderOnlyPages  int64 // pages of which only the header is archived: the ledger says where they led
+	Unanswered       int64 // requests without an answer: the crawl was killed, or goes on
+	LaterRunRecords  int64 // records of later runs, which are not replayed
 }
 
-// An asked is a request of the ledger.
-type asked struct {
+// A recordedRequest is a request of the ledger.
+type recordedRequest struct {
 	*ledger.Request
-	n      int64
-	answer *ledger.Response // nil: none is recorded
+	recordNumber int64
+	answer       *ledger.Response // nil: none is recorded
 }
 
 // A visit is a step of the crawl that has come to its request.
 type visit struct {
-	ticket crawler.Ticket
-	asked  *asked     // what the ledger has of it
-	slot   slot       // when it is made
-	bare   bool       // its content is not archived
-	begun  chan bool  // the ticket is there
-	answer chan error // how it goes on: nil: with the archived answer
-	done   chan error // how the step ended
+	ticket          crawler.Ticket
+	recordedRequest *recordedRequest // what the ledger has of it
+	times           visitTimes       // when it is made
+	headerOnly      bool             // its content is not archived
+	ticketReady     chan bool        // the ticket is there
+	proceed         chan error       // how it goes on: nil: with the archived answer
+	done            chan error       // how the step ended
 }
 
-// A slot is when the ledger shows a request of a host.
-type slot struct{ start, end time.Time }
+// A visitTimes is when the ledger shows a request of a host.
+type visitTimes struct{ start, end time.Time }
 
-// New returns a Player of the records of a ledger, which are read twice. Its clock is
+// New returns a Replayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
-func New(records iter.Seq2[*ledger.Record, error], answers *Answers) (*Player, error) {
-	p := &Player{records: records, answers: answers,
-		recorded: map[string][]*asked{}, foundOn: map[string]string{}, led: map[string][]led{}, open: map[int64]*visit{}, pending: map[string]*visit{}}
-	p.Store = newStore(p.awaited)
-	return p, p.load()
+func New(records iter.Seq2[*ledger.Record, error], answers *Archive) (*Replayer, error) {
+	p := &Replayer{records: records, archive: answers,
+		unreplayedRequests: map[string][]*recordedRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*visit{}, unmatchedVisits: map[string]*visit{}}
+	p.Store = newStore(p.awaitsReferrer)
+	return p, p.loadLedger()
 }
 
-// Play takes the crawl through the records. plant plants its seeds.
-func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(context.Context) error) (Report, error) {
+// Replay takes the crawl through the records. plant plants its seeds.
+func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func(context.Context) error) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.attach(c)
+	p.attachCrawler(c)
 	if err := c.Prepare(); err != nil {
 		return p.report, err
 	}
@@ -116,12 +116,12 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 			break
 		}
 		if r.ClockChange != nil {
-			p.set += r.ClockChange.Delta()
+			p.recordedClockShift += r.ClockChange.Delta()
 		}
-		p.clock.set(r.Time.Add(-p.set))
+		p.clock.advance(r.Time.Add(-p.recordedClockShift))
 		if r.Run != nil {
-			p.compareRun(r)
-			err = plant(ctx)
+			p.compareRunSettings(r)
+			err = addSeeds(ctx)
 		} else {
 			err = p.replayRecord(ctx, r)
 		}
@@ -129,19 +129,19 @@ func (p *Player) Play(ctx context.Context, c *crawler.Crawler, plant func(contex
 			return p.report, err
 		}
 	}
-	p.report.Interrupted = int64(len(p.open))
-	p.unasked()
-	return p.report, p.abandon()
+	p.report.Unanswered = int64(len(p.openVisits))
+	p.reportUnreplayed()
+	return p.report, p.abandonVisits()
 }
 
-// attach has the visits of the crawl wait for their answers.
-func (p *Player) attach(c *crawler.Crawler) {
-	p.crawl = c
-	c.Fetcher = fetcher{p, c.Fetcher}
+// attachCrawler has the visits of the crawl wait for their answers.
+func (p *Replayer) attachCrawler(c *crawler.Crawler) {
+	p.crawler = c
+	c.Fetcher = pausingFetcher{p, c.Fetcher}
 	visited := c.Hooks.Visited
 	c.Hooks.Visited = func(v *crawler.Visit) {
-		p.compare(v)
-		p.fault = errors.Join(p.fault, p.lead(v))
+		p.compareVisit(v)
+		p.replayErr = errors.Join(p.replayErr, p.discoverRecordedLinks(v))
 		if visited != nil {
 			visited(v)
 		}
@@ -149,138 +149,138 @@ func (p *Player) attach(c *crawler.Crawler) {
 }
 
 // replayRecord replays one record.
-func (p *Player) replayRecord(ctx context.Context, r *ledger.Record) error {
+func (p *Replayer) replayRecord(ctx context.Context, r *ledger.Record) error {
 	switch {
 	case r.Request != nil:
 		p.report.Requests++
-		return p.request(ctx, r)
+		return p.replayRequest(ctx, r)
 	case r.Response != nil:
-		return p.answered(r)
+		return p.replayAnswer(r)
 	case r.Refusal != nil:
 		p.report.Refusals++
-		return p.refusal(ctx, r)
+		return p.replayRefusal(ctx, r)
 	}
 	return nil
 }
 
-// request has the crawl make its next request to the host of a recorded one. What
+// replayRequest has the crawl make its next request to the host of a recorded one. What
 // it refuses before costs no request, and no time.
-func (p *Player) request(ctx context.Context, r *ledger.Record) error {
+func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Request.URL)
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	for {
-		v, err := p.next(ctx, u.Origin().Host(), nil)
+		v, err := p.startNextVisit(ctx, u.Origin().Host(), nil)
 		switch {
-		case errors.Is(err, errNothing):
-			p.differ(r.Number, r.Request.URL, "it was asked for, and would not be: %v", err)
+		case errors.Is(err, errNothingDue):
+			p.reportDifference(r.Number, r.Request.URL, "it was asked for, and would not be: %v", err)
 			return nil
 		case err != nil:
 			return err
 		case v == nil:
 			continue
 		}
-		if p.take(v) {
-			v.slot.start = p.Now()
-			p.open[r.Number] = v
+		if p.matchRequest(v) {
+			v.times.start = p.Now()
+			p.openVisits[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
-				p.differ(r.Number, r.Request.URL, "it was asked for, and in its place would be %s", url)
+				p.reportDifference(r.Number, r.Request.URL, "it was asked for, and in its place would be %s", url)
 			}
 			return nil
 		}
-		p.differ(0, v.ticket.URL().String(), "it would be asked for, and never was")
-		if err := p.goOn(v, errNeverAsked); err != nil {
+		p.reportDifference(0, v.ticket.URL().String(), "it would be asked for, and never was")
+		if err := p.resumeVisit(v, errNotInLedger); err != nil {
 			return err
 		}
 	}
 }
 
-// take finds what the ledger has of a visit, and false if it has none.
-func (p *Player) take(v *visit) bool {
+// matchRequest finds what the ledger has of a visit, and false if it has none.
+func (p *Replayer) matchRequest(v *visit) bool {
 	url := v.ticket.URL().String()
-	rest := p.recorded[url]
-	if len(rest) == 0 {
+	requests := p.unreplayedRequests[url]
+	if len(requests) == 0 {
 		return false
 	}
-	v.asked, p.recorded[url] = rest[0], rest[1:]
+	v.recordedRequest, p.unreplayedRequests[url] = requests[0], requests[1:]
 	return true
 }
 
-// answered hands an answer over to the visit that waits for it.
-func (p *Player) answered(r *ledger.Record) error {
-	v := p.open[r.Response.RequestNumber]
+// replayAnswer hands an answer over to the visit that waits for it.
+func (p *Replayer) replayAnswer(r *ledger.Record) error {
+	v := p.openVisits[r.Response.RequestNumber]
 	if v == nil {
 		return nil // its request was not made again
 	}
-	delete(p.open, r.Response.RequestNumber)
-	v.slot.end = r.Response.EndedAt.Add(-p.set)
-	return p.goOn(v, nil)
+	delete(p.openVisits, r.Response.RequestNumber)
+	v.times.end = r.Response.EndedAt.Add(-p.recordedClockShift)
+	return p.resumeVisit(v, nil)
 }
 
-// refusal has the crawl refuse what was refused.
-func (p *Player) refusal(ctx context.Context, r *ledger.Record) error {
+// replayRefusal has the crawl refuse what was refused.
+func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	u, err := decorum.ParseURL(r.Refusal.URL)
 	if err != nil {
 		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	host := u.Origin().Host()
 	refused := false
-	v, err := p.next(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
+	v, err := p.startNextVisit(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
 	switch {
-	case errors.Is(err, errNothing):
-		p.differ(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
+	case errors.Is(err, errNothingDue):
+		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
 	case err != nil:
 		return err
 	case v != nil:
-		p.pending[host] = v
-		p.differ(r.Number, r.Refusal.URL, "it was refused, and in its place %s would be asked for", v.ticket.URL())
+		p.unmatchedVisits[host] = v
+		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and in its place %s would be asked for", v.ticket.URL())
 	case !refused:
-		p.differ(r.Number, r.Refusal.URL, "it was refused, and would not be")
+		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be")
 	}
 	return nil
 }
 
-// next takes the next URL of a host through the house, as far as to its request. It
-// returns nil if there comes none of it, and errNothing if the host has none.
-func (p *Player) next(ctx context.Context, host string, refused func(storage.Lease, error)) (*visit, error) {
-	if v := p.pending[host]; v != nil {
-		delete(p.pending, host)
+// startNextVisit takes the next URL of a host through the house, as far as to its request. It
+// returns nil if there comes none of it, and errNothingDue if the host has none.
+func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func(storage.Lease, error)) (*visit, error) {
+	if v := p.unmatchedVisits[host]; v != nil {
+		delete(p.unmatchedVisits, host)
 		return v, nil
 	}
-	before := p.crawl.Hooks.Refused
-	p.crawl.Hooks.Refused = refused
-	defer func() { p.crawl.Hooks.Refused = before }()
-	v := &visit{begun: make(chan bool, 1), answer: make(chan error), done: make(chan error, 1)}
-	p.Store.turn, p.calling = host, v
-	go func() { v.done <- p.crawl.Step(ctx) }()
+	before := p.crawler.Hooks.Refused
+	p.crawler.Hooks.Refused = refused
+	defer func() { p.crawler.Hooks.Refused = before }()
+	v := &visit{ticketReady: make(chan bool, 1), proceed: make(chan error), done: make(chan error, 1)}
+	p.Store.currentHost, p.currentVisit = host, v
+	go func() { v.done <- p.crawler.Step(ctx) }()
 	select {
-	case <-v.begun:
+	case <-v.ticketReady:
 		return v, nil
 	case err := <-v.done:
 		return nil, err
 	}
 }
 
-// goOn lets a visit go on, with the archived answer or without one, to its end.
-func (p *Player) goOn(v *visit, why error) error {
-	p.calling = v
-	v.answer <- why
-	return errors.Join(<-v.done, p.fault)
+// resumeVisit lets a visit go on, with the archived answer or without one, to its end.
+func (p *Replayer) resumeVisit(v *visit, why error) error {
+	p.currentVisit = v
+	v.proceed <- why
+	return errors.Join(<-v.done, p.replayErr)
 }
 
-// abandon ends the visits of which the ledger has no answer.
-func (p *Player) abandon() (err error) {
-	for _, waiting := range []iter.Seq[*visit]{values(p.open), values(p.pending)} {
+// abandonVisits ends the visits of which the ledger has no answer.
+func (p *Replayer) abandonVisits() (err error) {
+	for _, waiting := range []iter.Seq[*visit]{iterateVisits(p.openVisits), iterateVisits(p.unmatchedVisits)} {
 		for v := range waiting {
-			v.asked = nil
-			err = errors.Join(err, p.goOn(v, errNeverAsked))
+			v.recordedRequest = nil
+			err = errors.Join(err, p.resumeVisit(v, errNotInLedger))
 		}
 	}
 	return err
 }
 
-func values[K comparable](m map[K]*visit) iter.Seq[*visit] {
+func iterateVisits[K comparable](m map[K]*visit) iter.Seq[*visit] {
 	return func(yield func(*visit) bool) {
 		for _, v := range m {
 			if !yield(v) {
@@ -290,9 +290,9 @@ func values[K comparable](m map[K]*visit) iter.Seq[*visit] {
 	}
 }
 
-func (p *Player) differ(record int64, url, format string, args ...any) {
+func (p *Replayer) reportDifference(record int64, url, format string, args ...any) {
 	p.report.Differences++
-	if p.Differ != nil {
-		p.Differ(Difference{record, url, fmt.Sprintf(format, args...)})
+	if p.OnDifference != nil {
+		p.OnDifference(Difference{record, url, fmt.Sprintf(format, args...)})
 	}
 }
