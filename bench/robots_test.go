@@ -111,7 +111,7 @@ func BenchmarkRobotsParse(b *testing.B) {
 			for b.Loop() {
 				r.addRun(func() {
 					for _, body := range files {
-						robots.Parse(body, robots.Google).For(robots.Named(productToken))
+						robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
 					}
 				}, func() {
 					for _, body := range files {
@@ -133,7 +133,7 @@ func BenchmarkRobotsCheck(b *testing.B) {
 			files, all := s.generateFiles(), randomURLs(b)
 			ours, theirs := make([]*robots.Rules, len(files)), make([]*robotstxt.Group, len(files))
 			for i, body := range files {
-				ours[i] = robots.Parse(body, robots.Google).For(robots.Named(productToken))
+				ours[i] = robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
 				data, err := robotstxt.FromBytes(body)
 				if err != nil {
 					b.Fatal(err)
@@ -197,8 +197,8 @@ func BenchmarkRobotsCheckGrowth(b *testing.B) {
 		for range n {
 			file.WriteString(randomRuleLine(random, 0))
 		}
-		o := robots.Options{Limit: file.Len()}
-		rules := o.Parse([]byte(file.String())).For(robots.Named(productToken))
+		o := robots.ParseOptions{MaxBytes: file.Len()}
+		rules := o.Parse([]byte(file.String())).RulesFor(robots.AgentByName(productToken))
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -214,7 +214,7 @@ func BenchmarkRobotsPathological(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).For(robots.Named(productToken))
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).RulesFor(robots.AgentByName(productToken))
 	b.ReportAllocs()
 	for b.Loop() {
 		rules.Check(u)
@@ -233,6 +233,6 @@ func BenchmarkRobotsLargest(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		robots.Parse(body, robots.Google).For(robots.Named(productToken))
+		robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
 	}
 }

@@ -105,7 +105,7 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl rob
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	active := h.byToken[l.Token]
-	active.Host, active.ForRobots, active.RequestedAt, active.cancelRequest = cl.URL().Origin().Host(), cl.ForRobots(), time.Now(), cancelRequest
+	active.Host, active.ForRobots, active.RequestedAt, active.cancelRequest = cl.URL().Origin().Host(), cl.IsForRobots(), time.Now(), cancelRequest
 	return requestCtx, func() {
 		h.mu.Lock()
 		active.cancelRequest = nil

@@ -60,7 +60,7 @@ type brokenArchive struct{}
 var errBrokenArchive = errors.New("broken archive")
 
 func (brokenArchive) Record(_ context.Context, v *crawler.Visit) error {
-	if v.Clearance.ForRobots() {
+	if v.Clearance.IsForRobots() {
 		return nil
 	}
 	return errBrokenArchive

@@ -55,7 +55,7 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
 func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
-	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.ForRobots()
+	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.IsForRobots()
 	clean := c.cleanURLToVisit(l.Entry)
 	return clean, judged && clean != urlToVisit(l.Entry)
 }
@@ -63,7 +63,7 @@ func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err err
 // cleanURL returns u without what the project's rules and its origin's Clean-param
 // take off.
 func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
-	return c.Gate.Clean(c.Frontier.ParamCleaner().CleanURL(u))
+	return c.Gate.CleanURL(c.Frontier.ParamCleaner().CleanURL(u))
 }
 
 // requeueAs queues clean in the place of l, which is then given up without a

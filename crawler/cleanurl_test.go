@@ -30,7 +30,7 @@ func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...strin
 	}
 	c := newCrawl(t, web, store, seeds...)
 	if early {
-		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.Clean})
+		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.CleanURL})
 	}
 	runCrawl(t, c)
 	return requestedPages(web)
@@ -218,7 +218,7 @@ func TestYandexSession(t *testing.T) {
 		store := storage.NewMemory(storage.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
 			c := newCrawl(t, web, store, seeds...)
-			c.Gate = robots.NewGate(robots.GateConfig{Dialect: robots.Yandex, Session: time.Now()}, store)
+			c.Gate = robots.NewGate(robots.GateConfig{Dialect: robots.Yandex, SessionStart: time.Now()}, store)
 			runCrawl(t, c)
 			time.Sleep(10 * time.Minute)
 		}
@@ -260,7 +260,7 @@ func TestFallBackKeepsToScope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.Clean, Scope: frontier.NewScope(
+		c.Frontier = frontier.New(store, frontier.Config{CleanURL: c.Gate.CleanURL, Scope: frontier.NewScope(
 			frontier.ScopeConfig{Exclude: []*regexp.Regexp{regexp.MustCompile("sid=")}}, []decorum.URL{seed})})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)

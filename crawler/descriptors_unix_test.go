@@ -96,10 +96,10 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c.Fetcher = fetcher
 	var mu sync.Mutex // guards got.Closed
-	c.Hooks.RobotsFetched = func(l robots.Lesson) {
+	c.Hooks.RobotsFetched = func(l robots.FetchResult) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !l.Open {
+		if !l.HasRulesInForce {
 			got.Closed = append(got.Closed, l.Origin.String())
 		}
 	}

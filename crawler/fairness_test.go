@@ -82,7 +82,9 @@ func TestFairness(t *testing.T) {
 		queueURLs(t, c, big, "http://big.test/%d")
 		queueURLs(t, c, small*each, patterns...)
 		begin := time.Now()
-		ended := crawlUntil(t, c, func(v *crawler.Visit) bool { return v.URL().Origin().Host() != "big.test" && !v.Clearance.ForRobots() }, small*each)
+		ended := crawlUntil(t, c, func(v *crawler.Visit) bool {
+			return v.URL().Origin().Host() != "big.test" && !v.Clearance.IsForRobots()
+		}, small*each)
 		checkPoliteness(t, web, time.Second)
 
 		bound := func(ahead int) time.Duration { return time.Duration(ahead/workers+1) * maxLatency }
@@ -187,7 +189,7 @@ func crawlBesideHanging(t *testing.T, hanging, workers, pages int, latency time.
 		queueURLs(t, c, 100*hanging, bad...)
 	}
 	queueURLs(t, c, hosts*pages, good...)
-	took := crawlUntil(t, c, func(v *crawler.Visit) bool { return v.OK() && !v.Clearance.ForRobots() }, hosts*pages)
+	took := crawlUntil(t, c, func(v *crawler.Visit) bool { return v.OK() && !v.Clearance.IsForRobots() }, hosts*pages)
 	checkPoliteness(t, web, time.Second)
 	return took
 }

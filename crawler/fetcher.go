@@ -87,7 +87,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	case t.ForRobots():
 		return max(pageLimit, robotsReadLimit)
 	case t.state != nil && t.state.isTDMRep:
-		return robots.TDMRepLimit + 1
+		return robots.MaxTDMRepBytes + 1
 	case t.IsPrerequisite():
 		return t.state.crawler.Settings.MaxSitemapBody + 1
 	}

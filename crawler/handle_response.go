@@ -21,7 +21,7 @@ func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.A
 	switch {
 	case isTDMRepFetch(v.Lease, v.Clearance):
 		ack, err = c.handleTDMRep(ctx, v)
-	case v.Clearance.ForRobots():
+	case v.Clearance.IsForRobots():
 		ack, err = c.handleRobots(ctx, v)
 	case !isPageVisit:
 		ack, err = c.handleSitemap(ctx, v)

@@ -19,16 +19,16 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 		ack.Outcome = storage.Done // a hop is an errand of its own
 	}
 	if v.interrupted {
-		c.Gate.Forget(v.Clearance) // no news of the server: the next one may ask
+		c.Gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
 		return storage.Ack{Outcome: storage.Again}, nil
 	}
 	if v.notSent() && v.Lease.For.IsZero() {
-		c.Gate.Forget(v.Clearance) // no request left: the refusal was ours
+		c.Gate.CancelFetch(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
 	}
 	ctx = commitContext(ctx) // what came back is learnt, even when the crawl is being halted
-	result, err := c.Gate.Learn(ctx, v.End, v.Clearance, v.Response, v.Err)
+	result, err := c.Gate.RecordFetch(ctx, v.End, v.Clearance, v.Response, v.Err)
 	if err != nil {
 		return ack, err
 	}
@@ -47,26 +47,26 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 
 // updateOriginHold acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) updateOriginHold(ctx context.Context, from decorum.URL, result robots.Lesson, fetchErr error) error {
+func (c *Crawler) updateOriginHold(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
 	switch {
-	case !result.Hop.IsZero():
+	case !result.RedirectURL.IsZero():
 		return c.followRobotsRedirect(ctx, from, result)
-	case !result.Open:
-		if n := result.Postponed.Attempts; n&(n-1) == 0 { // the first time, and ever more seldom
+	case !result.HasRulesInForce:
+		if n := result.Postponed.Failures; n&(n-1) == 0 { // the first time, and ever more seldom
 			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
-				"why", result.Postponed.Why, "attempts", n, "again_at", result.Postponed.Until)
+				"why", result.Postponed.Reason, "attempts", n, "again_at", result.Postponed.Until)
 		}
-		return c.Frontier.Hold(ctx, result.Origin, result.Postponed.Until, result.Postponed.Dormant || isHostNotFound(fetchErr))
+		return c.Frontier.Hold(ctx, result.Origin, result.Postponed.Until, result.Postponed.Suspended || isHostNotFound(fetchErr))
 	}
 	return c.Frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
 
 // followRobotsRedirect queues the target of a robots.txt redirect on its own host, to be
 // paced there like any visit, and keeps the origin's pages waiting for it.
-func (c *Crawler) followRobotsRedirect(ctx context.Context, from decorum.URL, result robots.Lesson) error {
+func (c *Crawler) followRobotsRedirect(ctx context.Context, from decorum.URL, result robots.FetchResult) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueRobotsRedirect.
-	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.Postponed.Dormant); err != nil {
+	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.Postponed.Suspended); err != nil {
 		return err
 	}
 	return c.queueRobotsRedirect(ctx, from, result.Origin, result.Postponed)
@@ -80,11 +80,11 @@ const robotsRedirectNote = "hop"
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
 func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
-	id := []byte(postponed.Since.UTC().Format(time.RFC3339Nano) + " " + postponed.Hop.String())
+	id := []byte(postponed.RedirectSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	entry := storage.Entry{URL: postponed.Hop, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
+	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
 	if _, err := c.Frontier.Discover(ctx, entry); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 func (c *Crawler) checkHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
 	isRepeat := l.Attempt > 0 || l.AsFound || l.Page != nil
 	switch {
-	case isRepeat || cl.ForRobots():
+	case isRepeat || cl.IsForRobots():
 		return ""
 	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
 		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
@@ -41,7 +41,7 @@ func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why s
 	now := c.now()
 	until := now.Add(suspendDuration)
 	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Dormant: true, Why: why})
+		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
 	requeued.Class = max(l.Class, storage.Usual)

@@ -129,7 +129,7 @@ func testBytesPerHost(t *testing.T) {
 		why := ""
 		c.Hooks.Refused = func(_ storage.Lease, err error) {
 			if closed := new(robots.PostponedError); errors.As(err, &closed) {
-				why = closed.Why
+				why = closed.Reason
 			}
 		}
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {

@@ -71,18 +71,18 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	if err != nil {
 		return c.handleUnvisited(ctx, l, err)
 	}
-	if !clearance.ForRobots() {
-		if err := c.applyRobots(ctx, clearance.Origin(), clearance.File()); err != nil {
+	if !clearance.IsForRobots() {
+		if err := c.applyRobots(ctx, clearance.Origin(), clearance.FileStatus()); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	if isRobotsRefresh(l) && !clearance.ForRobots() && !isTDMRepFetch(l, clearance) {
+	if isRobotsRefresh(l) && !clearance.IsForRobots() && !isTDMRepFetch(l, clearance) {
 		return c.robotsRefreshAck(), nil
 	}
 	if c.Settings.DryRun && isVisitToPage(l, clearance) {
 		return c.skipPageInDryRun(ctx, l, clearance)
 	}
-	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.File()); err != nil || !stored {
+	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FileStatus()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Again}, err
 	}
 	if why := c.checkHostBudget(l, clearance); why != "" {
@@ -90,7 +90,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	}
 	permit, err := c.requestPermit(ctx, l, clearance)
 	if err != nil {
-		c.Gate.Forget(clearance)
+		c.Gate.CancelFetch(clearance)
 		return c.handleUnvisited(ctx, l, err)
 	}
 	if err := c.acquireRunBudget(l, clearance); err != nil {
@@ -149,7 +149,7 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 		return robots.Clearance{}, err
 	}
 	if !l.For.IsZero() {
-		return c.Gate.CheckHop(ctx, c.now(), l.URL, l.For)
+		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.For)
 	}
 	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
 	if err != nil {
@@ -160,14 +160,14 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 
 // isVisitToPage reports whether a visit is to a page, and not to a file for robots.
 func isVisitToPage(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.ForRobots() && l.Source != storage.Robots && !isTDMRepFetch(l, cl)
+	return !cl.IsForRobots() && l.Source != storage.Robots && !isTDMRepFetch(l, cl)
 }
 
 // acquireRunBudget counts a page that is about to be visited, and returns why it, or a sitemap,
 // may not be: a limit of the run.
 func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
 	switch {
-	case cl.ForRobots():
+	case cl.IsForRobots():
 	case c.Settings.MaxBytes > 0 && c.bytesReceived.Load() >= c.Settings.MaxBytes:
 		return ErrBytes
 	case isVisitToPage(l, cl):
@@ -198,7 +198,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		busy            *politeness.ResourceBusyError
 		braked          *politeness.BrakedError
 		paused          *politeness.PausedError
-		redirectBlocked *robots.ChainEnd
+		redirectBlocked *robots.RedirectDisallowedError
 		refusal         *robots.Refusal
 		memoryFull      *bodymem.FullError
 	)
@@ -216,7 +216,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil
 	case errors.As(err, &refusal):
-		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.File); err != nil {
+		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FileStatus); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 		c.counters.blocked.Add(1)
@@ -224,7 +224,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &redirectBlocked):
-		return storage.Ack{Outcome: storage.Gone}, c.updateOriginHold(ctx, l.URL, redirectBlocked.Lesson, nil)
+		return storage.Ack{Outcome: storage.Gone}, c.updateOriginHold(ctx, l.URL, redirectBlocked.Result, nil)
 	case errors.Is(err, decorum.Dropped):
 		return storage.Ack{Outcome: storage.Gone}, nil
 	}
@@ -252,12 +252,12 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postpone
 	if pending {
 		until = earlierTime(until, c.now().Add(recheckDelay))
 	}
-	if !postponed.Hop.IsZero() {
+	if !postponed.RedirectURL.IsZero() {
 		if err := c.queueRobotsRedirect(ctx, o.RobotsURL(), o, postponed); err != nil {
 			return storage.Ack{Outcome: storage.Again}, err
 		}
 	}
-	return c.postponeLease(ctx, l, until, postponed.Dormant)
+	return c.postponeLease(ctx, l, until, postponed.Suspended)
 }
 
 // fetch makes the visit.

@@ -39,9 +39,9 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	}
 	opensAt = laterTime(opensAt, policy.Window.NextOpen(now))
 	if opensAt.After(now) {
-		return politeness.Permit{}, &robots.PostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Why: "outside the hours of visits"}
+		return politeness.Permit{}, &robots.PostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
-	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.ForRobots() {
+	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.IsForRobots() {
 		return politeness.Permit{}, err
 	}
 	brake, err := c.checkBrake(l, origin.Host(), now)
@@ -99,7 +99,7 @@ func earlierTime(a, b time.Time) time.Time {
 // unmade says: nothing was sent, and nothing is held against anybody.
 func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
 	c.Limiter.ReleaseUnused(c.now(), permit)
-	c.Gate.Forget(v.Clearance)
+	c.Gate.CancelFetch(v.Clearance)
 	c.releaseRunBudget(v.Lease, v.Clearance)
 	return c.handleUnvisited(ctx, v.Lease, why)
 }

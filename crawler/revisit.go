@@ -114,7 +114,7 @@ func storableValidator(res *decorum.Response, name string) string {
 // setValidators puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func setValidators(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.Page != nil && l.Request == nil && !cl.ForRobots() && !isTDMRepFetch(l, cl) {
+	if l.Page != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
 		t.state.etag, t.state.lastModified = l.Page.ETag, l.Page.LastModified
 	}
 }

@@ -46,7 +46,7 @@ func (h *appliedRobotsFiles) setApplied(o decorum.Origin, file string) {
 // time: its sitemaps are queued, and parked URLs that it allows are revived.
 // That this was done is noted in the same store, after it: a crash in between
 // repeats it. So it does not matter which crawl learnt the file, or when.
-func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
+func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
 	id := file.SHA256
 	if id == "" {
 		id = file.Outcome.String()
@@ -76,7 +76,7 @@ func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots
 
 // applyRobotsAfterRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
-func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.Snapshot) error {
+func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
 	if err := c.applyRobots(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}
@@ -125,7 +125,7 @@ type crawlDelays struct {
 // Crawl-delay or Request-rate: they share one server, and so one clock. And it
 // returns when o may be visited next by its Visit-time.
 func (c *Crawler) hostDelayAndNextOpen(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
-	ownDelay, opensAt, err := c.Gate.Pace(ctx, o, now)
+	ownDelay, opensAt, err := c.Gate.DelayAndNextOpen(ctx, o, now)
 	if err != nil {
 		return 0, opensAt, err
 	}
@@ -167,7 +167,7 @@ func (c *Crawler) loadCrawlDelays(ctx context.Context, host string, now time.Tim
 	}
 	known := map[decorum.Origin]time.Duration{}
 	for _, o := range origins {
-		d, _, err := c.Gate.Pace(ctx, o, now)
+		d, _, err := c.Gate.DelayAndNextOpen(ctx, o, now)
 		if err != nil {
 			return nil, err
 		}

@@ -52,7 +52,7 @@ type counters struct {
 // countVisit counts one visit.
 func (t *counters) countVisit(v *Visit) {
 	switch {
-	case v.Clearance.ForRobots():
+	case v.Clearance.IsForRobots():
 		t.robotsFetched.Add(1)
 	case isTDMRepFetch(v.Lease, v.Clearance):
 		t.tdmrepsFetched.Add(1)

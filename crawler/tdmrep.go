@@ -79,7 +79,7 @@ func (r *TDMRepState) Check(u decorum.URL, purposes []string) robots.Verdict {
 // if no rules are known.
 func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o decorum.Origin) (func(decorum.URL) robots.Verdict, error) {
 	rules, err := gate.VerdictFunc(ctx, o)
-	if err != nil || rules == nil || !robots.Mines(gate.Purposes()) {
+	if err != nil || rules == nil || !robots.PurposesIncludeTDM(gate.Purposes()) {
 		return rules, err
 	}
 	r, err := ReadTDMRepState(ctx, notes, o)
@@ -93,7 +93,9 @@ func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o 
 }
 
 // UsageSignals returns what the file says of the use of u.
-func (r *TDMRepState) UsageSignals(u decorum.URL) robots.Signals { return r.parsed.Usage(u) }
+func (r *TDMRepState) UsageSignals(u decorum.URL) robots.UsageSignals {
+	return r.parsed.UsageSignals(u)
+}
 
 // SHA256 returns the hash of the file in hex, empty if there is none.
 func (r *TDMRepState) SHA256() string {
@@ -129,9 +131,9 @@ func (rs *tdmrepCache) put(o decorum.Origin, r *TDMRepState) {
 }
 
 // usageSignals returns what an origin's file says of u, as far as it is in mind.
-func (rs *tdmrepCache) usageSignals(u decorum.URL) robots.Signals {
+func (rs *tdmrepCache) usageSignals(u decorum.URL) robots.UsageSignals {
 	if r := rs.get(u.Origin()); r != nil {
-		return r.parsed.Usage(u)
+		return r.parsed.UsageSignals(u)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (c *Crawler) loadTDMRepState(ctx context.Context, o decorum.Origin) (*TDMRe
 // clearance, or one for the file, if that must come first.
 func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
 	o, now := cl.URL().Origin(), c.now()
-	if cl.ForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !robots.Mines(c.Gate.Purposes()) {
+	if cl.IsForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !robots.PurposesIncludeTDM(c.Gate.Purposes()) {
 		return cl, nil
 	}
 	r, err := c.tdmrepState(ctx, o)
@@ -190,7 +192,7 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 		return robots.Clearance{}, err
 	}
 	if !r.isFresh(now) {
-		file, err := cl.Beside(robots.TDMRepURL(o))
+		file, err := cl.ClearOtherURL(robots.TDMRepURL(o))
 		if err == nil {
 			r, err = c.loadTDMRepState(ctx, o)
 		}
@@ -209,7 +211,7 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 		return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
-		refusal := &robots.Refusal{Verdict: v, File: cl.File(), TDMRep: r.SHA256()}
+		refusal := &robots.Refusal{Verdict: v, FileStatus: cl.FileStatus(), TDMRepSHA256: r.SHA256()}
 		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
 	if !r.firstUseDeadline.IsZero() {
@@ -222,13 +224,13 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 
 // tdmrepPostponedError says that pages wait for the file of their origin.
 func tdmrepPostponedError(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
-	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.PostponedError{Until: until, Why: why}}
+	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.PostponedError{Until: until, Reason: why}}
 }
 
 // isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
 // page whose turn it is.
 func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.ForRobots() && cl.URL() != urlToVisit(l.Entry)
+	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
 // handleTDMRep learns what came back for a tdmrep.json. The page whose turn

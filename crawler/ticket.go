@@ -54,7 +54,7 @@ var (
 // NewTicket makes a ticket from its two proofs, which only robots.Gate and
 // politeness.Limiter can give.
 func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
-	if !c.Valid() || !p.WasIssued() {
+	if !c.WasIssued() || !p.WasIssued() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", Kind: decorum.Unticketed, Err: errInvalidProofs}
 	}
 	if c.URL().Origin().Host() != p.Host() {
@@ -84,7 +84,7 @@ func (t Ticket) URL() decorum.URL {
 }
 
 // ForRobots reports whether the request is for a robots.txt.
-func (t Ticket) ForRobots() bool { return t.state != nil && t.state.clearance.ForRobots() }
+func (t Ticket) ForRobots() bool { return t.state != nil && t.state.clearance.IsForRobots() }
 
 // IsPrerequisite reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.

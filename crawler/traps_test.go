@@ -29,7 +29,7 @@ func newScopedCrawl(t *testing.T, web *crawltest.Web, store storage.Store, cfg f
 			t.Fatal(err)
 		}
 	}
-	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), CleanURL: c.Gate.Clean})
+	c.Frontier = frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, roots), CleanURL: c.Gate.CleanURL})
 	addSeeds(t, c, seeds...)
 	return c
 }

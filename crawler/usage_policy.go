@@ -13,10 +13,10 @@ import (
 
 // A UsagePolicy is what a site asks of the use of a page's content, and what follows.
 type UsagePolicy struct {
-	Signals robots.Signals // all that is said of it
+	Signals robots.UsageSignals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
-	PurposeConflict *robots.Objection
+	PurposeConflict *robots.UsageConflictError
 }
 
 // UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
@@ -46,7 +46,7 @@ func (c *Crawler) setLazyFields(v *Visit) {
 
 // usagePolicyOf weighs what is said of a page's content against what the crawl is for.
 func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
-	stated := append(c.Gate.Usage(v.URL()), c.tdmrepCache.usageSignals(v.URL())...)
+	stated := append(c.Gate.UsageSignals(v.URL()), c.tdmrepCache.usageSignals(v.URL())...)
 	if v.Response == nil {
 		return UsagePolicy{Signals: stated}
 	}
@@ -55,21 +55,21 @@ func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
 	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.Document(); page != nil {
 		stated = append(stated, directiveSignals(robots.InPage, page.Directives(c.Settings.ProductToken, nil))...)
-		if s, ok := robots.Reservation(robots.InPage, page.TDMReservation, page.TDMPolicy); ok {
+		if s, ok := robots.ParseTDMReservation(robots.InPage, page.TDMReservation, page.TDMPolicy); ok {
 			stated = append(stated, s)
 		}
 	}
-	return UsagePolicy{stated, signalsForContentType(stated, v.Response).Objection(c.Gate.Purposes())}
+	return UsagePolicy{stated, signalsForContentType(stated, v.Response).Conflict(c.Gate.Purposes())}
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
-func directiveSignals(source robots.Source, d extract.Directives) (stated robots.Signals) {
+func directiveSignals(source robots.SignalSource, d extract.Directives) (stated robots.UsageSignals) {
 	for _, directive := range []struct {
 		isSet bool
 		name  string
 	}{{d.NoIndex, "noindex"}, {d.NoArchive, "noarchive"}, {d.NoAI, "noai"}, {d.NoImageAI, robots.NoImageAI}} {
 		if directive.isSet {
-			stated = append(stated, robots.NewDirective(source, directive.name))
+			stated = append(stated, robots.NewDirectiveSignal(source, directive.name))
 		}
 	}
 	return stated
@@ -77,18 +77,18 @@ func directiveSignals(source robots.Source, d extract.Directives) (stated robots
 
 // signalsForContentType returns the signals that speak of the content itself: what is said of
 // images says nothing of the page that shows them.
-func signalsForContentType(stated robots.Signals, res *decorum.Response) robots.Signals {
+func signalsForContentType(stated robots.UsageSignals, res *decorum.Response) robots.UsageSignals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
 	}
-	return slices.DeleteFunc(slices.Clone(stated), func(s robots.Signal) bool { return s.Category == robots.NoImageAI })
+	return slices.DeleteFunc(slices.Clone(stated), func(s robots.UsageSignal) bool { return s.Category == robots.NoImageAI })
 }
 
 // objectsToImages reports whether the page asks that its images not be used for what
 // the crawl is for.
 func (c *Crawler) objectsToImages(v *Visit) bool {
-	others := func(s robots.Signal) bool { return s.Category != robots.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Objection(c.Gate.Purposes()) != nil
+	others := func(s robots.UsageSignal) bool { return s.Category != robots.NoImageAI }
+	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Conflict(c.Gate.Purposes()) != nil
 }
 
 // isWithheld reports whether the content of the page is kept from whom it is for:

@@ -201,7 +201,7 @@ type Handler func(context.Context, *Visit) ([]Link, error)
 type Hooks struct {
 	Refused         func(storage.Lease, error)            // a leased URL that may not be visited, and why
 	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
-	RobotsFetched   func(robots.Lesson)                   // what came of a visit to a robots.txt
+	RobotsFetched   func(robots.FetchResult)              // what came of a visit to a robots.txt
 	Retried         func(*Visit, FailureClass)            // a page that will be asked for again, and why
 	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
 	SkippedInDryRun func(storage.Lease, robots.Clearance) // a page that a run with Settings.DryRun would visit

@@ -10,16 +10,16 @@ import (
 // failing that by wider tokens in order, failing those by "*". The zero Agent
 // is addressed by "*" alone.
 type Agent struct {
-	tokens    []string
-	name      string // as Named was given it; only GoogleOSS asks for it
-	namedOnly bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
-	indexer   string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
+	tokens         []string
+	givenName      string // as AgentByName was given it; only GoogleOSS asks for it
+	namedOnly      bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
+	indexingPreset string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.
 // A token has letters, "_" and "-" only (AGENT-14).
-func NewAgent(token string, wider ...string) (Agent, error) {
-	tokens := append([]string{token}, wider...)
+func NewAgent(token string, fallbacks ...string) (Agent, error) {
+	tokens := append([]string{token}, fallbacks...)
 	for _, t := range tokens {
 		if t == "" || leadingToken(t) != t || strings.ContainsAny(t, digits) {
 			return Agent{}, fmt.Errorf("product token %q: want letters, \"_\" and \"-\" only", t)
@@ -28,36 +28,36 @@ func NewAgent(token string, wider ...string) (Agent, error) {
 	return Agent{tokens: tokens}, nil
 }
 
-// Configured returns the agent of a crawl of one's own: as NewAgent does, or the
+// PresetOrNewAgent returns the agent of a crawl of one's own: as NewAgent does, or the
 // Preset if there is one by the token and no wider tokens are given. The GoogleOSS
 // dialect knows no presets.
-func Configured(d Dialect, token string, wider ...string) (Agent, error) {
-	if a, ok := Preset(token); ok && len(wider) == 0 && d != GoogleOSS {
+func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, error) {
+	if a, ok := PresetAgent(token); ok && len(fallbacks) == 0 && d != GoogleOSS {
 		return a, nil
 	}
-	return NewAgent(token, wider...)
+	return NewAgent(token, fallbacks...)
 }
 
-// Named returns the agent that goes by name: the preset if there is one, else
+// AgentByName returns the agent that goes by name: the preset if there is one, else
 // an agent whose only token is what of the name a user-agent line would be
 // read as. It is for questions about crawlers of others, whose tokens may have
 // digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
 // dialect compares the name as it is given, and knows no presets.
-func Named(name string) Agent {
-	a, ok := Preset(name)
+func AgentByName(name string) Agent {
+	a, ok := PresetAgent(name)
 	if t := leadingToken(name); !ok && t != "" {
 		a.tokens = []string{t}
 	}
-	a.name = name
+	a.givenName = name
 	return a
 }
 
-// Preset returns the agent of a well-known crawler, named in any case, with
+// PresetAgent returns the agent of a well-known crawler, named in any case, with
 // the wider tokens that its operator documents (the SYS requirements). The
 // allow and disallow lines for "*" do not bind YandexDirect and YandexCalendar,
 // which fetch for other purposes than indexing; a Verdict says of what they may
-// fetch whether it is NotForIndexing.
-func Preset(name string) (Agent, bool) {
+// fetch whether it is DisallowedForMainRobot.
+func PresetAgent(name string) (Agent, bool) {
 	switch strings.ToLower(name) {
 	case "googlebot":
 		return Agent{tokens: []string{"googlebot"}}, true
@@ -72,9 +72,9 @@ func Preset(name string) (Agent, bool) {
 	case "yandexbot":
 		return Agent{tokens: []string{"yandexbot", "yandex"}}, true
 	case "yandexdirect":
-		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true, indexer: "yandexbot"}, true
+		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true, indexingPreset: "yandexbot"}, true
 	case "yandexcalendar":
-		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true, indexer: "yandexbot"}, true
+		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true, indexingPreset: "yandexbot"}, true
 	}
 	return Agent{}, false
 }
@@ -87,47 +87,47 @@ func (a Agent) Token() string {
 	return a.tokens[0]
 }
 
-// Wider returns the wider tokens, in order.
-func (a Agent) Wider() []string { return slices.Clone(a.tokens[min(1, len(a.tokens)):]) }
+// FallbackTokens returns the wider tokens, in order.
+func (a Agent) FallbackTokens() []string { return slices.Clone(a.tokens[min(1, len(a.tokens)):]) }
 
 // NamedOnly reports whether the allow and disallow lines for "*" do not bind the
 // agent (EXC-03). What they say of pace and of the use of content does.
 func (a Agent) NamedOnly() bool { return a.namedOnly }
 
-// A rank says how specifically a user-agent line names an agent: the index of
+// An agentRank says how specifically a user-agent line names an agent: the index of
 // the token that it names, so that less is more.
-type rank int
+type agentRank int
 
-// unnamed ranks a line that does not name the agent.
-const unnamed rank = 1 << 30
+// rankNoMatch ranks a line that does not name the agent.
+const rankNoMatch agentRank = 1 << 30
 
-// rank returns how specifically value, of a user-agent line, names a.
-func (a Agent) rank(value string) rank {
+// matchRank returns how specifically value, of a user-agent line, names a.
+func (a Agent) matchRank(value string) agentRank {
 	if value == "*" {
 		if a.namedOnly {
-			return unnamed
+			return rankNoMatch
 		}
-		return rank(len(a.tokens))
+		return agentRank(len(a.tokens))
 	}
 	name := leadingToken(value)
 	for i, t := range a.tokens {
 		// Both are ASCII, so folding cannot match letters of other alphabets.
 		if strings.EqualFold(t, name) {
-			return rank(i)
+			return agentRank(i)
 		}
 	}
-	return unnamed
+	return rankNoMatch
 }
 
 // leadingToken returns what of s is a token; text after it does not belong to
 // the name (AGENT-02).
 func leadingToken(s string) string {
 	for i := range len(s) {
-		if !tokenByte(s[i]) {
+		if !isTokenByte(s[i]) {
 			return s[:i]
 		}
 	}
 	return s
 }
 
-func tokenByte(c byte) bool { return alphanumeric(c) || c == '_' || c == '-' }
+func isTokenByte(c byte) bool { return isAlphanumeric(c) || c == '_' || c == '-' }

@@ -32,9 +32,9 @@ func TestNotForIndexing(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+test.agent+"/"+d.String(), func(t *testing.T) {
-				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).For(Named(test.agent))
+				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentByName(test.agent))
 				v, e := rules.Check(u), rules.Explain(u)
-				if v.Allowed != test.allowed || v.NotForIndexing != test.marked {
+				if v.Allowed != test.allowed || v.DisallowedForMainRobot != test.marked {
 					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
 				}
 				if e.Verdict != v || (e.IndexingVerdict != nil) != test.marked || e.IndexingVerdict != nil && e.IndexingVerdict.Rule != "disallow: /a" {
@@ -44,7 +44,7 @@ func TestNotForIndexing(t *testing.T) {
 		}
 	}
 	// Google's parser knows no such agents.
-	if v := Parse([]byte(bot), GoogleOSS).For(Named("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.NotForIndexing {
+	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentByName("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
 		t.Errorf("in google-oss: %+v", v)
 	}
 }
@@ -53,14 +53,14 @@ func TestNotForIndexing(t *testing.T) {
 // content binds those too whom its rules for everybody do not bind (EXC-09).
 func TestExemptionIsOfRulesAlone(t *testing.T) {
 	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
-	rules, u := Parse([]byte(file), Yandex).For(Named("YandexDirect")), mustURL(t, "http://h/a")
-	if pause, ok := rules.CrawlDelay(); !ok || pause.Seconds() != 3 {
-		t.Errorf("pause %v, %t", pause, ok)
+	rules, u := Parse([]byte(file), Yandex).RulesFor(AgentByName("YandexDirect")), mustURL(t, "http://h/a")
+	if delay, ok := rules.CrawlDelay(); !ok || delay.Seconds() != 3 {
+		t.Errorf("pause %v, %t", delay, ok)
 	}
-	if v := rules.CheckFor(u, nil); !v.Allowed || !v.NotForIndexing {
+	if v := rules.CheckForPurposes(u, nil); !v.Allowed || !v.DisallowedForMainRobot {
 		t.Errorf("without a purpose %+v", v)
 	}
-	if v := rules.CheckFor(u, []string{"ai-train"}); v.Allowed || v.NotForIndexing || !strings.HasPrefix(v.Rule, "content-signal") {
+	if v := rules.CheckForPurposes(u, []string{"ai-train"}); v.Allowed || v.DisallowedForMainRobot || !strings.HasPrefix(v.Rule, "content-signal") {
 		t.Errorf("for training %+v", v)
 	}
 }
@@ -83,20 +83,20 @@ func TestConfigured(t *testing.T) {
 		{Yandex, "YandexDirect", "", "yandex", true},
 		{GoogleOSS, "YandexDirect", "", "", false},
 	} {
-		a, err := Configured(test.dialect, test.token, strings.Fields(test.wider)...)
-		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.Wider(), strings.Fields(test.want)) || a.NamedOnly() != test.namedOnly {
-			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.Wider(), a.NamedOnly(), err)
+		a, err := PresetOrNewAgent(test.dialect, test.token, strings.Fields(test.wider)...)
+		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.FallbackTokens(), strings.Fields(test.want)) || a.NamedOnly() != test.namedOnly {
+			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.FallbackTokens(), a.NamedOnly(), err)
 		}
 	}
 	for _, bad := range []string{"", "bot2", "a b"} {
-		if _, err := Configured(Google, bad); err == nil {
+		if _, err := PresetOrNewAgent(Google, bad); err == nil {
 			t.Errorf("%q is accepted as a token", bad)
 		}
-		if _, err := Configured(Google, "bot", bad); err == nil {
+		if _, err := PresetOrNewAgent(Google, "bot", bad); err == nil {
 			t.Errorf("%q is accepted as a wider token", bad)
 		}
 	}
-	if got := (Agent{}).Wider(); len(got) != 0 {
+	if got := (Agent{}).FallbackTokens(); len(got) != 0 {
 		t.Errorf("the zero Agent has wider tokens %q", got)
 	}
 }

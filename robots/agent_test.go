@@ -27,20 +27,20 @@ func TestNewAgent(t *testing.T) {
 // TestNewAgentKeepsNothing pins that an agent does not change with the slice
 // that it was made from.
 func TestNewAgentKeepsNothing(t *testing.T) {
-	wider := []string{"family"}
-	a, err := NewAgent("bot", wider...)
+	fallbacks := []string{"family"}
+	a, err := NewAgent("bot", fallbacks...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wider[0] = "other"
-	if a.rank("family") != 1 {
+	fallbacks[0] = "other"
+	if a.matchRank("family") != 1 {
 		t.Error("the wider token has changed")
 	}
 }
 
-// TestNamed pins which user-agent values name an agent, the most specific
+// TestAgentByName pins which user-agent values name an agent, the most specific
 // first.
-func TestNamed(t *testing.T) {
+func TestAgentByName(t *testing.T) {
 	for _, test := range []struct {
 		req, name string
 		order     []string
@@ -60,16 +60,16 @@ func TestNamed(t *testing.T) {
 		{"AGENT-03", "kiwi", []string{"KIWI"}, []string{"\u212aiwi"}},
 	} {
 		t.Run(test.req, func(t *testing.T) {
-			a := Named(test.name)
-			var ranks []rank
+			a := AgentByName(test.name)
+			var ranks []agentRank
 			for _, value := range test.order {
-				ranks = append(ranks, a.rank(value))
+				ranks = append(ranks, a.matchRank(value))
 			}
-			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, unnamed) {
+			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, rankNoMatch) {
 				t.Errorf("ranks of %q = %v, want rising ones", test.order, ranks)
 			}
 			for _, value := range test.not {
-				if a.rank(value) != unnamed {
+				if a.matchRank(value) != rankNoMatch {
 					t.Errorf("%q names %q", value, test.name)
 				}
 			}

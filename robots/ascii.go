@@ -2,18 +2,18 @@ package robots
 
 import "strings"
 
-// bare tells the octets that stand in a literal as they are. The percent sign
+// unescapedBytes tells the octets that stand in a literal as they are. The percent sign
 // is none of them: what follows it decides.
-var bare = func() (set [256]bool) {
+var unescapedBytes = func() (set [256]bool) {
 	for c := byte('!'); c <= '~'; c++ {
-		set[c] = !isMark(c) && strings.IndexByte("\"#%<>", c) < 0
+		set[c] = !isOptionallyEscaped(c) && strings.IndexByte("\"#%<>", c) < 0
 	}
 	return set
 }()
 
-// unreserved reports whether c is never escaped (RFC 3986, section 2.3).
-func unreserved(c byte) bool {
-	return alphanumeric(c) || strings.IndexByte("-._~", c) >= 0
+// isUnreserved reports whether c is never escaped (RFC 3986, section 2.3).
+func isUnreserved(c byte) bool {
+	return isAlphanumeric(c) || strings.IndexByte("-._~", c) >= 0
 }
 
 const (
@@ -21,13 +21,13 @@ const (
 	upperHex = digits + "ABCDEF"
 )
 
-func alphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isAlphanumeric(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-func unhex(c byte) byte {
+func hexValue(c byte) byte {
 	if isDigit(c) {
 		return c - '0'
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// shopFile generates a robots.txt of n rules as shops have them: directories,
+// benchFile generates a robots.txt of n rules as shops have them: directories,
 // some of them inside others, and one rule in every wildcards with a "*".
 // Zero means no wildcards.
-func shopFile(n, wildcards int) []byte {
+func benchFile(n, wildcards int) []byte {
 	words := []string{"catalog", "cart", "search", "user", "print", "tag", "api", "news", "shop", "img", "old", "en"}
 	random := rand.New(rand.NewPCG(uint64(n), uint64(wildcards)))
 	word := func() string { return words[random.IntN(len(words))] }
@@ -36,11 +36,11 @@ func shopFile(n, wildcards int) []byte {
 	return []byte(b.String())
 }
 
-var shopSizes = []int{50, 500, 5000}
+var benchSizes = []int{50, 500, 5000}
 
 func BenchmarkParse(b *testing.B) {
-	for _, n := range append(shopSizes, 20000) {
-		body := shopFile(n, 10)
+	for _, n := range append(benchSizes, 20000) {
+		body := benchFile(n, 10)
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
@@ -51,13 +51,13 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-func BenchmarkFor(b *testing.B) {
-	for _, n := range append(shopSizes, 20000) {
-		file := Parse(shopFile(n, 10), Google)
+func BenchmarkRulesFor(b *testing.B) {
+	for _, n := range append(benchSizes, 20000) {
+		file := Parse(benchFile(n, 10), Google)
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				file.For(Named("anybot"))
+				file.RulesFor(AgentByName("anybot"))
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func BenchmarkCheck(b *testing.B) {
 		name      string
 		wildcards int
 	}{{"prefixes", 0}, {"tenth-wildcards", 10}} {
-		for _, n := range shopSizes {
-			rules := Parse(shopFile(n, kind.wildcards), Google).For(Named("anybot"))
+		for _, n := range benchSizes {
+			rules := Parse(benchFile(n, kind.wildcards), Google).RulesFor(AgentByName("anybot"))
 			b.Run(fmt.Sprintf("%s/rules=%d", kind.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
@@ -89,7 +89,7 @@ func BenchmarkCheck(b *testing.B) {
 func BenchmarkCheckPathological(b *testing.B) {
 	u := mustURL(b, "https://example.com/"+strings.Repeat("a", 2000))
 	for _, pattern := range []string{"/*a*a*a*a*a*b", "/" + strings.Repeat("*a", 400) + "b", "/*" + strings.Repeat("a", 200) + "b"} {
-		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).For(Named("anybot"))
+		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).RulesFor(AgentByName("anybot"))
 		b.Run(fmt.Sprintf("octets=%d", len(pattern)), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,10 +13,10 @@ func TestExplainClean(t *testing.T) {
 	f := Parse([]byte("User-agent: *\nClean-param: ref&sid /shop\nClean-param: bad /shop extra\nDisallow: /x\nClean-param: sid\n"), Google)
 	for _, tt := range []struct {
 		path, clean string
-		taken       []Taking
+		taken       []RemovedParam
 	}{
-		{"/shop?ref=1&a=2&sid=3", "/shop?a=2", []Taking{{"ref=1", "clean-param: ref&sid /shop", 2}, {"sid=3", "clean-param: ref&sid /shop", 2}}},
-		{"/other?ref=1&sid", "/other?ref=1", []Taking{{"sid", "clean-param: sid", 5}}},
+		{"/shop?ref=1&a=2&sid=3", "/shop?a=2", []RemovedParam{{"ref=1", "clean-param: ref&sid /shop", 2}, {"sid=3", "clean-param: ref&sid /shop", 2}}},
+		{"/other?ref=1&sid", "/other?ref=1", []RemovedParam{{"sid", "clean-param: sid", 5}}},
 		{"/shop?bad=1", "/shop?bad=1", nil},
 		{"/shop", "/shop", nil},
 	} {
@@ -24,9 +24,9 @@ func TestExplainClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean, taken := f.ExplainClean(u)
-		if clean.Path() != tt.clean || clean != f.Cleaner().Clean(u) || !slices.Equal(taken, tt.taken) {
-			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.Path(), taken, tt.clean, tt.taken)
+		clean, removed := f.ExplainClean(u)
+		if clean.Path() != tt.clean || clean != f.URLCleaner().CleanURL(u) || !slices.Equal(removed, tt.taken) {
+			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.Path(), removed, tt.clean, tt.taken)
 		}
 	}
 }

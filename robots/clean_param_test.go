@@ -34,7 +34,7 @@ func TestClean(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := Parse([]byte("Clean-param: "+strings.ReplaceAll(test.lines, "\n", "\nClean-param: ")), Google)
-			got := file.Cleaner().Clean(mustURL(t, "https://example.com"+test.path))
+			got := file.URLCleaner().CleanURL(mustURL(t, "https://example.com"+test.path))
 			if want := "https://example.com" + test.want; got.String() != want {
 				t.Errorf("%s of %s = %s, want %s", test.lines, test.path, got, want)
 			}
@@ -43,25 +43,25 @@ func TestClean(t *testing.T) {
 }
 
 func TestCleanNothing(t *testing.T) {
-	if c := Parse([]byte("User-agent: *\nClean-param: a /b?c\n"), Yandex).Cleaner(); c != nil {
+	if c := Parse([]byte("User-agent: *\nClean-param: a /b?c\n"), Yandex).URLCleaner(); c != nil {
 		t.Errorf("a file without a correct line has the Cleaner %v", c)
 	}
-	var none *Cleaner
+	var none *URLCleaner
 	u := mustURL(t, "https://example.com/?a=1")
-	if got := none.Clean(u); got != u {
+	if got := none.CleanURL(u); got != u {
 		t.Errorf("nil Cleaner: %v", got)
 	}
-	if got := Parse([]byte("Clean-param: a"), Yandex).Cleaner().Clean(decorum.URL{}); !got.IsZero() {
+	if got := Parse([]byte("Clean-param: a"), Yandex).URLCleaner().CleanURL(decorum.URL{}); !got.IsZero() {
 		t.Errorf("zero URL: %v", got)
 	}
 }
 
 // TestCleanAllocates pins that a URL with nothing to take off costs nothing.
 func TestCleanAllocates(t *testing.T) {
-	c := Parse([]byte("Clean-param: s&ref /shop/*.php\nClean-param: sid /forum"), Google).Cleaner()
+	c := Parse([]byte("Clean-param: s&ref /shop/*.php\nClean-param: sid /forum"), Google).URLCleaner()
 	for _, path := range []string{"/shop/a.php", "/shop/a.php?page=1&sort=2", "/news?s=1&ref=2", "/forum/x?s=1"} {
 		u := mustURL(t, "https://example.com"+path)
-		if n := testing.AllocsPerRun(100, func() { c.Clean(u) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { c.CleanURL(u) }); n > 0 {
 			t.Errorf("%s: %v allocations", path, n)
 		}
 	}
@@ -73,18 +73,18 @@ func TestCleanLimits(t *testing.T) {
 	for i := range 10 * maxCleanParamLines {
 		fmt.Fprintf(&b, "Clean-param: w%d /*a*b%d\nClean-param: p%d /p\n", i, i, i)
 	}
-	c := Parse([]byte(b.String()), Google).Cleaner()
-	if len(c.places) != maxCleanParamLines || c.wild != maxCleanWild {
-		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.places), c.wild, maxCleanParamLines, maxCleanWild)
+	c := Parse([]byte(b.String()), Google).URLCleaner()
+	if len(c.paths) != maxCleanParamLines || c.numWildcardPaths != maxCleanParamWildcardLines {
+		t.Errorf("%d lines are heeded, %d with wildcards, want %d and %d", len(c.paths), c.numWildcardPaths, maxCleanParamLines, maxCleanParamWildcardLines)
 	}
-	for stars, heeded := range map[int]bool{maxCleanWildcards: true, maxCleanWildcards + 1: false} {
+	for stars, applied := range map[int]bool{maxCleanParamWildcards: true, maxCleanParamWildcards + 1: false} {
 		line := "s " + strings.Repeat("*a", stars) + "*"
-		c := Parse([]byte("Clean-param: "+line), Google).Cleaner()
-		if (c != nil) != heeded {
-			t.Errorf("%d wildcards: heeded %v, want %v", stars, c != nil, heeded)
+		c := Parse([]byte("Clean-param: "+line), Google).URLCleaner()
+		if (c != nil) != applied {
+			t.Errorf("%d wildcards: heeded %v, want %v", stars, c != nil, applied)
 		}
-		if fault := cleanFault(line); (fault == "") != heeded {
-			t.Errorf("%d wildcards: lint says %q", stars, fault)
+		if problem := cleanParamProblem(line); (problem == "") != applied {
+			t.Errorf("%d wildcards: lint says %q", stars, problem)
 		}
 	}
 }
@@ -93,43 +93,43 @@ func TestCleanLimits(t *testing.T) {
 // are looked for in its path, and the numbers of lines that are looked at. A file does
 // neither with names that the URL lacks, and none allocates.
 func TestCleanHostile(t *testing.T) {
-	for _, h := range hostileClean {
-		c := Parse([]byte(h.file), Google).Cleaner()
+	for _, h := range hostileCleanParams {
+		c := Parse([]byte(h.file), Google).URLCleaner()
 		u := mustURL(t, "https://example.com"+h.path)
-		literals, numbers := cleanWork(c, u)
-		if most := maxCleanParamLines + maxCleanWild*maxCleanWildcards; literals > most || strings.Contains(h.name, "other names") && literals > 0 {
-			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, most)
+		literals, numbers := countCleanWork(c, u)
+		if limit := maxCleanParamLines + maxCleanParamWildcardLines*maxCleanParamWildcards; literals > limit || strings.Contains(h.name, "other names") && literals > 0 {
+			t.Errorf("%s: %d literals are looked for in the path, want at most %d", h.name, literals, limit)
 		}
-		if most := fewLines * (1 + strings.Count(h.path, "&")); numbers > most {
-			t.Errorf("%s: %d numbers of lines are looked at, want at most %d", h.name, numbers, most)
+		if limit := maxLineList * (1 + strings.Count(h.path, "&")); numbers > limit {
+			t.Errorf("%s: %d numbers of lines are looked at, want at most %d", h.name, numbers, limit)
 		}
-		if clean := c.Clean(u); clean != u {
+		if clean := c.CleanURL(u); clean != u {
 			continue // a URL was made
 		}
-		if n := testing.AllocsPerRun(10, func() { c.Clean(u) }); n > 0 {
+		if n := testing.AllocsPerRun(10, func() { c.CleanURL(u) }); n > 0 {
 			t.Errorf("%s: %v allocations", h.name, n)
 		}
 	}
 }
 
-// cleanWork returns how many literals Clean looks for in the path of u, and how many
+// countCleanWork returns how many literals Clean looks for in the path of u, and how many
 // numbers of lines, or words of a set, it looks at for the parameters.
-func cleanWork(c *Cleaner, u decorum.URL) (literals, numbers int) {
+func countCleanWork(c *URLCleaner, u decorum.URL) (literals, numbers int) {
 	if c == nil {
 		return 0, 0
 	}
 	_, query, _ := strings.Cut(u.Path(), "?")
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
-		if l := c.lines[name]; l != nil && l.many != nil {
-			numbers += len(l.many)
+		if l := c.linesByParam[name]; l != nil && l.lineSet != nil {
+			numbers += len(l.lineSet)
 		} else if l != nil {
-			numbers += len(l.few)
+			numbers += len(l.list)
 		}
 	}
-	about := c.named(query)
-	for i, p := range c.places {
-		if about[i/64]&(1<<(i%64)) != 0 {
+	set := c.linesForQuery(query)
+	for i, p := range c.paths {
+		if set[i/64]&(1<<(i%64)) != 0 {
 			literals += 1 + len(p.pattern.tail)
 		}
 	}
@@ -145,12 +145,12 @@ func TestCleanManyNames(t *testing.T) {
 	file := Parse([]byte(b.String()), Google)
 	for i := range 201 {
 		page := fmt.Sprintf("https://example.com/p%d/", i)
-		clean, taken := file.ExplainClean(mustURL(t, page+"?s=1&u=2"))
+		clean, removed := file.ExplainClean(mustURL(t, page+"?s=1&u=2"))
 		switch want := page + "?u=2"; {
-		case i < 200 && (clean.String() != want || len(taken) != 1 || taken[0].Line != i+1):
-			t.Errorf("%v, %v; want %s by line %d", clean, taken, want, i+1)
-		case i == 200 && len(taken) > 0:
-			t.Errorf("%v, %v; want nothing", clean, taken)
+		case i < 200 && (clean.String() != want || len(removed) != 1 || removed[0].Line != i+1):
+			t.Errorf("%v, %v; want %s by line %d", clean, removed, want, i+1)
+		case i == 200 && len(removed) > 0:
+			t.Errorf("%v, %v; want nothing", clean, removed)
 		}
 	}
 }
@@ -173,14 +173,14 @@ func TestCleanProperties(t *testing.T) {
 			parameters[i] = pick(names) + pick([]string{"", "=", "=1", "=a&=", "=%"})
 		}
 		path := pick([]string{"/", "/p", "/p/a.php", "/a/q"})
-		c := Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner()
-		remaining := cleaned(t, c, path, parameters)
+		c := Parse([]byte(strings.Join(lines, "\n")), Yandex).URLCleaner()
+		remaining := remainingParams(t, c, path, parameters)
 		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if got := cleaned(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).Cleaner(), path, parameters); !slices.Equal(got, remaining) {
+		if got := remainingParams(t, Parse([]byte(strings.Join(lines, "\n")), Yandex).URLCleaner(), path, parameters); !slices.Equal(got, remaining) {
 			t.Fatalf("%q leaves %q of %q, in another order of lines %q", lines, remaining, parameters, got)
 		}
 		r.Shuffle(len(parameters), func(i, j int) { parameters[i], parameters[j] = parameters[j], parameters[i] })
-		got := cleaned(t, c, path, parameters)
+		got := remainingParams(t, c, path, parameters)
 		slices.Sort(got)
 		slices.Sort(remaining)
 		if !slices.Equal(got, remaining) {
@@ -189,13 +189,13 @@ func TestCleanProperties(t *testing.T) {
 	}
 }
 
-// cleaned returns the parameters that are left of a URL. That must not change
+// remainingParams returns the parameters that are left of a URL. That must not change
 // when it is cleaned again, and must be what was there, in order.
-func cleaned(t *testing.T, c *Cleaner, path string, parameters []string) []string {
+func remainingParams(t *testing.T, c *URLCleaner, path string, parameters []string) []string {
 	t.Helper()
 	u := mustURL(t, "https://example.com"+path+"?"+strings.Join(parameters, "&"))
-	clean := c.Clean(u)
-	if again := c.Clean(clean); again != clean {
+	clean := c.CleanURL(u)
+	if again := c.CleanURL(clean); again != clean {
 		t.Fatalf("%v is cleaned to %v, and that to %v", u, clean, again)
 	}
 	_, before, _ := strings.Cut(u.Path(), "?")
@@ -230,19 +230,19 @@ func FuzzClean(f *testing.F) {
 		if err != nil || strings.ContainsAny(value, "#\r\n") {
 			t.Skip()
 		}
-		c := Parse([]byte("Clean-param:"+value), Google).Cleaner()
-		clean := c.Clean(u)
-		if again := c.Clean(clean); again != clean {
+		c := Parse([]byte("Clean-param:"+value), Google).URLCleaner()
+		clean := c.CleanURL(u)
+		if again := c.CleanURL(clean); again != clean {
 			t.Fatalf("%q: %v is cleaned to %v, and that to %v", value, u, clean, again)
 		}
-		if want := plainlyCleaned(value, u.String()); clean.String() != want {
+		if want := refClean(value, u.String()); clean.String() != want {
 			t.Errorf("%q: %v is cleaned to %v, want %s", value, u, clean, want)
 		}
 	})
 }
 
-// plainlyCleaned is Clean, slow and obvious, for one line.
-func plainlyCleaned(value, url string) string {
+// refClean is Clean, slow and obvious, for one line.
+func refClean(value, url string) string {
 	fields := strings.Split(strings.Trim(strings.ReplaceAll(value, "\t", " "), " "), " ")
 	fields = slices.DeleteFunc(fields, func(s string) bool { return s == "" })
 	page, query, any := strings.Cut(url, "?")
@@ -250,7 +250,7 @@ func plainlyCleaned(value, url string) string {
 	if len(fields) == 1 {
 		fields = append(fields, "/")
 	}
-	if !any || len(fields) != 2 || len([]rune(strings.Trim(value, " \t"))) > 500 || !plainlyAbout(fields[1], path) {
+	if !any || len(fields) != 2 || len([]rune(strings.Trim(value, " \t"))) > 500 || !refPathMatches(fields[1], path) {
 		return url
 	}
 	var remaining []string
@@ -270,14 +270,14 @@ func plainlyCleaned(value, url string) string {
 	return page + "?" + strings.Join(remaining, "&")
 }
 
-// plainlyAbout reports whether a path begins with the place that a line names.
-func plainlyAbout(place, path string) bool {
+// refPathMatches reports whether a path begins with the place that a line names.
+func refPathMatches(pattern, path string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-/*_"
-	if strings.Trim(place, letters) != "" || place[0] != '/' && place[0] != '*' {
+	if strings.Trim(pattern, letters) != "" || pattern[0] != '/' && pattern[0] != '*' {
 		return false
 	}
-	parts := strings.Split(place, "*")
-	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > maxCleanWildcards {
+	parts := strings.Split(pattern, "*")
+	if len(slices.DeleteFunc(slices.Clone(parts[1:]), func(s string) bool { return s == "" })) > maxCleanParamWildcards {
 		return false
 	}
 	rest, ok := strings.CutPrefix(path, parts[0])
@@ -290,7 +290,7 @@ func plainlyAbout(place, path string) bool {
 }
 
 func BenchmarkClean(b *testing.B) {
-	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"), Google).Cleaner()
+	c := Parse([]byte("Clean-param: sid&ref /forum*/showthread.php\nClean-param: orderby&filter&oid&parent_oid /\n"), Google).URLCleaner()
 	for name, path := range map[string]string{
 		"no query":            "/catalog/page",
 		"nothing to take off": "/catalog?page=3&sort=price&id=17",
@@ -300,31 +300,31 @@ func BenchmarkClean(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c.Clean(u)
+				c.CleanURL(u)
 			}
 		})
 	}
 }
 
-// hostileClean are files of about 500 KB whose lines are as costly as they may be, and
+// hostileCleanParams are files of about 500 KB whose lines are as costly as they may be, and
 // pages that they are costly for.
-var hostileClean = []struct{ name, file, path string }{
-	{"wildcards, other names", costlyLines(func(i int) string {
+var hostileCleanParams = []struct{ name, file, path string }{
+	{"wildcards, other names", costlyCleanParamLines(func(i int) string {
 		return fmt.Sprintf("p%d /%sb", i, strings.Repeat("*a", 200))
 	}), "/" + strings.Repeat("a", 1900) + "?page=2&sort=price"},
-	{"wildcards, the same name", costlyLines(func(i int) string {
+	{"wildcards, the same name", costlyCleanParamLines(func(i int) string {
 		return fmt.Sprintf("s /%sb%d", strings.Repeat("*a", 200), i)
 	}), "/" + strings.Repeat("a", 1900) + "?s=1&sort=price"},
-	{"a few wildcards, the same name", costlyLines(func(i int) string {
+	{"a few wildcards, the same name", costlyCleanParamLines(func(i int) string {
 		return fmt.Sprintf("s /*%sb*a%d", strings.Repeat("a", 200), i)
 	}), "/" + strings.Repeat("a", 1900) + "?s=1&sort=price"},
-	{"a name many times", costlyLines(func(i int) string {
+	{"a name many times", costlyCleanParamLines(func(i int) string {
 		return strings.Repeat("t&", 200) + " /"
 	}), "/p?" + strings.Repeat("t&", 900)},
 }
 
-// costlyLines returns 1100 lines.
-func costlyLines(line func(i int) string) string {
+// costlyCleanParamLines returns 1100 lines.
+func costlyCleanParamLines(line func(i int) string) string {
 	var b strings.Builder
 	for i := range 1100 {
 		b.WriteString("Clean-param: " + line(i) + "\n")
@@ -333,13 +333,13 @@ func costlyLines(line func(i int) string) string {
 }
 
 func BenchmarkCleanHostile(b *testing.B) {
-	for _, h := range hostileClean {
-		c := Parse([]byte(h.file), Google).Cleaner()
+	for _, h := range hostileCleanParams {
+		c := Parse([]byte(h.file), Google).URLCleaner()
 		u := mustURL(b, "https://example.com"+h.path)
 		b.Run(h.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c.Clean(u)
+				c.CleanURL(u)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ type Dialect uint8
 // The dialects.
 const (
 	// Google follows Google's documentation and RFC 9309. What Google
-	// ignores, Crawl-delay for one, is honoured as extensions: see Options.
+	// ignores, Crawl-delay for one, is honoured as extensions: see ParseOptions.
 	Google Dialect = iota
 	// Yandex follows Yandex's documentation: the 1994 format with wildcards,
 	// Crawl-delay, Host and Clean-param. What cannot be had restricts nobody

@@ -28,14 +28,14 @@ func TestDiff(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := Diff(Parse([]byte(test.old), Google), Parse([]byte(test.new), Google))
-			if got := changes(c); !slices.Equal(got, test.want) || c.Empty() != (len(test.want) == 0) {
+			if got := describeChanges(c); !slices.Equal(got, test.want) || c.IsEmpty() != (len(test.want) == 0) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func changes(c Changes) []string {
+func describeChanges(c FileChanges) []string {
 	var all []string
 	for _, a := range c.Agents {
 		for _, r := range a.Added {
@@ -79,13 +79,13 @@ func TestNoDiffNoChange(t *testing.T) {
 			}
 			files[i] = Parse([]byte(b.String()), Google)
 		}
-		if !Diff(files[0], files[1]).Empty() {
+		if !Diff(files[0], files[1]).IsEmpty() {
 			continue
 		}
 		same++
 		for _, path := range []string{"/", "/a", "/ab", "/ba", "/b"} {
 			u := mustURL(t, "http://h"+path)
-			if a, b := files[0].For(Agent{}).Check(u), files[1].For(Agent{}).Check(u); a.Allowed != b.Allowed {
+			if a, b := files[0].RulesFor(Agent{}).Check(u), files[1].RulesFor(Agent{}).Check(u); a.Allowed != b.Allowed {
 				t.Fatalf("%s: %+v and %+v without a difference", path, a, b)
 			}
 		}
@@ -122,7 +122,7 @@ func TestDiffIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, "User-agent: a%s\nDisallow: /%d\n", strings.Repeat("b", i), i)
 	}
 	c := Diff(Parse([]byte(b.String()), Google), Parse(nil, Google))
-	if len(c.Agents) > maxComparedAgents || c.Left != 201 {
-		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.Left, maxComparedAgents)
+	if len(c.Agents) > maxComparedAgents || c.AgentsNotComparedCount != 201 {
+		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.AgentsNotComparedCount, maxComparedAgents)
 	}
 }

@@ -28,7 +28,7 @@ func Example() {
 		return
 	}
 	f := robots.Parse([]byte(file), robots.Google)
-	rules := f.For(agent)
+	rules := f.RulesFor(agent)
 	for _, s := range []string{"https://shop.example/", "https://shop.example/cart/7", "https://shop.example/cart/help"} {
 		u, err := decorum.ParseURL(s)
 		if err != nil {
@@ -83,11 +83,11 @@ func ExampleGate() {
 			fmt.Println(err)
 		case err != nil:
 			fmt.Println("not now:", err)
-		case clearance.ForRobots():
+		case clearance.IsForRobots():
 			fmt.Println("first", clearance.URL())
 			answer := &decorum.Response{URL: clearance.URL(), Status: http.StatusOK, Header: http.Header{}, Body: []byte(file)}
-			lesson, err := gate.Learn(ctx, now, clearance, answer, nil)
-			fmt.Println(lesson.Outcome, lesson.Open, err)
+			result, err := gate.RecordFetch(ctx, now, clearance, answer, nil)
+			fmt.Println(result.Outcome, result.HasRulesInForce, err)
 		default:
 			fmt.Println("cleared", clearance.URL())
 		}

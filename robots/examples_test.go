@@ -34,15 +34,15 @@ type example struct {
 	Note       string
 }
 
-// oldFormat is the dialect of examples of how the format of 1994 reads. They are
+// original1994Dialect is the dialect of examples of how the format of 1994 reads. They are
 // for lint, and not run here.
-const oldFormat = "classic"
+const original1994Dialect = "classic"
 
-// dialects returns those in which an example of the named one is run.
-func dialects(t *testing.T, name string) []Dialect {
+// exampleDialects returns those in which an example of the named one is run.
+func exampleDialects(t *testing.T, name string) []Dialect {
 	t.Helper()
 	switch name {
-	case oldFormat:
+	case original1994Dialect:
 		return nil
 	case "both":
 		return []Dialect{Google, Yandex}
@@ -71,7 +71,7 @@ func TestExamples(t *testing.T) {
 	for i, text := range readLines(t, "testdata/robots-examples.jsonl") {
 		var e example
 		decodeExample(t, text, &e)
-		for _, d := range dialects(t, e.Dialect) {
+		for _, d := range exampleDialects(t, e.Dialect) {
 			t.Run(fmt.Sprintf("%s/%d/%s", e.Req, i+1, d), func(t *testing.T) {
 				if err := e.check(d); err != nil {
 					t.Error(err)
@@ -86,11 +86,11 @@ func (e *example) check(d Dialect) error {
 	if body == nil {
 		body = []byte(e.Robots)
 	}
-	file := Options{Dialect: d, NoExtensions: e.Extensions != nil && !*e.Extensions}.Parse(body)
+	file := ParseOptions{Dialect: d, NoExtensions: e.Extensions != nil && !*e.Extensions}.Parse(body)
 	if err := e.checkFile(file); err != nil {
 		return fmt.Errorf("%w\n%s", err, body)
 	}
-	if err := e.checkRules(file.For(Named(e.Agent))); err != nil {
+	if err := e.checkRules(file.RulesFor(AgentByName(e.Agent))); err != nil {
 		return fmt.Errorf("%w\n%s", err, body)
 	}
 	return nil
@@ -99,7 +99,7 @@ func (e *example) check(d Dialect) error {
 // checkRules checks what the file says to the agent.
 func (e *example) checkRules(rules *Rules) error {
 	if e.CrawlDelay != nil {
-		if got := seconds(rules.CrawlDelay()); got != string(e.CrawlDelay) {
+		if got := formatSeconds(rules.CrawlDelay()); got != string(e.CrawlDelay) {
 			return fmt.Errorf("Crawl-delay = %s, want %s", got, e.CrawlDelay)
 		}
 	}
@@ -123,13 +123,13 @@ func (e *example) checkRules(rules *Rules) error {
 // checkFile checks what the file says to everybody.
 func (e *example) checkFile(file *File) error {
 	if e.Sitemaps != nil {
-		if got := urls(file.Sitemaps()); !slices.Equal(got, *e.Sitemaps) {
+		if got := urlStrings(file.Sitemaps()); !slices.Equal(got, *e.Sitemaps) {
 			return fmt.Errorf("sitemaps = %q, want %q", got, *e.Sitemaps)
 		}
 	}
 	if e.Host != nil {
 		got := "null"
-		if host, ok := file.Host(); ok {
+		if host, ok := file.MainMirror(); ok {
 			got = strconv.Quote(host)
 		}
 		if got != string(e.Host) {
@@ -143,21 +143,21 @@ func (e *example) checkFile(file *File) error {
 	if err != nil {
 		return err
 	}
-	if got := file.Cleaner().Clean(found); got.String() != *e.CleanURL {
+	if got := file.URLCleaner().CleanURL(found); got.String() != *e.CleanURL {
 		return fmt.Errorf("%v is cleaned to %v, want %s", found, got, *e.CleanURL)
 	}
 	return nil
 }
 
-// seconds writes a delay as the examples do.
-func seconds(d time.Duration, ok bool) string {
+// formatSeconds writes a delay as the examples do.
+func formatSeconds(d time.Duration, ok bool) string {
 	if !ok {
 		return "null"
 	}
 	return fmt.Sprint(d.Seconds())
 }
 
-func urls(us []decorum.URL) []string {
+func urlStrings(us []decorum.URL) []string {
 	s := make([]string, len(us))
 	for i, u := range us {
 		s[i] = u.String()

@@ -16,27 +16,27 @@ import (
 func TestExplain(t *testing.T) {
 	for _, test := range []struct {
 		name, rules, path string
-		want              []Match
+		want              []RuleMatch
 	}{
 		{"DEF-07/nothing matches", "Disallow: /a", "/b", nil},
-		{"PREC-01/shorter loses", "Disallow: /\nAllow: /a/b\nDisallow: /a", "/a/b/c", []Match{
-			{"allow: /a/b", 3, 4, "", Span{0, 4}, nil},
-			{"disallow: /a", 4, 2, Shorter, Span{0, 2}, nil},
-			{"disallow: /", 2, 1, Shorter, Span{0, 1}, nil}}},
-		{"PREC-02/disallow loses a tie", "Disallow: /a\nAllow: /a", "/a", []Match{
-			{"allow: /a", 3, 2, "", Span{0, 2}, nil},
-			{"disallow: /a", 2, 2, Tie, Span{0, 2}, nil}}},
-		{"PREC-09/repeated", "Disallow: /a\nDisallow: /%61", "/a", []Match{
-			{"disallow: /a", 2, 2, "", Span{0, 2}, nil},
-			{"disallow: /%61", 3, 2, Repeated, Span{0, 2}, nil}}},
-		{"MATCH-05/stars", "Disallow: /*b*d", "/aabccd/e", []Match{
-			{"disallow: /*b*d", 2, 5, "", Span{0, 7}, []Span{{1, 3}, {4, 6}}}}},
-		{"MATCH-05/an empty star", "Disallow: *.gif$", "/.gif", []Match{
-			{"disallow: *.gif$", 2, 6, "", Span{0, 5}, []Span{{0, 1}}}}},
-		{"MATCH-18/the end", "Disallow: /*b$", "/ab/ab", []Match{
-			{"disallow: /*b$", 2, 4, "", Span{0, 6}, []Span{{1, 5}}}}},
-		{"MATCH-25/an escaped star", "Disallow: /*%2A", "/a%2Ab", []Match{
-			{"disallow: /*%2A", 2, 5, "", Span{0, 5}, []Span{{1, 2}}}}},
+		{"PREC-01/shorter loses", "Disallow: /\nAllow: /a/b\nDisallow: /a", "/a/b/c", []RuleMatch{
+			{"allow: /a/b", 3, 4, "", PathSpan{0, 4}, nil},
+			{"disallow: /a", 4, 2, LostShorter, PathSpan{0, 2}, nil},
+			{"disallow: /", 2, 1, LostShorter, PathSpan{0, 1}, nil}}},
+		{"PREC-02/disallow loses a tie", "Disallow: /a\nAllow: /a", "/a", []RuleMatch{
+			{"allow: /a", 3, 2, "", PathSpan{0, 2}, nil},
+			{"disallow: /a", 2, 2, LostTie, PathSpan{0, 2}, nil}}},
+		{"PREC-09/repeated", "Disallow: /a\nDisallow: /%61", "/a", []RuleMatch{
+			{"disallow: /a", 2, 2, "", PathSpan{0, 2}, nil},
+			{"disallow: /%61", 3, 2, LostRepeated, PathSpan{0, 2}, nil}}},
+		{"MATCH-05/stars", "Disallow: /*b*d", "/aabccd/e", []RuleMatch{
+			{"disallow: /*b*d", 2, 5, "", PathSpan{0, 7}, []PathSpan{{1, 3}, {4, 6}}}}},
+		{"MATCH-05/an empty star", "Disallow: *.gif$", "/.gif", []RuleMatch{
+			{"disallow: *.gif$", 2, 6, "", PathSpan{0, 5}, []PathSpan{{0, 1}}}}},
+		{"MATCH-18/the end", "Disallow: /*b$", "/ab/ab", []RuleMatch{
+			{"disallow: /*b$", 2, 4, "", PathSpan{0, 6}, []PathSpan{{1, 5}}}}},
+		{"MATCH-25/an escaped star", "Disallow: /*%2A", "/a%2Ab", []RuleMatch{
+			{"disallow: /*%2A", 2, 5, "", PathSpan{0, 5}, []PathSpan{{1, 2}}}}},
 		{"FETCH-29/exempt", "Disallow: /", "/robots.txt", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,16 +59,16 @@ func TestExplainTellsThePace(t *testing.T) {
 		"Crawl-delay: 0":                    {"crawl-delay: 0"},
 		"Crawl-delay: 1\nRequest-rate: 1/5": {"crawl-delay: 1", "request-rate: 1/5s"},
 	} {
-		if got := rulesOf(rules).Explain(mustURL(t, "http://h/b")).Pace; !reflect.DeepEqual(got, want) {
+		if got := rulesOf(rules).Explain(mustURL(t, "http://h/b")).PaceLines; !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, want %q", rules, got, want)
 		}
 	}
 }
 
 func TestExplainNamesTheGroup(t *testing.T) {
-	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).For(Named("bot"))
+	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentByName("bot"))
 	got := rules.Explain(mustURL(t, "http://h/b"))
-	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupLines, []int{2, 7}) || !got.Allowed {
+	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLines, []int{2, 7}) || !got.Allowed {
 		t.Errorf("got %+v", got)
 	}
 	text, err := json.Marshal(got)
@@ -102,10 +102,10 @@ func TestExplainIsCheck(t *testing.T) {
 		}
 		for i, m := range e.Matches {
 			matches++
-			if first := m.Rule == e.Rule && m.Line == e.Line && m.Lost == ""; first != (i == 0) {
+			if first := m.Rule == e.Rule && m.Line == e.Line && m.LosingReason == ""; first != (i == 0) {
 				t.Fatalf("%s: match %d is %+v of %+v\n%s", u, i, m, e.Verdict, file.String())
 			}
-			if again := spell(m, e.Path); !Parse([]byte("User-agent: *\nDisallow: "+again), Google).For(Agent{}).sameSpan(m, e.Path) {
+			if again := patternFromSpans(m, e.Path); !Parse([]byte("User-agent: *\nDisallow: "+again), Google).RulesFor(Agent{}).hasSameSpans(m, e.Path) {
 				t.Fatalf("%s: the spans of %+v are those of %q", u, m, again)
 			}
 		}
@@ -118,28 +118,28 @@ func TestExplainIsCheck(t *testing.T) {
 	}
 }
 
-// spell writes the pattern that spans show: what is matched, with a star for
+// patternFromSpans writes the pattern that spans show: what is matched, with a star for
 // each wildcard.
-func spell(m Match, path string) string {
+func patternFromSpans(m RuleMatch, path string) string {
 	var b strings.Builder
 	at := 0
 	escape := strings.NewReplacer("*", "%2A", "$", "%24")
-	for _, w := range m.Wildcards {
+	for _, w := range m.WildcardSpans {
 		b.WriteString(escape.Replace(path[at:w.Start]) + "*")
 		at = w.End
 	}
 	return b.String() + escape.Replace(path[at:m.Span.End])
 }
 
-// sameSpan reports whether the only rule of r matches path where m does.
-func (r *Rules) sameSpan(m Match, path string) bool {
-	p := r.all[0].compiled()
-	if !p.match(path) {
+// hasSameSpans reports whether the only rule of r matches path where m does.
+func (r *Rules) hasSameSpans(m RuleMatch, path string) bool {
+	p := r.rules[0].compilePattern()
+	if !p.matches(path) {
 		return false
 	}
-	whole, wildcards := p.spans(path)
+	whole, wildcards := p.matchSpans(path)
 	// A final "$" is not seen in spans: its literal may be found later.
-	return strings.HasSuffix(m.Rule, "$") || whole == m.Span && reflect.DeepEqual(wildcards, m.Wildcards)
+	return strings.HasSuffix(m.Rule, "$") || whole == m.Span && reflect.DeepEqual(wildcards, m.WildcardSpans)
 }
 
 func TestGateExplain(t *testing.T) {
@@ -151,11 +151,11 @@ func TestGateExplain(t *testing.T) {
 	}
 	now := time.Now()
 	c, err := g.Check(ctx, now, page)
-	if err != nil || !c.ForRobots() {
+	if err != nil || !c.IsForRobots() {
 		t.Fatalf("clearance %+v, %v", c, err)
 	}
 	res := &decorum.Response{URL: c.URL(), Status: 200, Body: []byte("User-agent: *\nDisallow: /a\n")}
-	if _, err := g.Learn(ctx, now, c, res, nil); err != nil {
+	if _, err := g.RecordFetch(ctx, now, c, res, nil); err != nil {
 		t.Fatal(err)
 	}
 	e, err := g.Explain(ctx, page)
@@ -167,7 +167,7 @@ func TestGateExplain(t *testing.T) {
 // TestExplainGoogleOSS: in that dialect a rule may mean two things, and the
 // explanation knows both.
 func TestExplainGoogleOSS(t *testing.T) {
-	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).For(Named("anybot"))
+	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).RulesFor(AgentByName("anybot"))
 	for path, want := range map[string]string{"/a/": "allow: /a/index.html", "/a/x": "disallow: /a", "/b": "disallow: /b*", "/": ""} {
 		u, err := decorum.ParseURL("https://example.com" + path)
 		if err != nil {
@@ -185,9 +185,9 @@ func TestExplainGoogleOSS(t *testing.T) {
 func TestLintKnowsWhatIsRead(t *testing.T) {
 	for _, v := range []string{"myhost.ru", "https://myhost.ru", "http://myhost.ru", "myhost.ru:8080", "myhost.ru:100000", "my_host.ru",
 		".my.ru", "my.ru.", "my..ru", "my.ru/", "213.180.194.129", "a.ru,b.ru", "a.ru b.ru", "-a.ru", "a-.ru", "1host.ru", "a.ru:", "a.ru:0", "пример.рф", "xn--e1afmkfd.xn--p1ai", "localhost"} {
-		_, ok := Parse([]byte("Host: "+v+"\n"), Yandex).Host()
-		if fault := hostFault(v); ok != (fault == "") {
-			t.Errorf("Host: %s is read: %v; lint says %q", v, ok, fault)
+		_, ok := Parse([]byte("Host: "+v+"\n"), Yandex).MainMirror()
+		if problem := hostDirectiveProblem(v); ok != (problem == "") {
+			t.Errorf("Host: %s is read: %v; lint says %q", v, ok, problem)
 		}
 	}
 	page, err := decorum.ParseURL("https://example.com/f/x?s=1")
@@ -195,9 +195,9 @@ func TestLintKnowsWhatIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"s", "s /", "s /f", "s /f*", "s&t /f", "s *", "s /a?b", "s f", "s /f x", "&s /", "s& /", "s /f$", "s /f" + strings.Repeat("*", 495), "s /f" + strings.Repeat("*", 496)} {
-		read := Parse([]byte("Clean-param: "+v+"\n"), Yandex).Cleaner().Clean(page) != page
-		if fault := cleanFault(v); read != (fault == "") && !strings.HasPrefix(v, "s /a") {
-			t.Errorf("Clean-param: %.40s is read: %v; lint says %q", v, read, fault)
+		read := Parse([]byte("Clean-param: "+v+"\n"), Yandex).URLCleaner().CleanURL(page) != page
+		if problem := cleanParamProblem(v); read != (problem == "") && !strings.HasPrefix(v, "s /a") {
+			t.Errorf("Clean-param: %.40s is read: %v; lint says %q", v, read, problem)
 		}
 	}
 }

@@ -7,82 +7,82 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Limit is how many bytes of a robots.txt are read (FMT-08).
-const Limit = 500 << 10
+// MaxFileBytes is how many bytes of a robots.txt are read (FMT-08).
+const MaxFileBytes = 500 << 10
 
 // typicalLineBytes is about how long lines are, in bytes.
 const typicalLineBytes = 24
 
-// Options say how a file is read. The zero value reads the Google dialect with
+// ParseOptions say how a file is read. The zero value reads the Google dialect with
 // its extensions.
-type Options struct {
+type ParseOptions struct {
 	Dialect Dialect
 	// NoExtensions ignores the lines that Google does not know: Crawl-delay, Host,
 	// Clean-param (DELAY-07, HOST-15, CLEAN-25), Content-Usage, Content-Signal,
 	// Request-rate and Visit-time. In the Yandex dialect it ignores the last two
 	// only (SYN-14): the others belong to it.
 	NoExtensions bool
-	// DelayEndsRun makes a Crawl-delay line end a run of user-agent lines, as
+	// CrawlDelaySplitsGroups makes a Crawl-delay line end a run of user-agent lines, as
 	// rules do, so that those after it begin a group of their own.
-	DelayEndsRun bool
-	// Limit is how many bytes are read. What is less than the constant Limit,
+	CrawlDelaySplitsGroups bool
+	// MaxBytes is how many bytes are read. What is less than the constant MaxBytes,
 	// zero included, means that constant (FMT-09); but GoogleOSS, which knows
-	// no limit, reads all of the body if Limit is zero. Of a file that is longer
-	// than YandexLimit the Yandex dialect reads nothing.
-	Limit int
+	// no limit, reads all of the body if MaxBytes is zero. Of a file that is longer
+	// than MaxYandexFileBytes the Yandex dialect reads nothing.
+	MaxBytes int
 }
 
 // Parse reads body in the dialect d, extensions included. It never fails, and
 // its time is linear in the body.
-func Parse(body []byte, d Dialect) *File { return Options{Dialect: d}.Parse(body) }
+func Parse(body []byte, d Dialect) *File { return ParseOptions{Dialect: d}.Parse(body) }
 
 // Parse reads body as the options say. The File keeps no reference to body.
-func (o Options) Parse(body []byte) *File {
-	if o.Dialect == Yandex && (len(body) > YandexLimit || bytes.IndexByte(body, 0) >= 0) {
+func (o ParseOptions) Parse(body []byte) *File {
+	if o.Dialect == Yandex && (len(body) > MaxYandexFileBytes || bytes.IndexByte(body, 0) >= 0) {
 		body = nil // FMT-10, FMT-13
 	}
-	rest, parse := o.text(body)
+	rest, parse := o.textAndLineParser(body)
 	f := &File{
 		lines: make([]line, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
-		delayEndsRun: o.DelayEndsRun || o.Dialect == Yandex, // GRP-15
+		crawlDelaySplitsGroups: o.CrawlDelaySplitsGroups || o.Dialect == Yandex, // GRP-15
 	}
 	for number := int32(1); rest != ""; number++ {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && o.extends(l.field) {
+		if !ok || o.NoExtensions && o.isExtension(l.field) {
 			continue
 		}
 		if o.Dialect == Yandex {
-			l = l.turned()
+			l = l.invertEmptyRule()
 		}
-		f.signals = f.signals || l.field == contentUsage || l.field == contentSignal
-		f.paced = f.paced || l.field == requestRateLine || l.field == visitTime
+		f.hasUsageLines = f.hasUsageLines || l.field == contentUsage || l.field == contentSignal
+		f.hasRateOrVisitTimeLines = f.hasRateOrVisitTimeLines || l.field == requestRateLine || l.field == visitTime
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
 	return f
 }
 
-// extends reports whether the field is an extension of the dialect.
-func (o Options) extends(f field) bool {
-	return f.extension() && (o.Dialect != Yandex || f >= requestRateLine)
+// isExtension reports whether the field is an extension of the dialect.
+func (o ParseOptions) isExtension(f fieldKind) bool {
+	return f.isExtension() && (o.Dialect != Yandex || f >= requestRateLine)
 }
 
-// text returns what of body is read, and how its lines are.
-func (o Options) text(body []byte) (string, func(string) (line, bool)) {
+// textAndLineParser returns what of body is read, and how its lines are.
+func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (line, bool)) {
 	if o.Dialect != GoogleOSS {
-		return strings.TrimPrefix(string(cut(body, max(o.Limit, Limit))), "\ufeff"), parseLine
+		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), parseLine
 	}
-	if o.Limit > 0 {
-		body = cut(body, max(o.Limit, Limit))
+	if o.MaxBytes > 0 {
+		body = truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))
 	}
-	return skipMark(string(body)), parseOSSLine
+	return skipBOM(string(body)), parseGoogleOSSLine
 }
 
-// cut returns at most limit bytes of body. A line that the limit would cut in
+// truncateAtLine returns at most limit bytes of body. A line that the limit would cut in
 // two goes whole: half a path could block or open too much (FMT-11).
-func cut(body []byte, limit int) []byte {
+func truncateAtLine(body []byte, limit int) []byte {
 	if len(body) <= limit {
 		return body
 	}
@@ -95,11 +95,11 @@ func cut(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines        []line
-	dialect      Dialect
-	delayEndsRun bool
-	signals      bool // some line is about the use of content
-	paced        bool // some line is a Request-rate or Visit-time
+	lines                   []line
+	dialect                 Dialect
+	crawlDelaySplitsGroups  bool
+	hasUsageLines           bool // some line is about the use of content
+	hasRateOrVisitTimeLines bool // some line is a Request-rate or Visit-time
 }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.
@@ -112,7 +112,7 @@ func (f *File) Sitemaps() []decorum.URL {
 		if l.field != sitemap {
 			continue
 		}
-		if u, ok := completeURL(l.value); ok && !seen[u] {
+		if u, ok := parseAbsoluteURL(l.value); ok && !seen[u] {
 			seen[u] = true
 			found = append(found, u)
 		}
@@ -120,10 +120,10 @@ func (f *File) Sitemaps() []decorum.URL {
 	return found
 }
 
-// completeURL returns the URL that s is, and false if it lacks a scheme or a host
+// parseAbsoluteURL returns the URL that s is, and false if it lacks a scheme or a host
 // (SMAP-02): where browsers make a host of what should be the path, as in
 // "http:///sitemap.xml", the author meant another.
-func completeURL(s string) (decorum.URL, bool) {
+func parseAbsoluteURL(s string) (decorum.URL, bool) {
 	scheme, rest, _ := strings.Cut(s, "://")
 	if strings.ContainsAny(scheme, `/\`) || rest == "" || strings.IndexByte(`/\?#`, rest[0]) >= 0 {
 		return decorum.URL{}, false
@@ -132,16 +132,16 @@ func completeURL(s string) (decorum.URL, bool) {
 	return u, err == nil
 }
 
-// Agents returns the product tokens that user-agent lines name, in lower case
+// AgentTokens returns the product tokens that user-agent lines name, in lower case
 // and the order of the file, each once; "*" as such. Named makes an Agent of one.
-func (f *File) Agents() []string {
+func (f *File) AgentTokens() []string {
 	var tokens []string
 	seen := make(map[string]bool)
 	for _, l := range f.lines {
 		if l.field != userAgent {
 			continue
 		}
-		for _, token := range f.dialect.names(l.value) {
+		for _, token := range f.dialect.agentLineTokens(l.value) {
 			if token = strings.ToLower(token); token != "" && !seen[token] {
 				seen[token] = true
 				tokens = append(tokens, token)
@@ -151,20 +151,20 @@ func (f *File) Agents() []string {
 	return tokens
 }
 
-// names returns the tokens that a user-agent value names in the dialect, and
+// agentLineTokens returns the tokens that a user-agent value names in the dialect, and
 // "*" if it speaks to everybody.
-func (d Dialect) names(value string) []string {
+func (d Dialect) agentLineTokens(value string) []string {
 	switch {
 	case d == Yandex:
-		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !tokenByte(byte(r)) })
+		names := strings.FieldsFunc(value, func(r rune) bool { return r > 'z' || !isTokenByte(byte(r)) })
 		if strings.Contains(value, "*") {
 			names = append(names, "*")
 		}
 		return names
-	case value == "*", d == GoogleOSS && Agent{}.ossRank(value) == 1:
+	case value == "*", d == GoogleOSS && Agent{}.googleOSSMatchRank(value) == 1:
 		return []string{"*"}
 	case d == GoogleOSS:
-		return []string{ossToken(value)}
+		return []string{googleOSSToken(value)}
 	}
 	return []string{leadingToken(value)}
 }

@@ -22,20 +22,20 @@ func TestLimit(t *testing.T) {
 		body  string
 		rules int
 	}{
-		{"FMT-08/ends at the limit", 0, upTo(Limit, 0), 1},
-		{"FMT-08/LF after the limit", 0, upTo(Limit, 0) + "\n", 1},
-		{"FMT-08/CR after the limit", 0, upTo(Limit, 0) + "\r\nAllow: /", 1},
-		{"FMT-08/begins after the limit", 0, upTo(Limit, 0) + "\nAllow: /", 1},
-		{"FMT-11/one byte too long", 0, upTo(Limit, 1), 0},
-		{"FMT-11/one byte too long, more follows", 0, upTo(Limit, 1) + "\nAllow: /", 0},
-		{"FMT-11/comment goes on past the limit", 0, upTo(Limit, 0) + " # why", 0},
-		{"FMT-11/one line without end", 0, rule + strings.Repeat("x", Limit), 0},
-		{"FMT-11/lines end in CR", 0, head[:len(head)-1] + "\r" + rule + "\r" + strings.Repeat("#", Limit), 1},
-		{"FMT-09/raised", Limit + 1, upTo(Limit, 1), 1},
-		{"FMT-09/never lowered", 10, upTo(Limit, 0), 1},
+		{"FMT-08/ends at the limit", 0, upTo(MaxFileBytes, 0), 1},
+		{"FMT-08/LF after the limit", 0, upTo(MaxFileBytes, 0) + "\n", 1},
+		{"FMT-08/CR after the limit", 0, upTo(MaxFileBytes, 0) + "\r\nAllow: /", 1},
+		{"FMT-08/begins after the limit", 0, upTo(MaxFileBytes, 0) + "\nAllow: /", 1},
+		{"FMT-11/one byte too long", 0, upTo(MaxFileBytes, 1), 0},
+		{"FMT-11/one byte too long, more follows", 0, upTo(MaxFileBytes, 1) + "\nAllow: /", 0},
+		{"FMT-11/comment goes on past the limit", 0, upTo(MaxFileBytes, 0) + " # why", 0},
+		{"FMT-11/one line without end", 0, rule + strings.Repeat("x", MaxFileBytes), 0},
+		{"FMT-11/lines end in CR", 0, head[:len(head)-1] + "\r" + rule + "\r" + strings.Repeat("#", MaxFileBytes), 1},
+		{"FMT-09/raised", MaxFileBytes + 1, upTo(MaxFileBytes, 1), 1},
+		{"FMT-09/never lowered", 10, upTo(MaxFileBytes, 0), 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := Options{Limit: test.limit}.Parse([]byte(test.body))
+			f := ParseOptions{MaxBytes: test.limit}.Parse([]byte(test.body))
 			rules := slices.DeleteFunc(f.lines, func(l line) bool { return l.field != disallow && l.field != allow })
 			if len(rules) != test.rules {
 				t.Errorf("read rules %v, want %d", rules, test.rules)
@@ -75,15 +75,15 @@ func TestLines(t *testing.T) {
 func TestBodyMayBeReused(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /a\nDisallow: /*b\nSitemap: http://h/s\n")
 	f := Parse(body, Google)
-	r := f.For(Agent{})
+	r := f.RulesFor(Agent{})
 	want := [...]Verdict{r.Check(mustURL(t, "http://h/a")), r.Check(mustURL(t, "http://h/xb"))}
 	clear(body)
-	r = f.For(Agent{})
+	r = f.RulesFor(Agent{})
 	got := [...]Verdict{r.Check(mustURL(t, "http://h/a")), r.Check(mustURL(t, "http://h/xb"))}
 	if got != want || want[0].Allowed || want[1].Allowed {
 		t.Errorf("verdicts after the body changed = %v, want %v", got, want)
 	}
-	if s := urls(f.Sitemaps()); !slices.Equal(s, []string{"http://h/s"}) {
+	if s := urlStrings(f.Sitemaps()); !slices.Equal(s, []string{"http://h/s"}) {
 		t.Errorf("sitemaps after the body changed = %q", s)
 	}
 }
@@ -95,14 +95,14 @@ func TestSitemaps(t *testing.T) {
 		"Sitemap: https://cdn.example/B.xml",
 	}, "\n")
 	want := []string{"https://h/b.xml", "https://h/a%20b.xml", "https://cdn.example/B.xml"}
-	if got := urls(Parse([]byte(body), Google).Sitemaps()); !slices.Equal(got, want) {
+	if got := urlStrings(Parse([]byte(body), Google).Sitemaps()); !slices.Equal(got, want) {
 		t.Errorf("sitemaps = %q, want %q", got, want)
 	}
 }
 
 func TestAgents(t *testing.T) {
 	f := Parse([]byte("User-agent: Bot/1\nUser-agent: *\nDisallow: /\nUser-agent: bot\nUser-agent:\nUser-agent: (x)\nUser-agent: Bot2\n"), Google)
-	if got, want := f.Agents(), []string{"bot", "*", "bot2"}; !slices.Equal(got, want) {
+	if got, want := f.AgentTokens(), []string{"bot", "*", "bot2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -129,26 +129,26 @@ func FuzzParse(f *testing.F) {
 		if size > len(body) || len(file.Sitemaps()) > len(file.lines) {
 			t.Errorf("%d bytes became %d", len(body), size)
 		}
-		if !bytes.ContainsRune(body, '\r') && len(body) < Limit/2 {
+		if !bytes.ContainsRune(body, '\r') && len(body) < MaxFileBytes/2 {
 			crlf := Parse(bytes.ReplaceAll(body, []byte("\n"), []byte("\r\n")), Google)
 			if !slices.Equal(file.lines, crlf.lines) {
 				t.Error("CR LF is read unlike LF")
 			}
 		}
-		checkRules(t, file, Named("Googlebot-News"))
+		checkRules(t, file, AgentByName("Googlebot-News"))
 		checkRules(t, file, Agent{})
 	})
 }
 
 // checkRules pins what holds of the rules of any file.
 func checkRules(t *testing.T, file *File, a Agent) {
-	rules := file.For(a)
+	rules := file.RulesFor(a)
 	if d, ok := rules.CrawlDelay(); d < 0 || d > 365*24*time.Hour || !ok && d != 0 {
 		t.Errorf("Crawl-delay = %v, %v", d, ok)
 	}
 	for _, s := range []string{"http://h/", "http://h/a/%FF*$", "http://h/robots.txt"} {
 		v := rules.Check(mustURL(t, s))
-		if v != file.For(a).Check(mustURL(t, s)) {
+		if v != file.RulesFor(a).Check(mustURL(t, s)) {
 			t.Errorf("%s: two verdicts differ", s)
 		}
 		if v.Group != rules.Group() || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {

@@ -13,22 +13,22 @@ import (
 // A Gate decides whether a URL may be visited now, by the robots.txt of its
 // origin. It remembers answers, knows how long they hold, and asks for a
 // robots.txt to be visited when it must know more. It makes no visit itself,
-// is told the time, and keeps what it learns in Notes, so that a restart asks
+// is told the time, and keeps what it learns in NoteStore, so that a restart asks
 // nobody again. All methods may be called at the same time.
 type Gate struct {
-	cfg    GateConfig
-	notes  Notes
-	memory memory
-	claims atomic.Uint64 // made so far
+	cfg         GateConfig
+	noteStore   NoteStore
+	cache       originCache
+	lastFetchID atomic.Uint64 // made so far
 }
 
 // NewGate returns a Gate that keeps its records in notes. The config must be
 // valid (GateConfig.Validate).
-func NewGate(cfg GateConfig, notes Notes) *Gate {
+func NewGate(cfg GateConfig, notes NoteStore) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
-		cfg: cfg, notes: notes,
-		memory: memory{limit: cfg.Origins, entries: make(map[decorum.Origin]*entry)},
+		cfg: cfg, noteStore: notes,
+		cache: originCache{maxOrigins: cfg.MaxOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
 }
 
@@ -36,7 +36,7 @@ func NewGate(cfg GateConfig, notes Notes) *Gate {
 func (g *Gate) Dialect() Dialect { return g.cfg.Dialect }
 
 // Check clears the visit to u, or to the robots.txt of its origin if that must
-// come first: the answer then goes to Learn, or the Clearance to Forget if the
+// come first: the answer then goes to RecordFetch, or the Clearance to CancelFetch if the
 // visit is not made. Otherwise the error is a *decorum.Error of Kind
 //
 //   - Disallowed, with a *Refusal: the rules say no;
@@ -44,30 +44,30 @@ func (g *Gate) Dialect() Dialect { return g.cfg.Dialect }
 //   - Unreachable, with a *Closed: the lookup failed, its time has not come;
 //   - Invalid: u is no URL.
 //
-// Any other error is one of the Notes. While rules hold, Check allocates
+// Any other error is one of the NoteStore. While rules hold, Check allocates
 // nothing and does no I/O.
 func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
 	o := u.Origin()
 	if o.IsZero() {
-		return Clearance{}, refusal(u, decorum.Invalid, errors.New("no URL"))
+		return Clearance{}, gateError(u, decorum.Invalid, errors.New("no URL"))
 	}
-	if s := g.memory.find(o); s.open(now) {
+	if s := g.cache.state(o); s.hasRulesInForce(now) {
 		return g.clearByRules(s, u)
 	}
-	e := g.memory.lock(o, now)
+	e := g.cache.lockEntry(o, now)
 	defer e.mu.Unlock()
-	s, err := g.current(ctx, now, o, e)
+	s, err := g.currentState(ctx, now, o, e)
 	switch {
 	case err != nil:
 		return Clearance{}, err
-	case s.open(now):
+	case s.hasRulesInForce(now):
 		return g.clearByRules(s, u)
-	case e.inFlight.runs(now):
-		return Clearance{}, refusal(u, decorum.Pending, g.postponedError(s, e.inFlight.until, "robots.txt is being fetched"))
-	case now.Before(s.until) && s.hop != nil:
-		return Clearance{}, refusal(u, decorum.Pending, g.postponedError(s, g.soon(now, s.until), s.why))
-	case now.Before(s.until):
-		return Clearance{}, refusal(u, decorum.Unreachable, g.postponedError(s, s.until, s.why))
+	case e.inFlight.isActive(now):
+		return Clearance{}, gateError(u, decorum.Pending, g.postponedError(s, e.inFlight.expiresAt, "robots.txt is being fetched"))
+	case now.Before(s.expiresAt) && s.redirect != nil:
+		return Clearance{}, gateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
+	case now.Before(s.expiresAt):
+		return Clearance{}, gateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 	}
 	return g.clearRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
@@ -76,35 +76,35 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	v := g.verdict(s.rules, u)
 	if !v.Allowed {
-		return Clearance{}, refusal(u, decorum.Disallowed, &Refusal{Verdict: v, File: s.file})
+		return Clearance{}, gateError(u, decorum.Disallowed, &Refusal{Verdict: v, FileStatus: s.fileStatus})
 	}
-	if !s.served.Load() {
-		s.served.Store(true)
+	if !s.pageCleared.Load() {
+		s.pageCleared.Store(true)
 	}
-	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, by: s}, nil
+	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, state: s}, nil
 }
 
 // clearRobotsFetch makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
-func (g *Gate) clearRobotsFetch(now time.Time, e *entry, o decorum.Origin, u decorum.URL, hop int) Clearance {
-	e.inFlight = fetchInFlight{id: g.claims.Add(1), until: now.Add(g.cfg.FetchTimeout), hop: hop}
-	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, hop: hop}
+func (g *Gate) clearRobotsFetch(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
+	e.inFlight = fetchInFlight{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchTimeout), redirectCount: redirects}
+	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, redirectCount: redirects}
 }
 
-// Forget takes back a Clearance for a robots.txt that was not visited, or
+// CancelFetch takes back a Clearance for a robots.txt that was not visited, or
 // whose visit was broken off by the caller: the next who asks may make it. It
 // does nothing to a Clearance of another kind.
-func (g *Gate) Forget(c Clearance) {
-	if !c.ForRobots() || c.gate != g {
+func (g *Gate) CancelFetch(c Clearance) {
+	if !c.IsForRobots() || c.gate != g {
 		return
 	}
-	g.memory.release(c)
+	g.cache.endFetch(c)
 }
 
 // Rules returns the rules that the origin's pages were last judged by, nil if
 // none are known.
 func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
-	s, err := g.lately(ctx, o)
+	s, err := g.lastKnownState(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (g *Gate) Rules(ctx context.Context, o decorum.Origin) (*Rules, error) {
 // their file. Nothing is allowed while none are known. Whether an outage closes
 // the origin is for Check to say.
 func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) {
-	s, err := g.lately(ctx, u.Origin())
+	s, err := g.lastKnownState(ctx, u.Origin())
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -123,94 +123,94 @@ func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) 
 		return DisallowAll().Explain(u), nil
 	}
 	e := s.rules.Explain(u)
-	e.SHA256 = s.file.SHA256
+	e.SHA256 = s.fileStatus.SHA256
 	return e, nil
 }
 
-// lately returns how an origin last stood, however long ago.
-func (g *Gate) lately(ctx context.Context, o decorum.Origin) (*originState, error) {
-	if s := g.memory.find(o); s != nil {
+// lastKnownState returns how an origin last stood, however long ago.
+func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originState, error) {
+	if s := g.cache.state(o); s != nil {
 		return s, nil
 	}
-	r, err := g.load(ctx, o)
+	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return g.compile(&r, g.parse(&r)), nil
+	return g.compileState(&r, g.parseStoredFile(&r)), nil
 }
 
 // Sitemaps returns the sitemaps that the origin's robots.txt names, as far as a
 // file is known that counts.
 func (g *Gate) Sitemaps(ctx context.Context, o decorum.Origin) ([]decorum.URL, error) {
-	file, err := g.counts(ctx, o)
+	file, err := g.currentFile(ctx, o)
 	if file == nil {
 		return nil, err
 	}
 	return file.Sitemaps(), nil
 }
 
-// Host returns the main mirror that the origin's robots.txt names, as File.Host
+// MainMirror returns the main mirror that the origin's robots.txt names, as File.MainMirror
 // does, as far as a file is known that counts; empty: it names none.
-func (g *Gate) Host(ctx context.Context, o decorum.Origin) (string, error) {
-	file, err := g.counts(ctx, o)
+func (g *Gate) MainMirror(ctx context.Context, o decorum.Origin) (string, error) {
+	file, err := g.currentFile(ctx, o)
 	if file == nil {
 		return "", err
 	}
-	host, _ := file.Host()
+	host, _ := file.MainMirror()
 	return host, nil
 }
 
-// counts returns the origin's robots.txt that counts; nil: none is known.
-func (g *Gate) counts(ctx context.Context, o decorum.Origin) (*File, error) {
-	r, err := g.load(ctx, o)
+// currentFile returns the origin's robots.txt that counts; nil: none is known.
+func (g *Gate) currentFile(ctx context.Context, o decorum.Origin) (*File, error) {
+	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return g.parse(&r), nil
+	return g.parseStoredFile(&r), nil
 }
 
-// Clean returns u without the parameters that its origin's robots.txt says to
+// CleanURL returns u without the parameters that its origin's robots.txt says to
 // ignore, as far as the file is in mind: it does no I/O. After Check has judged
 // a URL, it is.
-func (g *Gate) Clean(u decorum.URL) decorum.URL {
+func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
 	if strings.IndexByte(u.Path(), '?') < 0 { // as most links: nobody need be asked
 		return u
 	}
-	if s := g.memory.find(u.Origin()); s != nil {
-		return s.cleaner.Clean(u)
+	if s := g.cache.state(u.Origin()); s != nil {
+		return s.cleaner.CleanURL(u)
 	}
 	return u
 }
 
-// Pace returns what the origin's rules, as far as they are known, ask for at the
-// moment now: the pause between two requests (Rules.Pause), and when the next
-// may begin by the clock (Rules.Opens). They hold on while the rules are too old
+// DelayAndNextOpen returns what the origin's rules, as far as they are known, ask for at the
+// moment now: the pause between two requests (Rules.DelayAt), and when the next
+// may begin by the clock (Rules.NextOpen). They hold on while the rules are too old
 // or the origin is closed.
-func (g *Gate) Pace(ctx context.Context, o decorum.Origin, now time.Time) (pause time.Duration, opens time.Time, err error) {
+func (g *Gate) DelayAndNextOpen(ctx context.Context, o decorum.Origin, now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
 	rules, err := g.Rules(ctx, o)
 	if err != nil || rules == nil {
 		return 0, now, err
 	}
-	return rules.Pause(now), rules.Opens(now), nil
+	return rules.DelayAt(now), rules.NextOpen(now), nil
 }
 
-// soon is when to ask again whether a hop has been visited: it may be in the
+// redirectPollTime is when to ask again whether a hop has been visited: it may be in the
 // queue of a crawl that has another Gate.
-func (g *Gate) soon(now, until time.Time) time.Time {
+func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
 	if next := now.Add(g.cfg.FetchTimeout); next.Before(until) {
 		return next
 	}
 	return until
 }
 
-func (g *Gate) postponedError(s *originState, until time.Time, why string) *PostponedError {
-	c := &PostponedError{Until: until, Dormant: s.attempts >= g.cfg.Patience, Attempts: s.attempts, Why: why}
-	if s.hop != nil {
-		c.Hop, c.Since = s.hop.url, s.hop.Since
+func (g *Gate) postponedError(s *originState, until time.Time, reason string) *PostponedError {
+	c := &PostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, Failures: s.failures, Reason: reason}
+	if s.redirect != nil {
+		c.RedirectURL, c.RedirectSince = s.redirect.url, s.redirect.Since
 	}
 	return c
 }
 
-func refusal(u decorum.URL, kind decorum.Kind, cause error) error {
+func gateError(u decorum.URL, kind decorum.Kind, cause error) error {
 	return &decorum.Error{Op: "robots", URL: u.String(), Kind: kind, Err: cause}
 }

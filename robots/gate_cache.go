@@ -8,38 +8,38 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A memory holds the origins in play, at most limit of them but for those
+// An originCache holds the origins in play, at most limit of them but for those
 // whose lookup is under way. What it forgets is in the notes.
-type memory struct {
-	limit int
+type originCache struct {
+	maxOrigins int
 
 	mu      sync.RWMutex
-	entries map[decorum.Origin]*entry
+	entries map[decorum.Origin]*originEntry
 }
 
-// An entry is what a Gate has in mind of one origin. Its standing may be
+// An originEntry is what a Gate has in mind of one origin. Its standing may be
 // loaded by anybody; all else, and any reading or writing of the origin's note
 // after which the standing changes, is done with mu held.
-type entry struct {
+type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read
 
 	mu       sync.Mutex
 	inFlight fetchInFlight
-	gone     bool // evicted: look the origin up again
+	evicted  bool // evicted: look the origin up again
 }
 
 // A fetchInFlight is the right to make the current visit of a lookup (FETCH-31). It
 // runs out, so that a worker that died does not close the origin for ever.
 type fetchInFlight struct {
-	id    uint64 // 0: nobody has it
-	until time.Time
-	hop   int
+	id            uint64 // 0: nobody has it
+	expiresAt     time.Time
+	redirectCount int
 }
 
-func (c fetchInFlight) runs(now time.Time) bool { return c.id != 0 && now.Before(c.until) }
+func (c fetchInFlight) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
 // find returns the origin's standing, nil if it is not in memory.
-func (m *memory) find(o decorum.Origin) *originState {
+func (m *originCache) state(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -49,19 +49,19 @@ func (m *memory) find(o decorum.Origin) *originState {
 	return e.state.Load()
 }
 
-// lock returns the origin's entry, locked.
-func (m *memory) lock(o decorum.Origin, now time.Time) *entry {
+// lockEntry returns the origin's entry, locked.
+func (m *originCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
 	for {
-		e := m.entry(o, now)
+		e := m.getOrCreate(o, now)
 		e.mu.Lock()
-		if !e.gone {
+		if !e.evicted {
 			return e
 		}
 		e.mu.Unlock()
 	}
 }
 
-func (m *memory) entry(o decorum.Origin, now time.Time) *entry {
+func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -73,34 +73,34 @@ func (m *memory) entry(o decorum.Origin, now time.Time) *entry {
 	if e := m.entries[o]; e != nil {
 		return e
 	}
-	if len(m.entries) >= m.limit {
-		m.evict(now)
+	if len(m.entries) >= m.maxOrigins {
+		m.evictOne(now)
 	}
-	e = new(entry)
+	e = new(originEntry)
 	m.entries[o] = e
 	return e
 }
 
-// evict drops an entry that nobody is using: any will do, for it costs one
+// evictOne drops an entry that nobody is using: any will do, for it costs one
 // reading of a note to have it back. m.mu is held; TryLock keeps it from
 // waiting for somebody's I/O.
-func (m *memory) evict(now time.Time) {
+func (m *originCache) evictOne(now time.Time) {
 	for o, e := range m.entries {
 		if !e.mu.TryLock() {
 			continue
 		}
-		e.gone = !e.inFlight.runs(now)
-		gone := e.gone
+		e.evicted = !e.inFlight.isActive(now)
+		evicted := e.evicted
 		e.mu.Unlock()
-		if gone {
+		if evicted {
 			delete(m.entries, o)
 			return
 		}
 	}
 }
 
-// release ends the claim that c was made for, if it still has it.
-func (m *memory) release(c Clearance) {
+// endFetch ends the claim that c was made for, if it still has it.
+func (m *originCache) endFetch(c Clearance) {
 	m.mu.RLock()
 	e := m.entries[c.origin]
 	m.mu.RUnlock()

@@ -13,59 +13,59 @@ type GateConfig struct {
 	// Agent is who crawls. The zero Agent is addressed by "*" alone.
 	Agent Agent
 	// UserAgent is the header with which files are fetched: a server may answer
-	// another crawler otherwise. Gates that share Notes share what they learn if
+	// another crawler otherwise. Gates that share NoteStore share what they learn if
 	// it is the same, whatever their Agents (CACHE-03).
 	UserAgent string
-	// Dialect and NoExtensions say how files are read: see Options.
+	// Dialect and NoExtensions say how files are read: see ParseOptions.
 	Dialect      Dialect
 	NoExtensions bool
-	// Session is when the session began, such as one run of a crawl: what was
+	// SessionStart is when the session began, such as one run of a crawl: what was
 	// learnt before is asked for anew, whatever its age (CACHE-08, SESS-01). The
 	// Yandex dialect must have one; in others zero means that answers hold until
 	// they are too old (SESS-03).
-	Session time.Time
-	// Purposes are what the crawl is for, of the constant Purposes. A page whose
+	SessionStart time.Time
+	// Purposes are what the crawl is for, of the constant KnownPurposes. A page whose
 	// file asks, by Content-Usage or Content-Signal, not to be used for one of
 	// them is refused. Empty: such wishes are kept, and not enforced.
 	Purposes []string
 	// MinTTL and MaxTTL bound how long rules hold (CACHE-07). Defaults 1 min, 24 h.
 	// Within a day, rules hold at least until a page has been cleared by them.
 	MinTTL, MaxTTL time.Duration
-	// MaxHops is how many redirects of a robots.txt are followed, at least 5
+	// MaxRedirects is how many redirects of a robots.txt are followed, at least 5
 	// (FETCH-02). Default 5.
-	MaxHops int
+	MaxRedirects int
 	// Retry503 says when to ask again after a 503, Retry after any other
 	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
 	Retry503, Retry Backoff
-	// Outage is how long a robots.txt must have been unreachable, without a
+	// OutageLimit is how long a robots.txt must have been unreachable, without a
 	// break, for its last good copy to count again (FETCH-13). Default 30 days.
-	Outage time.Duration
-	// Patience is how many lookups of an origin must have failed in a row for
+	OutageLimit time.Duration
+	// SuspendAfterFailures is how many lookups of an origin must have failed in a row for
 	// nobody to wait for it any more. Default 3.
-	Patience int
-	// NotFound lists what error pages say in any case of letters where they
+	SuspendAfterFailures int
+	// NotFoundPhrases lists what error pages say in any case of letters where they
 	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
 	// Russian, Chinese and Czech.
-	NotFound []string
-	// FetchTimeout is how long a lookup may take until somebody else may make it, Hop
+	NotFoundPhrases []string
+	// FetchTimeout is how long a lookup may take until somebody else may make it, RedirectTimeout
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
-	FetchTimeout, Hop time.Duration
-	// Versions is how many files of an origin are kept, the one that counts
-	// included, and VersionBytes how many bytes the others may have together. The
+	FetchTimeout, RedirectTimeout time.Duration
+	// MaxVersions is how many files of an origin are kept, the one that counts
+	// included, and MaxArchiveBytes how many bytes the others may have together. The
 	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
 	// that counts.
-	Versions, VersionBytes int
-	// Origins is how many origins' rules are held ready in memory; those of
+	MaxVersions, MaxArchiveBytes int
+	// MaxOrigins is how many origins' rules are held ready in memory; those of
 	// others are read from the notes when they are needed. Default 10,000.
-	Origins int
+	MaxOrigins int
 }
 
 // A Backoff is how long to wait after a failure: First, then twice as long
 // after each further one in a row, never longer than Max.
 type Backoff struct{ First, Max time.Duration }
 
-// after returns the wait after so many failures in a row.
-func (b Backoff) after(failures int) time.Duration {
+// delayAfter returns the wait after so many failures in a row.
+func (b Backoff) delayAfter(failures int) time.Duration {
 	d := b.First
 	for i := 1; i < failures && d < b.Max; i++ {
 		d *= 2
@@ -73,8 +73,8 @@ func (b Backoff) after(failures int) time.Duration {
 	return min(d, b.Max)
 }
 
-// notFoundPhrases are those of Q-15.
-var notFoundPhrases = []string{"Page not found", "Страница не найдена", "找不到网页", "Stránka nenalezena"}
+// defaultNotFoundPhrases are those of Q-15.
+var defaultNotFoundPhrases = []string{"Page not found", "Страница не найдена", "找不到网页", "Stránka nenalezena"}
 
 // Validate reports settings that make no sense.
 func (c GateConfig) Validate() error {
@@ -82,14 +82,14 @@ func (c GateConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.Outage}, {"Claim", c.FetchTimeout}, {"Hop", c.Hop},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.OutageLimit}, {"Claim", c.FetchTimeout}, {"Hop", c.RedirectTimeout},
 		{"Retry503", min(c.Retry503.First, c.Retry503.Max)}, {"Retry", min(c.Retry.First, c.Retry.Max)},
 	} {
 		if d.value < 0 {
 			return fmt.Errorf("robots gate: %s must not be negative", d.name)
 		}
 	}
-	if err := checkPurposes(c.Purposes); err != nil {
+	if err := validatePurposes(c.Purposes); err != nil {
 		return fmt.Errorf("robots gate: %w", err)
 	}
 	if len(c.Purposes) > 0 && c.NoExtensions {
@@ -97,13 +97,13 @@ func (c GateConfig) Validate() error {
 	}
 	c = c.withDefaults()
 	switch {
-	case c.Dialect == Yandex && c.Session.IsZero():
+	case c.Dialect == Yandex && c.SessionStart.IsZero():
 		return fmt.Errorf("robots gate: the yandex dialect needs to know when the session began")
 	case c.MinTTL > c.MaxTTL:
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
-	case c.MaxHops < minRedirects:
+	case c.MaxRedirects < minRedirects:
 		return fmt.Errorf("robots gate: MaxHops must be at least %d", minRedirects)
-	case c.Patience < 0, c.Origins < 0:
+	case c.SuspendAfterFailures < 0, c.MaxOrigins < 0:
 		return fmt.Errorf("robots gate: Patience and Origins must not be negative")
 	case c.Retry503.First > c.Retry503.Max, c.Retry.First > c.Retry.Max:
 		return fmt.Errorf("robots gate: a first retry must not wait longer than the longest")
@@ -117,26 +117,26 @@ const minRedirects = 5
 func (c GateConfig) withDefaults() GateConfig {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)
-	c.MaxHops = cmp.Or(c.MaxHops, minRedirects)
+	c.MaxRedirects = cmp.Or(c.MaxRedirects, minRedirects)
 	c.Retry503.First = cmp.Or(c.Retry503.First, time.Minute)
 	c.Retry503.Max = cmp.Or(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
 	c.Retry.First = cmp.Or(c.Retry.First, 5*time.Minute)
 	c.Retry.Max = cmp.Or(c.Retry.Max, max(time.Hour, c.Retry.First))
-	c.Outage = cmp.Or(c.Outage, 30*day)
-	c.Patience = cmp.Or(c.Patience, 3)
-	if c.NotFound == nil {
-		c.NotFound = notFoundPhrases
+	c.OutageLimit = cmp.Or(c.OutageLimit, 30*day)
+	c.SuspendAfterFailures = cmp.Or(c.SuspendAfterFailures, 3)
+	if c.NotFoundPhrases == nil {
+		c.NotFoundPhrases = defaultNotFoundPhrases
 	}
-	c.NotFound = lower(c.NotFound)
+	c.NotFoundPhrases = lowerAll(c.NotFoundPhrases)
 	c.FetchTimeout = cmp.Or(c.FetchTimeout, 2*time.Minute)
-	c.Hop = cmp.Or(c.Hop, 15*time.Minute)
-	c.Origins = cmp.Or(c.Origins, 10_000)
-	c.Versions = cmp.Or(c.Versions, 20)
-	c.VersionBytes = cmp.Or(c.VersionBytes, 2<<20)
+	c.RedirectTimeout = cmp.Or(c.RedirectTimeout, 15*time.Minute)
+	c.MaxOrigins = cmp.Or(c.MaxOrigins, 10_000)
+	c.MaxVersions = cmp.Or(c.MaxVersions, 20)
+	c.MaxArchiveBytes = cmp.Or(c.MaxArchiveBytes, 2<<20)
 	return c
 }
 
-func lower(all []string) []string {
+func lowerAll(all []string) []string {
 	low := make([]string, len(all))
 	for i, s := range all {
 		low[i] = strings.ToLower(s)

@@ -14,7 +14,7 @@ import (
 // TestOneLookup pins FETCH-31: of 100 workers that come to a new origin, one
 // fetches robots.txt, the others are told to wait.
 func TestOneLookup(t *testing.T) {
-	s := newScene(t, GateConfig{})
+	s := newGateTest(t, GateConfig{})
 	var asked, waits atomic.Int32
 	var winner Clearance
 	var all sync.WaitGroup
@@ -23,7 +23,7 @@ func TestOneLookup(t *testing.T) {
 		all.Go(func() {
 			c, err := s.check(page)
 			switch {
-			case err == nil && c.ForRobots():
+			case err == nil && c.IsForRobots():
 				asked.Add(1)
 				winner = c
 			case errors.Is(err, decorum.Pending):
@@ -37,114 +37,114 @@ func TestOneLookup(t *testing.T) {
 	if asked.Load() != 1 || waits.Load() != 99 {
 		t.Fatalf("%d ask, %d wait; want 1 and 99", asked.Load(), waits.Load())
 	}
-	s.learn(winner, answers(200, someRules)(winner.URL()))
-	s.want(mustURL(t, "https://example.com/b"), open)
+	s.recordFetch(winner, respondWith(200, someRules)(winner.URL()))
+	s.wantCheck(mustURL(t, "https://example.com/b"), pageCleared)
 }
 
-// TestClaims: who may look up an origin, and until when.
-func TestClaims(t *testing.T) {
-	s := newScene(t, GateConfig{})
+// TestFetchInFlight: who may look up an origin, and until when.
+func TestFetchInFlight(t *testing.T) {
+	s := newGateTest(t, GateConfig{})
 	page := mustURL(t, "https://example.com/b")
 	lost := s.wantRobotsFetch(page)
-	_, err := s.want(page, pending)
+	_, err := s.wantCheck(page, pending)
 	var postponed *PostponedError
-	if !errors.As(err, &postponed) || !postponed.Until.Equal(s.now.Add(2*time.Minute)) || postponed.Dormant {
+	if !errors.As(err, &postponed) || !postponed.Until.Equal(s.now.Add(2*time.Minute)) || postponed.Suspended {
 		t.Errorf("closed = %+v", postponed)
 	}
 
 	s.now = s.now.Add(2 * time.Minute) // it ran out
 	forgotten := s.wantRobotsFetch(page)
-	s.gate.Forget(lost) // no longer its to give back
-	s.want(page, pending)
-	s.gate.Forget(forgotten)
+	s.gate.CancelFetch(lost) // no longer its to give back
+	s.wantCheck(page, pending)
+	s.gate.CancelFetch(forgotten)
 
 	c := s.wantRobotsFetch(page)
 	for _, late := range []Clearance{lost, forgotten} {
-		l := s.learn(late, answers(404)(late.URL()))
-		if l.Open || l.Postponed == nil || !l.Postponed.Until.Equal(s.now.Add(2*time.Minute)) {
+		l := s.recordFetch(late, respondWith(404)(late.URL()))
+		if l.HasRulesInForce || l.Postponed == nil || !l.Postponed.Until.Equal(s.now.Add(2*time.Minute)) {
 			t.Errorf("lesson for one who came late: %+v", l)
 		}
 	}
-	s.want(page, pending)
-	s.learn(c, answers(200, someRules)(c.URL()))
-	if l := s.learn(c, answers(500)(c.URL())); !l.Open || l.Outcome != RulesKnown {
+	s.wantCheck(page, pending)
+	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
+	if l := s.recordFetch(c, respondWith(500)(c.URL())); !l.HasRulesInForce || l.Outcome != OutcomeRules {
 		t.Errorf("lesson for one who came twice: %+v", l)
 	}
-	s.want(page, open)
+	s.wantCheck(page, pageCleared)
 }
 
 // TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
 // still good.
 func TestLateAnswerCounts(t *testing.T) {
-	s := newScene(t, GateConfig{FetchTimeout: time.Minute})
+	s := newGateTest(t, GateConfig{FetchTimeout: time.Minute})
 	page := mustURL(t, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.now = s.now.Add(time.Hour)
-	s.learn(c, answers(404)(c.URL()))
-	s.want(page, open)
+	s.recordFetch(c, respondWith(404)(c.URL()))
+	s.wantCheck(page, pageCleared)
 }
 
 // TestGatesShareNotes: what one Gate has learnt, others need not ask.
 func TestGatesShareNotes(t *testing.T) {
-	a := newScene(t, GateConfig{})
+	a := newGateTest(t, GateConfig{})
 	b := *a
 	b.restart()
 	page := mustURL(t, "https://example.com/b")
 	both := func(want string) {
 		t.Helper()
-		a.want(page, want)
-		b.want(page, want)
+		a.wantCheck(page, want)
+		b.wantCheck(page, want)
 	}
 	wait := func(d time.Duration) { a.now, b.now = a.now.Add(d), b.now.Add(d) }
 
-	a.lookup(page, answers(200, someRules))
-	both(open)
+	a.fetchRobots(page, respondWith(200, someRules))
+	both(pageCleared)
 	wait(day) // both copies are too old now
-	b.lookup(page, fails)
+	b.fetchRobots(page, failDownload)
 	both(unreachable)
 	wait(5 * time.Minute)
-	lesson := a.lookup(page, redirect("https://b.test/r.txt"))
+	result := a.fetchRobots(page, redirectTo("https://b.test/r.txt"))
 	both(pending)
-	c := a.hop(lesson)
-	a.learn(c, answers(404)(c.URL()))
-	both(open)
+	c := a.checkRedirect(result)
+	a.recordFetch(c, respondWith(404)(c.URL()))
+	both(pageCleared)
 }
 
-// TestShorterLifeIsKept: a Gate does not trust what another one lets live longer.
-func TestShorterLifeIsKept(t *testing.T) {
-	s := newScene(t, GateConfig{MaxTTL: 7 * day})
+// TestShorterTTLIsKept: a Gate does not trust what another one lets live longer.
+func TestShorterTTLIsKept(t *testing.T) {
+	s := newGateTest(t, GateConfig{MaxTTL: 7 * day})
 	page := mustURL(t, "https://example.com/b")
-	s.lookup(page, answers(200, "Cache-Control", "max-age=604800"))
+	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=604800"))
 	s.now = s.now.Add(2 * day)
-	s.want(page, open)
+	s.wantCheck(page, pageCleared)
 	s.gate = NewGate(GateConfig{}, s.notes)
-	s.want(page, asks)
+	s.wantCheck(page, robotsFirst)
 }
 
-// TestMemoryIsBounded: origins beyond the bound are forgotten and read again,
+// TestOriginCacheIsBounded: origins beyond the bound are forgotten and read again,
 // those whose lookup is under way are not.
-func TestMemoryIsBounded(t *testing.T) {
-	s := newScene(t, GateConfig{Origins: 10})
+func TestOriginCacheIsBounded(t *testing.T) {
+	s := newGateTest(t, GateConfig{MaxOrigins: 10})
 	origin := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("https://h%d.test/b", i)) }
 	claims := make([]Clearance, 5)
 	for i := range claims {
 		claims[i] = s.wantRobotsFetch(origin(i))
 	}
 	for i := 5; i < 200; i++ {
-		s.lookup(origin(i), answers(404))
+		s.fetchRobots(origin(i), respondWith(404))
 	}
-	if n := len(s.gate.memory.entries); n != 10 {
+	if n := len(s.gate.cache.entries); n != 10 {
 		t.Errorf("%d origins in memory, want 10", n)
 	}
 	for i, c := range claims {
-		s.want(origin(i), pending)
-		s.learn(c, answers(404)(c.URL()))
+		s.wantCheck(origin(i), pending)
+		s.recordFetch(c, respondWith(404)(c.URL()))
 	}
 	for i := range 200 {
-		s.want(origin(i), open)
-		s.wantPause(origin(i).Origin(), 0)
+		s.wantCheck(origin(i), pageCleared)
+		s.wantDelay(origin(i).Origin(), 0)
 	}
-	if n := len(s.gate.memory.entries); n != 10 {
+	if n := len(s.gate.cache.entries); n != 10 {
 		t.Errorf("%d origins in memory, want 10", n)
 	}
 }
@@ -155,20 +155,20 @@ func TestEvictedEntry(t *testing.T) {
 	o := mustURL(t, "https://example.com/").Origin()
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for range 500 {
-		m := &NewGate(GateConfig{}, nil).memory
-		old := m.lock(o, now)
-		got := make(chan *entry)
+		m := &NewGate(GateConfig{}, nil).cache
+		old := m.lockEntry(o, now)
+		got := make(chan *originEntry)
 		coming := make(chan struct{})
 		for range 2 {
 			go func() {
 				coming <- struct{}{}
-				e := m.lock(o, now)
+				e := m.lockEntry(o, now)
 				e.mu.Unlock()
 				got <- e
 			}()
 			<-coming
 		}
-		old.gone = true
+		old.evicted = true
 		m.mu.Lock()
 		delete(m.entries, o)
 		m.mu.Unlock()
@@ -182,7 +182,7 @@ func TestEvictedEntry(t *testing.T) {
 // TestManyWorkers runs many lookups of few origins in a memory too small for
 // them: each origin is asked for once, by one worker at a time.
 func TestManyWorkers(t *testing.T) {
-	s := newScene(t, GateConfig{Origins: 3})
+	s := newGateTest(t, GateConfig{MaxOrigins: 3})
 	const origins = 20
 	var asked [origins]atomic.Int32
 	var all sync.WaitGroup
@@ -196,11 +196,11 @@ func TestManyWorkers(t *testing.T) {
 				case errors.Is(err, decorum.Pending):
 				case err != nil:
 					t.Error(err)
-				case c.ForRobots():
+				case c.IsForRobots():
 					asked[n].Add(1)
-					s.learn(c, answers(200, someRules)(c.URL()))
+					s.recordFetch(c, respondWith(200, someRules)(c.URL()))
 				}
-				if _, _, err := s.gate.Pace(t.Context(), page.Origin(), s.now); err != nil {
+				if _, _, err := s.gate.DelayAndNextOpen(t.Context(), page.Origin(), s.now); err != nil {
 					t.Error(err)
 				}
 			}
@@ -217,11 +217,11 @@ func TestManyWorkers(t *testing.T) {
 // BenchmarkGateCheck is a visit cleared by known rules; in parallel, by as
 // many workers as there are cores.
 func BenchmarkGateCheck(b *testing.B) {
-	s := newScene(b, GateConfig{})
+	s := newGateTest(b, GateConfig{})
 	pages := make([]decorum.URL, 1000)
 	for i := range pages {
 		pages[i] = mustURL(b, fmt.Sprintf("https://h%d.test/catalog/lamps/%d.html", i, i))
-		s.lookup(pages[i], answers(200, someRules))
+		s.fetchRobots(pages[i], respondWith(200, someRules))
 	}
 	b.Run("one", func(b *testing.B) {
 		b.ReportAllocs()

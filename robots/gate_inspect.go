@@ -19,16 +19,18 @@ func (g *Gate) VerdictFunc(ctx context.Context, o decorum.Origin) (func(decorum.
 }
 
 // verdict is the one place in which a URL is judged.
-func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict { return rules.CheckFor(u, g.cfg.Purposes) }
+func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
+	return rules.CheckForPurposes(u, g.cfg.Purposes)
+}
 
 // Purposes returns what the crawl is for.
 func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
-// Usage returns what the origin's robots.txt asks of the use of u, as far as the
+// UsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
 // file is in mind: it does no I/O. After Check has judged a URL, it is.
-func (g *Gate) Usage(u decorum.URL) Signals {
-	if s := g.memory.find(u.Origin()); s != nil && s.rules != nil {
-		return s.rules.Usage(u)
+func (g *Gate) UsageSignals(u decorum.URL) UsageSignals {
+	if s := g.cache.state(u.Origin()); s != nil && s.rules != nil {
+		return s.rules.UsageSignals(u)
 	}
 	return nil
 }
@@ -36,33 +38,33 @@ func (g *Gate) Usage(u decorum.URL) Signals {
 // PostponedReason says why the origin's pages cannot be visited now; nil if they can,
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
 func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*PostponedError, error) {
-	s, err := g.lately(ctx, o)
-	if err != nil || !s.isPostponed || !now.Before(s.until) {
+	s, err := g.lastKnownState(ctx, o)
+	if err != nil || !s.isPostponed || !now.Before(s.expiresAt) {
 		return nil, err
 	}
-	return g.postponedError(s, s.until, s.why), nil
+	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
 }
 
-// Known returns what the Gate last learnt of an origin's robots.txt, however
-// long ago. Its Outcome is Unknown if that is nothing.
-func (g *Gate) Known(ctx context.Context, o decorum.Origin) (Snapshot, error) {
-	if s := g.memory.find(o); s != nil {
-		return s.file, nil
+// LastFileStatus returns what the Gate last learnt of an origin's robots.txt, however
+// long ago. Its FetchOutcome is OutcomeUnknown if that is nothing.
+func (g *Gate) LastFileStatus(ctx context.Context, o decorum.Origin) (FileStatus, error) {
+	if s := g.cache.state(o); s != nil {
+		return s.fileStatus, nil
 	}
-	r, err := g.load(ctx, o)
+	r, err := g.loadRecord(ctx, o)
 	if err != nil {
-		return Snapshot{}, err
+		return FileStatus{}, err
 	}
-	return g.compile(&r, new(File)).file, nil // what stands in the file makes no difference
+	return g.compileState(&r, new(File)).fileStatus, nil // what stands in the file makes no difference
 }
 
-// Fresh returns until when what the Gate knows of an origin's robots.txt holds:
+// ExpiresAt returns until when what the Gate knows of an origin's robots.txt holds:
 // after it, the next who wants to visit the origin makes it ask again. The time
 // is zero if nothing was ever known.
-func (g *Gate) Fresh(ctx context.Context, o decorum.Origin) (time.Time, error) {
-	s, err := g.lately(ctx, o)
+func (g *Gate) ExpiresAt(ctx context.Context, o decorum.Origin) (time.Time, error) {
+	s, err := g.lastKnownState(ctx, o)
 	if err != nil {
 		return time.Time{}, err
 	}
-	return s.until, nil
+	return s.expiresAt, nil
 }

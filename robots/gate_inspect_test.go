@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// TestGateJudge: what is told of URLs is what Check decides on.
-func TestGateJudge(t *testing.T) {
+// TestGateVerdictFunc: what is told of URLs is what Check decides on.
+func TestGateVerdictFunc(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /no\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\n"
-	s := newScene(t, GateConfig{Purposes: []string{"ai-train"}})
+	s := newGateTest(t, GateConfig{Purposes: []string{"ai-train"}})
 	page := mustURL(t, "https://example.com/no/page")
 	if judge, err := s.gate.VerdictFunc(t.Context(), page.Origin()); judge != nil || err != nil {
 		t.Fatalf("a judge without rules, %v", err)
 	}
-	s.lookup(page, answers(200, file))
+	s.fetchRobots(page, respondWith(200, file))
 	s.restart() // another run reads what is kept
 	judge, err := s.gate.VerdictFunc(t.Context(), page.Origin())
 	if err != nil {
@@ -34,27 +34,27 @@ func TestGateJudge(t *testing.T) {
 	}
 }
 
-// TestWhyClosed: it says what Check says, and leaves the lookup to others.
-func TestWhyClosed(t *testing.T) {
-	s := newScene(t, GateConfig{})
+// TestPostponedReason: it says what Check says, and leaves the lookup to others.
+func TestPostponedReason(t *testing.T) {
+	s := newGateTest(t, GateConfig{})
 	page := mustURL(t, "https://example.com/")
 	closed := func(want string) {
 		t.Helper()
 		c, err := s.gate.PostponedReason(t.Context(), s.now, page.Origin())
 		got := ""
 		if c != nil {
-			got = c.Why
+			got = c.Reason
 		}
 		if err != nil || got != want {
 			t.Errorf("closed: %q, %v; want %q", got, err, want)
 		}
 	}
 	closed("")
-	s.lookup(page, answers(500, ""))
+	s.fetchRobots(page, respondWith(500, ""))
 	closed("robots.txt: status 500")
-	s.want(page, unreachable)
+	s.wantCheck(page, unreachable)
 	s.now = s.now.Add(5 * time.Minute)
 	closed("")
-	s.lookup(page, answers(200, "")) // nobody has claimed it
+	s.fetchRobots(page, respondWith(200, "")) // nobody has claimed it
 	closed("")
 }

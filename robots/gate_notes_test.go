@@ -9,42 +9,42 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// noteAt is where a note is kept.
-type noteAt struct {
+// noteID is where a note is kept.
+type noteID struct {
 	origin decorum.Origin
 	key    string
 }
 
-// A notebook keeps notes in memory, and counts.
-type notebook struct {
-	mu     sync.Mutex
-	notes  map[noteAt][]byte
-	reads  int
-	writes int
-	broken bool
+// A memoryNotes keeps notes in memory, and counts.
+type memoryNotes struct {
+	mu      sync.Mutex
+	notes   map[noteID][]byte
+	reads   int
+	writes  int
+	failing bool
 }
 
-func newNotebook() *notebook { return &notebook{notes: make(map[noteAt][]byte)} }
+func newMemoryNotes() *memoryNotes { return &memoryNotes{notes: make(map[noteID][]byte)} }
 
-var errBroken = errors.New("disk is gone")
+var errNotesFailed = errors.New("disk is gone")
 
-func (n *notebook) ReadNote(_ context.Context, o decorum.Origin, key string) ([]byte, error) {
+func (n *memoryNotes) ReadNote(_ context.Context, o decorum.Origin, key string) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reads++
-	if n.broken {
-		return nil, errBroken
+	if n.failing {
+		return nil, errNotesFailed
 	}
-	return slices.Clone(n.notes[noteAt{o, key}]), nil
+	return slices.Clone(n.notes[noteID{o, key}]), nil
 }
 
-func (n *notebook) SetNote(_ context.Context, o decorum.Origin, key string, value []byte) error {
+func (n *memoryNotes) SetNote(_ context.Context, o decorum.Origin, key string, value []byte) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.writes++
-	if n.broken {
-		return errBroken
+	if n.failing {
+		return errNotesFailed
 	}
-	n.notes[noteAt{o, key}] = slices.Clone(value)
+	n.notes[noteID{o, key}] = slices.Clone(value)
 	return nil
 }

@@ -14,13 +14,13 @@ func TestRecordRoundTrip(t *testing.T) {
 	u := mustURL(t, "https://b.test/r.txt?x=%22")
 	for name, r := range map[string]originRecord{
 		"nothing": {},
-		"no file": {Last: &answer{Status: 404, Fetched: now, Expires: now.Add(day)}, Asked: now},
+		"no file": {LastResponse: &storedResponse{Status: 404, FetchedAt: now, ExpiresAt: now.Add(day)}, LastAttempt: now},
 		"all": {
-			Last: &answer{Status: 200, IsFile: true, SHA256: "ab", Fetched: now, Expires: now.Add(day),
+			LastResponse: &storedResponse{Status: 200, IsFile: true, SHA256: "ab", FetchedAt: now, ExpiresAt: now.Add(day),
 				ETag: `W/"é"`, LastModified: "x", body: []byte("\x00\xff\nUser-agent: *")},
-			Outage:   &outage{Since: now, Retry: now.Add(time.Hour), Why: "robots.txt: status 500", Over: true},
-			Hop:      &hop{Target: u.String(), Count: 3, Since: now, url: u},
-			Attempts: 7, Asked: now,
+			Outage:   &outage{Since: now, RetryAt: now.Add(time.Hour), Reason: "robots.txt: status 500", PastLimit: true},
+			Redirect: &pendingRedirect{Target: u.String(), Count: 3, Since: now, url: u},
+			Failures: 7, LastAttempt: now,
 		},
 	} {
 		note, err := r.encode()
@@ -28,8 +28,8 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := decodeOriginRecord(note)
-		if r.Last != nil && len(got.Last.body) == 0 {
-			got.Last.body = nil
+		if r.LastResponse != nil && len(got.LastResponse.body) == 0 {
+			got.LastResponse.body = nil
 		}
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: %+v became %+v, %v", name, r, got, err)
@@ -37,10 +37,10 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// sealed makes a note of what follows version and checksum, so that the fuzzer
+// withChecksum makes a note of what follows version and checksum, so that the fuzzer
 // gets past them.
-func sealed(rest []byte) []byte {
-	note := binary.BigEndian.AppendUint32([]byte{noteVersion}, crc32.ChecksumIEEE(rest))
+func withChecksum(rest []byte) []byte {
+	note := binary.BigEndian.AppendUint32([]byte{noteFormatVersion}, crc32.ChecksumIEEE(rest))
 	return append(note, rest...)
 }
 
@@ -53,13 +53,13 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01{}"))
 	f.Add([]byte(`)` + `{"hop":{"url":"https://b.test/","count":1}}`))
 	f.Add([]byte("\x5f" + `{"last":{"status":200,"file":true,"expires":"2027-01-01T00:00:00Z"},"asked":"2026-03-01T12:00:00Z"}User-agent: *`))
-	s := newScene(f, GateConfig{})
+	s := newGateTest(f, GateConfig{})
 	page := mustURL(f, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
-	s.learn(c, answers(200, someRules)(c.URL()))
-	f.Add(s.notes.notes[noteAt{page.Origin(), "robots"}][notePrefix:])
+	s.recordFetch(c, respondWith(200, someRules)(c.URL()))
+	f.Add(s.notes.notes[noteID{page.Origin(), "robots"}][notePrefixBytes:])
 	f.Fuzz(func(t *testing.T, rest []byte) {
-		note := sealed(rest)
+		note := withChecksum(rest)
 		r, err := decodeOriginRecord(note)
 		if err != nil {
 			r = originRecord{}
@@ -68,10 +68,10 @@ func FuzzRecord(f *testing.F) {
 		} else if _, err := decodeOriginRecord(again); err != nil {
 			t.Errorf("%q is written as %q, which cannot be read", note, again)
 		}
-		s := newScene(t, GateConfig{})
-		s.notes.notes[noteAt{page.Origin(), "robots"}] = bytes.Clone(note)
+		s := newGateTest(t, GateConfig{})
+		s.notes.notes[noteID{page.Origin(), "robots"}] = bytes.Clone(note)
 		c, err := s.check(page)
-		if err == nil && !c.ForRobots() && r.Last == nil && (r.Outage == nil || !r.Outage.Over) {
+		if err == nil && !c.IsForRobots() && r.LastResponse == nil && (r.Outage == nil || !r.Outage.PastLimit) {
 			t.Errorf("%q lets a page pass", note)
 		}
 	})

@@ -37,7 +37,7 @@ func TestMaxAge(t *testing.T) {
 		{"max-age=9223372036854775807", maxDelay},
 		{",,=,max-age=60,", time.Minute},
 	} {
-		got, ok := maxAge(strings.Split(test.headers, "|"))
+		got, ok := parseMaxAge(strings.Split(test.headers, "|"))
 		if !ok {
 			got = none
 		}
@@ -64,7 +64,7 @@ func TestRetryAfter(t *testing.T) {
 		"Sun, 01 Mar 2026 12:10:00 +0100": 0,
 		"18446744073709551616":            maxDelay,
 	} {
-		if got := retryAfter(value, now); got != want {
+		if got := parseRetryAfter(value, now); got != want {
 			t.Errorf("retryAfter(%q) = %v, want %v", value, got, want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestRetryAfter(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	b := Backoff{First: time.Minute, Max: 5 * time.Minute}
 	for failures, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 5, 5: 5, 1 << 40: 5} {
-		if got := b.after(failures); got != want*time.Minute {
+		if got := b.delayAfter(failures); got != want*time.Minute {
 			t.Errorf("after %d failures: %v, want %d min", failures, got, want)
 		}
 	}
@@ -89,11 +89,11 @@ func FuzzGateHeaders(f *testing.F) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	page := mustURL(f, "https://example.com/robots.txt")
 	f.Fuzz(func(t *testing.T, cacheControl, retry string) {
-		res := answers(503, "Cache-Control", cacheControl, "Retry-After", retry)(page)
-		if d := cfg.life(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
+		res := respondWith(503, "Cache-Control", cacheControl, "Retry-After", retry)(page)
+		if d := cfg.responseTTL(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
 			t.Errorf("Cache-Control %q: holds for %v", cacheControl, d)
 		}
-		if d := serverError(now, res, cfg.Retry503).wait(1); d < cfg.Retry503.First || d > maxRetryAfter {
+		if d := newServerFailure(now, res, cfg.Retry503).retryDelay(1); d < cfg.Retry503.First || d > maxRetryAfter {
 			t.Errorf("Retry-After %q: wait %v", retry, d)
 		}
 	})

@@ -28,36 +28,36 @@ func openNotes(t *testing.T, file string) *bolt.Store {
 }
 
 // A server that shows each User-Agent another file. It counts.
-type cloaking struct {
-	mu    sync.Mutex
-	asked map[string]int // by User-Agent and URL
+type cloakingServer struct {
+	mu            sync.Mutex
+	requestCounts map[string]int // by User-Agent and URL
 }
 
-func (c *cloaking) answer(agent string, u decorum.URL) *decorum.Response {
+func (c *cloakingServer) respond(agent string, u decorum.URL) *decorum.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked[agent+" "+u.String()]++
+	c.requestCounts[agent+" "+u.String()]++
 	body := "User-agent: *\nDisallow: /not-for-" + agent + "\n"
 	return &decorum.Response{URL: u, Status: http.StatusOK, Header: http.Header{}, Body: []byte(body)}
 }
 
-func (c *cloaking) requests() (n int) {
+func (c *cloakingServer) totalRequests() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, asked := range c.asked {
+	for _, asked := range c.requestCounts {
 		n += asked
 	}
 	return n
 }
 
-// judgement asks a Gate about a URL, and lets it look robots.txt up.
-func judgement(ctx context.Context, g *Gate, server *cloaking, now time.Time, u decorum.URL) error {
+// checkWithFetch asks a Gate about a URL, and lets it look robots.txt up.
+func checkWithFetch(ctx context.Context, g *Gate, server *cloakingServer, now time.Time, u decorum.URL) error {
 	for {
 		c, err := g.Check(ctx, now, u)
-		if err != nil || !c.ForRobots() {
+		if err != nil || !c.IsForRobots() {
 			return err
 		}
-		if _, err := g.Learn(ctx, now, c, server.answer(g.cfg.UserAgent, c.URL()), nil); err != nil {
+		if _, err := g.RecordFetch(ctx, now, c, server.respond(g.cfg.UserAgent, c.URL()), nil); err != nil {
 			return err
 		}
 	}
@@ -68,20 +68,20 @@ func judgement(ctx context.Context, g *Gate, server *cloaking, now time.Time, u 
 func TestGatesByUserAgent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.db")
 	notes := openNotes(t, file)
-	server := &cloaking{asked: map[string]int{}}
+	server := &cloakingServer{requestCounts: map[string]int{}}
 	gate := func(agent string, dialect Dialect) *Gate {
-		return NewGate(GateConfig{Agent: Named(agent), UserAgent: agent, Dialect: dialect, Session: sceneTime.Add(-time.Hour)}, notes)
+		return NewGate(GateConfig{Agent: AgentByName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
 	}
 	a, b, yandex := gate("a", Google), gate("b", Google), gate("a", Yandex)
 	u := mustURL(t, "https://example.com/not-for-a")
-	now := sceneTime
+	now := testStart
 	want := func(when string, g *Gate, kind error, requests int) {
 		t.Helper()
-		before := server.requests()
-		if err := judgement(t.Context(), g, server, now, u); !errors.Is(err, kind) {
+		before := server.totalRequests()
+		if err := checkWithFetch(t.Context(), g, server, now, u); !errors.Is(err, kind) {
 			t.Errorf("%s: %v, want %v", when, err, kind)
 		}
-		if n := server.requests() - before; n != requests {
+		if n := server.totalRequests() - before; n != requests {
 			t.Errorf("%s: %d requests, want %d", when, n, requests)
 		}
 	}
@@ -90,7 +90,7 @@ func TestGatesByUserAgent(t *testing.T) {
 	want("another dialect", yandex, decorum.Disallowed, 1)
 	second := gate("a", Google)
 	want("a second of the same", second, decorum.Disallowed, 0)
-	if v, err := a.Versions(t.Context(), u.Origin()); err != nil || len(v) != 1 {
+	if v, err := a.FileVersions(t.Context(), u.Origin()); err != nil || len(v) != 1 {
 		t.Errorf("the files of others are among those of a: %+v, %v", v, err)
 	}
 	now = now.Add(25 * time.Hour) // too old for all
@@ -109,49 +109,49 @@ func TestGatesByUserAgent(t *testing.T) {
 // What one Gate has learnt does not take from another what still holds for it;
 // when that ends, it finds what the other has learnt.
 func TestGatesKeepWhatHolds(t *testing.T) {
-	s := newScene(t, GateConfig{UserAgent: "anybot"})
+	s := newGateTest(t, GateConfig{UserAgent: "anybot"})
 	page := mustURL(t, "https://example.com/b")
-	s.lookup(page, answers(200, "Cache-Control", "max-age=7200", "User-agent: *\nDisallow: /b\n"))
-	s.want(mustURL(t, "https://example.com/"), open) // so that the rules hold no longer than they say
+	s.fetchRobots(page, respondWith(200, "Cache-Control", "max-age=7200", "User-agent: *\nDisallow: /b\n"))
+	s.wantCheck(mustURL(t, "https://example.com/"), pageCleared) // so that the rules hold no longer than they say
 	cfg := s.gate.cfg
 	cfg.MaxTTL = time.Hour // an anxious one
 	other := NewGate(cfg, s.notes)
-	at := sceneTime.Add(90 * time.Minute)
+	at := testStart.Add(90 * time.Minute)
 	c, err := other.Check(t.Context(), at, page)
-	if err != nil || !c.ForRobots() {
+	if err != nil || !c.IsForRobots() {
 		t.Fatalf("%v, %v", c.URL(), err)
 	}
-	if _, err := other.Learn(t.Context(), at, c, answers(200, "")(c.URL()), nil); err != nil {
+	if _, err := other.RecordFetch(t.Context(), at, c, respondWith(200, "")(c.URL()), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.now = at
-	s.want(page, disallowed)
-	s.now = sceneTime.Add(2 * time.Hour)
-	s.want(page, open)
+	s.wantCheck(page, disallowed)
+	s.now = testStart.Add(2 * time.Hour)
+	s.wantCheck(page, pageCleared)
 }
 
 // A record from before User-Agents were told apart counts, and is replaced by the
 // first that asks again.
 func TestOldRecordCounts(t *testing.T) {
-	s := newScene(t, GateConfig{})
+	s := newGateTest(t, GateConfig{})
 	page := mustURL(t, "https://example.com/b")
-	s.lookup(page, answers(200, "User-agent: *\nDisallow: /b\n"))
+	s.fetchRobots(page, respondWith(200, "User-agent: *\nDisallow: /b\n"))
 	s.gate.cfg.UserAgent = "anybot/1"
 	s.restart()
-	s.want(page, disallowed)
+	s.wantCheck(page, disallowed)
 	s.now = s.now.Add(25 * time.Hour)
-	s.lookup(page, fails)
+	s.fetchRobots(page, failDownload)
 	if _, err := s.check(page); !errors.Is(err, decorum.Unreachable) {
 		t.Errorf("after a failure: %v", err)
 	}
-	if s.notes.notes[noteAt{page.Origin(), "robots"}] != nil {
+	if s.notes.notes[noteID{page.Origin(), "robots"}] != nil {
 		t.Error("the old record is still there")
 	}
 	s.restart()
 	s.now = s.now.Add(31 * day) // FETCH-13: the last good copy has come along
 	for range 2 {
 		s.now = s.now.Add(7 * day)
-		s.lookup(page, fails)
+		s.fetchRobots(page, failDownload)
 	}
 	if rules, err := s.gate.Rules(t.Context(), page.Origin()); err != nil || rules.Check(page).Allowed {
 		t.Errorf("the last good copy is lost: %v", err)
@@ -162,20 +162,20 @@ func TestOldRecordCounts(t *testing.T) {
 // was not for it, and asks no more often than it must.
 func TestGatesAtOnce(t *testing.T) {
 	notes := openNotes(t, filepath.Join(t.TempDir(), "robots.db"))
-	server := &cloaking{asked: map[string]int{}}
+	server := &cloakingServer{requestCounts: map[string]int{}}
 	agents := []string{"a", "a", "b", "c"}
 	const origins, days = 20, 4
 	var judged atomic.Int64
 	for day := range days {
-		now := sceneTime.AddDate(0, 0, day).Add(time.Duration(day) * time.Hour)
+		now := testStart.AddDate(0, 0, day).Add(time.Duration(day) * time.Hour)
 		var all sync.WaitGroup
 		for i, agent := range agents {
-			g := NewGate(GateConfig{Agent: Named(agent), UserAgent: agent, Origins: 5}, notes)
+			g := NewGate(GateConfig{Agent: AgentByName(agent), UserAgent: agent, MaxOrigins: 5}, notes)
 			for w := range 4 {
 				all.Go(func() {
 					for n := range origins {
 						u := fmt.Sprintf("https://h%d.example/not-for-%s", (n*7+i+w)%origins, agents[(n+w)%len(agents)])
-						err := judgement(t.Context(), g, server, now, mustURL(t, u))
+						err := checkWithFetch(t.Context(), g, server, now, mustURL(t, u))
 						switch {
 						case errors.Is(err, decorum.Pending): // a worker of the same Gate is there
 							continue
@@ -193,7 +193,7 @@ func TestGatesAtOnce(t *testing.T) {
 	if judged.Load() == 0 {
 		t.Error("nothing was judged")
 	}
-	for at, n := range server.asked {
+	for at, n := range server.requestCounts {
 		most := days
 		if strings.HasPrefix(at, "a ") {
 			most *= 2 // two Gates may ask at the same moment

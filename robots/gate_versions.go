@@ -12,105 +12,105 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A Version is a robots.txt that an origin has, or had.
-type Version struct {
-	SHA256 string    `json:"sha256"`       // of its bytes, in hex
-	Bytes  int       `json:"bytes"`        // its length
-	First  time.Time `json:"first"`        // when it came first, as far back as is known
-	At     string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
+// A FileVersion is a robots.txt that an origin has, or had.
+type FileVersion struct {
+	SHA256       string    `json:"sha256"`       // of its bytes, in hex
+	Size         int       `json:"bytes"`        // its length
+	FirstSeen    time.Time `json:"first"`        // when it came first, as far back as is known
+	RedirectedTo string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }
 
-// A retired file is one that an origin had before. Its bytes are in a note of
+// An archivedVersion file is one that an origin had before. Its bytes are in a note of
 // their own, so that it costs no more to keep many: the key ends with the slot.
-type retired struct {
-	Version
+type archivedVersion struct {
+	FileVersion
 	Slot int `json:"slot"`
 }
 
-// retire keeps the old file of an origin if a new answer takes its place, and
+// archiveReplacedVersion keeps the old file of an origin if a new answer takes its place, and
 // tells the new one since when it has been known. It writes nothing unless the
 // file has changed. The caller then writes the record: what is lost with that in
 // a crash is retired again.
-func (g *Gate) retire(ctx context.Context, o decorum.Origin, old, now *answer) error {
-	if now.IsFile {
-		now.First = now.Fetched
+func (g *Gate) archiveReplacedVersion(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
+	if current.IsFile {
+		current.FirstSeen = current.FetchedAt
 	}
-	if old != nil && !old.IsFile {
-		old = nil
+	if previous != nil && !previous.IsFile {
+		previous = nil
 	}
 	switch {
-	case old != nil && old.SHA256 == now.SHA256:
-		now.First = old.first()
+	case previous != nil && previous.SHA256 == current.SHA256:
+		current.FirstSeen = previous.firstSeen()
 		return nil
-	case old == nil && !now.IsFile:
+	case previous == nil && !current.IsFile:
 		return nil
 	}
-	files, err := g.retired(ctx, o)
+	files, err := g.archivedVersions(ctx, o)
 	if err != nil {
 		return err
 	}
 	before := slices.Clone(files)
-	if i := find(files, now.SHA256); i >= 0 { // an old file is back
-		now.First = files[i].First
+	if i := indexOfVersionWithHash(files, current.SHA256); i >= 0 { // an old file is back
+		current.FirstSeen = files[i].FirstSeen
 		files = slices.Delete(files, i, i+1)
 	}
 	var body []byte
-	if old != nil && find(files, old.SHA256) < 0 {
-		v := Version{SHA256: old.SHA256, Bytes: len(old.body), First: old.first(), At: old.At}
-		files = slices.Insert(files, 0, retired{v, free(files)})
-		body = old.body
+	if previous != nil && indexOfVersionWithHash(files, previous.SHA256) < 0 {
+		v := FileVersion{SHA256: previous.SHA256, Size: len(previous.body), FirstSeen: previous.firstSeen(), RedirectedTo: previous.RedirectedTo}
+		files = slices.Insert(files, 0, archivedVersion{v, unusedVersionSlot(files)})
+		body = previous.body
 	}
-	files = g.fitting(files)
+	files = g.newestWithinLimits(files)
 	if slices.Equal(files, before) {
 		return nil
 	}
-	return g.saveRetired(ctx, o, before, files, body)
+	return g.saveArchivedVersions(ctx, o, before, files, body)
 }
 
-// first returns when the file came first.
-func (a *answer) first() time.Time {
-	if a.First.IsZero() {
-		return a.Fetched
+// firstSeen returns when the file came first.
+func (a *storedResponse) firstSeen() time.Time {
+	if a.FirstSeen.IsZero() {
+		return a.FetchedAt
 	}
-	return a.First
+	return a.FirstSeen
 }
 
-// find returns where the file with a hash is; -1: nowhere.
-func find(files []retired, hash string) int {
-	return slices.IndexFunc(files, func(f retired) bool { return f.SHA256 == hash })
+// indexOfVersionWithHash returns where the file with a hash is; -1: nowhere.
+func indexOfVersionWithHash(files []archivedVersion, hash string) int {
+	return slices.IndexFunc(files, func(f archivedVersion) bool { return f.SHA256 == hash })
 }
 
-// free returns a slot that no file has.
-func free(files []retired) int {
+// unusedVersionSlot returns a slot that no file has.
+func unusedVersionSlot(files []archivedVersion) int {
 	for slot := 0; ; slot++ {
-		if !slices.ContainsFunc(files, func(f retired) bool { return f.Slot == slot }) {
+		if !slices.ContainsFunc(files, func(f archivedVersion) bool { return f.Slot == slot }) {
 			return slot
 		}
 	}
 }
 
-// fitting returns the newest files, as many as may be kept.
-func (g *Gate) fitting(files []retired) []retired {
+// newestWithinLimits returns the newest files, as many as may be kept.
+func (g *Gate) newestWithinLimits(files []archivedVersion) []archivedVersion {
 	total := 0
 	for i, f := range files {
-		if total += f.Bytes; total > g.cfg.VersionBytes || i+1 >= g.cfg.Versions {
+		if total += f.Size; total > g.cfg.MaxArchiveBytes || i+1 >= g.cfg.MaxVersions {
 			return files[:i]
 		}
 	}
 	return files
 }
 
-// saveRetired writes which files there are, and body if it is that of the first.
-func (g *Gate) saveRetired(ctx context.Context, o decorum.Origin, before, files []retired, body []byte) error {
+// saveArchivedVersions writes which files there are, and body if it is that of the first.
+func (g *Gate) saveArchivedVersions(ctx context.Context, o decorum.Origin, before, files []archivedVersion, body []byte) error {
 	for _, f := range before {
-		if find(files, f.SHA256) < 0 {
-			if err := g.setNote(ctx, o, g.slotKey(f.Slot), nil); err != nil {
+		if indexOfVersionWithHash(files, f.SHA256) < 0 {
+			if err := g.writeNote(ctx, o, g.versionNoteKey(f.Slot), nil); err != nil {
 				return err
 			}
 		}
 	}
 	if body != nil && len(files) > 0 {
-		if err := g.setNote(ctx, o, g.slotKey(files[0].Slot), body); err != nil {
+		if err := g.writeNote(ctx, o, g.versionNoteKey(files[0].Slot), body); err != nil {
 			return err
 		}
 	}
@@ -121,58 +121,60 @@ func (g *Gate) saveRetired(ctx context.Context, o decorum.Origin, before, files 
 			return err
 		}
 	}
-	return g.setNote(ctx, o, g.key(versionsKey), note)
+	return g.writeNote(ctx, o, g.noteKey(versionListNoteKey), note)
 }
 
-func (g *Gate) slotKey(slot int) string { return g.key(versionKey + strconv.Itoa(slot)) }
+func (g *Gate) versionNoteKey(slot int) string {
+	return g.noteKey(versionNoteKeyPrefix + strconv.Itoa(slot))
+}
 
-// retired returns the files that an origin had before, the newest first. A list
+// archivedVersions returns the files that an origin had before, the newest first. A list
 // that cannot be read is as good as none.
-func (g *Gate) retired(ctx context.Context, o decorum.Origin) (files []retired, err error) {
-	note, err := g.note(ctx, o, g.key(versionsKey))
+func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []archivedVersion, err error) {
+	note, err := g.readNote(ctx, o, g.noteKey(versionListNoteKey))
 	if err != nil || note == nil || json.Unmarshal(note, &files) != nil {
 		return nil, err
 	}
 	return files, nil
 }
 
-// Versions returns the files that an origin has had, each once, the one that it
-// had last first. They are those that the Gate, or one that shares its Notes and
-// User-Agent, was answered with: see GateConfig.Versions.
-func (g *Gate) Versions(ctx context.Context, o decorum.Origin) (versions []Version, err error) {
-	r, err := g.load(ctx, o)
+// FileVersions returns the files that an origin has had, each once, the one that it
+// had last first. They are those that the Gate, or one that shares its NoteStore and
+// User-Agent, was answered with: see GateConfig.MaxVersions.
+func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []FileVersion, err error) {
+	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if a := r.Last; a != nil && a.IsFile {
-		versions = append(versions, Version{SHA256: a.SHA256, Bytes: len(a.body), First: a.first(), At: a.At})
+	if a := r.LastResponse; a != nil && a.IsFile {
+		versions = append(versions, FileVersion{SHA256: a.SHA256, Size: len(a.body), FirstSeen: a.firstSeen(), RedirectedTo: a.RedirectedTo})
 	}
-	files, err := g.retired(ctx, o)
+	files, err := g.archivedVersions(ctx, o)
 	for _, f := range files {
 		if len(versions) == 0 || f.SHA256 != versions[0].SHA256 {
-			versions = append(versions, f.Version)
+			versions = append(versions, f.FileVersion)
 		}
 	}
 	return versions, err
 }
 
-// Body returns the bytes of the file of an origin with the SHA-256, in hex, or
-// without one of the file that counts; at most Limit and one more. They are nil
+// FileBody returns the bytes of the file of an origin with the SHA-256, in hex, or
+// without one of the file that counts; at most MaxFileBytes and one more. They are nil
 // if they are not kept.
-func (g *Gate) Body(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
-	r, err := g.load(ctx, o)
+func (g *Gate) FileBody(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
+	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if a := r.Last; a != nil && a.IsFile && (hash == "" || hash == a.SHA256) {
+	if a := r.LastResponse; a != nil && a.IsFile && (hash == "" || hash == a.SHA256) {
 		return append([]byte{}, a.body...), nil
 	}
-	files, err := g.retired(ctx, o)
-	i := find(files, hash)
+	files, err := g.archivedVersions(ctx, o)
+	i := indexOfVersionWithHash(files, hash)
 	if err != nil || i < 0 {
 		return nil, err
 	}
-	body, err := g.note(ctx, o, g.slotKey(files[i].Slot))
+	body, err := g.readNote(ctx, o, g.versionNoteKey(files[i].Slot))
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
 		return nil, err // a crash may have parted it from the list
 	}

@@ -19,20 +19,20 @@ func hashOf(text string) string {
 }
 
 // wantVersions expects the files of an origin, the newest first, each as its
-// text and the days after sceneTime on which it came first.
-func (s *scene) wantVersions(o decorum.Origin, want ...string) {
+// text and the days after testStart on which it came first.
+func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 	s.t.Helper()
-	versions, err := s.gate.Versions(s.t.Context(), o)
+	versions, err := s.gate.FileVersions(s.t.Context(), o)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	var got []string
 	for _, v := range versions {
-		body, err := s.gate.Body(s.t.Context(), o, v.SHA256)
-		if err != nil || hashOf(string(body)) != v.SHA256 || len(body) != v.Bytes {
+		body, err := s.gate.FileBody(s.t.Context(), o, v.SHA256)
+		if err != nil || hashOf(string(body)) != v.SHA256 || len(body) != v.Size {
 			s.t.Errorf("version %+v has the body %q, %v", v, body, err)
 		}
-		got = append(got, fmt.Sprintf("%s %v", body, v.First.Sub(sceneTime).Hours()/24))
+		got = append(got, fmt.Sprintf("%s %v", body, v.FirstSeen.Sub(testStart).Hours()/24))
 	}
 	if strings.Join(got, "; ") != strings.Join(want, "; ") {
 		s.t.Errorf("versions %q, want %q", got, want)
@@ -41,7 +41,7 @@ func (s *scene) wantVersions(o decorum.Origin, want ...string) {
 
 // A day's answer, "" for none, and what is known of an origin's files after it.
 func TestVersions(t *testing.T) {
-	s := newScene(t, GateConfig{UserAgent: "anybot/1"})
+	s := newGateTest(t, GateConfig{UserAgent: "anybot/1"})
 	page := mustURL(t, "https://example.com/b")
 	o := page.Origin()
 	s.wantVersions(o)
@@ -60,28 +60,28 @@ func TestVersions(t *testing.T) {
 		{"C", 3, []string{"C 7", "A 0", "B 2"}},
 		{"B", 4, []string{"B 2", "C 7", "A 0"}},
 	} {
-		s.now = sceneTime.AddDate(0, 0, day)
+		s.now = testStart.AddDate(0, 0, day)
 		s.restart()
 		before := s.notes.writes
-		answer := answers(200, tt.text)
+		answer := respondWith(200, tt.text)
 		if tt.text == "" {
-			answer = answers(404)
+			answer = respondWith(404)
 		}
-		s.lookup(page, answer)
+		s.fetchRobots(page, answer)
 		if n := s.notes.writes - before; n != tt.writes {
 			t.Errorf("day %d: %d notes are written, want %d", day, n, tt.writes)
 		}
 		s.wantVersions(o, tt.want...)
 	}
-	if body, err := s.gate.Body(t.Context(), o, ""); string(body) != "B" || err != nil {
+	if body, err := s.gate.FileBody(t.Context(), o, ""); string(body) != "B" || err != nil {
 		t.Errorf("the file that counts is %q, %v", body, err)
 	}
-	if body, err := s.gate.Body(t.Context(), o, hashOf("never")); body != nil || err != nil {
+	if body, err := s.gate.FileBody(t.Context(), o, hashOf("never")); body != nil || err != nil {
 		t.Errorf("a file that never was is %q, %v", body, err)
 	}
 	// An outage changes nothing of what was.
 	s.now = s.now.AddDate(0, 0, 1)
-	s.lookup(page, fails)
+	s.fetchRobots(page, failDownload)
 	s.wantVersions(o, "B 2", "C 7", "A 0")
 }
 
@@ -96,25 +96,25 @@ func TestVersionsAreBounded(t *testing.T) {
 	}{
 		{"files", GateConfig{}, 100, 20},
 		{"bytes", GateConfig{}, 500 << 10, 1 + 4},
-		{"settings", GateConfig{Versions: 3}, 100, 3},
-		{"bytes by setting", GateConfig{VersionBytes: 250}, 100, 1 + 2},
-		{"none", GateConfig{Versions: -1}, 100, 1},
+		{"settings", GateConfig{MaxVersions: 3}, 100, 3},
+		{"bytes by setting", GateConfig{MaxArchiveBytes: 250}, 100, 1 + 2},
+		{"none", GateConfig{MaxVersions: -1}, 100, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScene(t, tt.cfg)
+			s := newGateTest(t, tt.cfg)
 			for day := range 50 {
-				s.now = sceneTime.AddDate(0, 0, day)
-				s.lookup(page, answers(200, fmt.Sprintf("%*d", tt.bytes, day)))
+				s.now = testStart.AddDate(0, 0, day)
+				s.fetchRobots(page, respondWith(200, fmt.Sprintf("%*d", tt.bytes, day)))
 			}
-			versions, err := s.gate.Versions(t.Context(), page.Origin())
+			versions, err := s.gate.FileVersions(t.Context(), page.Origin())
 			if err != nil || len(versions) != tt.want {
 				t.Fatalf("%d versions, %v; want %d", len(versions), err, tt.want)
 			}
 			for i, v := range versions {
-				if want := sceneTime.AddDate(0, 0, 49-i); !v.First.Equal(want) {
-					t.Errorf("version %d came at %v, want %v", i, v.First, want)
+				if want := testStart.AddDate(0, 0, 49-i); !v.FirstSeen.Equal(want) {
+					t.Errorf("version %d came at %v, want %v", i, v.FirstSeen, want)
 				}
-				if body, err := s.gate.Body(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
+				if body, err := s.gate.FileBody(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
 					t.Errorf("version %d has %d bytes, %v", i, len(body), err)
 				}
 			}
@@ -124,8 +124,8 @@ func TestVersionsAreBounded(t *testing.T) {
 					stored++
 				}
 			}
-			if most := 1 + tt.want; stored > most { // the record, the list, and the old ones
-				t.Errorf("%d notes are kept, want %d", stored, most)
+			if limit := 1 + tt.want; stored > limit { // the record, the list, and the old ones
+				t.Errorf("%d notes are kept, want %d", stored, limit)
 			}
 		})
 	}
@@ -136,27 +136,27 @@ func TestVersionsAreBounded(t *testing.T) {
 func TestVersionsAfterCrash(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	for writes := range 5 {
-		s := newScene(t, GateConfig{})
+		s := newGateTest(t, GateConfig{})
 		for day, text := range []string{"A", "B", "C"} {
-			s.now = sceneTime.AddDate(0, 0, day)
-			s.lookup(page, answers(200, text))
+			s.now = testStart.AddDate(0, 0, day)
+			s.fetchRobots(page, respondWith(200, text))
 		}
-		s.now = sceneTime.AddDate(0, 0, 3)
+		s.now = testStart.AddDate(0, 0, 3)
 		c := s.wantRobotsFetch(page)
-		lossy := &losing{notebook: s.notes, left: writes}
-		s.gate.notes = lossy
-		s.learn(c, answers(200, "A")(c.URL())) // the process knows no better than that all went well
+		lossyCopy := &lossyNotes{memoryNotes: s.notes, writesLeft: writes}
+		s.gate.noteStore = lossyCopy
+		s.recordFetch(c, respondWith(200, "A")(c.URL())) // the process knows no better than that all went well
 		s.restart()
-		s.gate.notes = s.notes
-		if c, err := s.check(page); err == nil && c.ForRobots() {
-			s.learn(c, answers(200, "A")(c.URL()))
+		s.gate.noteStore = s.notes
+		if c, err := s.check(page); err == nil && c.IsForRobots() {
+			s.recordFetch(c, respondWith(200, "A")(c.URL()))
 		}
-		versions, err := s.gate.Versions(t.Context(), page.Origin())
+		versions, err := s.gate.FileVersions(t.Context(), page.Origin())
 		if err != nil || len(versions) != 3 {
 			t.Fatalf("after %d writes: %+v, %v", writes, versions, err)
 		}
 		for i, text := range []string{"A", "C", "B"} {
-			body, err := s.gate.Body(t.Context(), page.Origin(), hashOf(text))
+			body, err := s.gate.FileBody(t.Context(), page.Origin(), hashOf(text))
 			if versions[i].SHA256 != hashOf(text) || err != nil || string(body) != text {
 				t.Errorf("after %d writes: version %d is %+v, of %s there is %q, %v", writes, i, versions[i], text, body, err)
 			}
@@ -164,38 +164,38 @@ func TestVersionsAfterCrash(t *testing.T) {
 	}
 }
 
-// losing is a notebook of which a crash loses all but the first writes.
-type losing struct {
-	*notebook
-	left int
+// lossyNotes is a notebook of which a crash loses all but the first writes.
+type lossyNotes struct {
+	*memoryNotes
+	writesLeft int
 }
 
-func (l *losing) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if l.left--; l.left < 0 {
+func (l *lossyNotes) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if l.writesLeft--; l.writesLeft < 0 {
 		return nil
 	}
-	return l.notebook.SetNote(ctx, o, key, value)
+	return l.memoryNotes.SetNote(ctx, o, key, value)
 }
 
 // Fresh and Known tell of a file without judging by it.
-func TestFresh(t *testing.T) {
-	s := newScene(t, GateConfig{MaxTTL: 2 * time.Hour})
+func TestExpiresAt(t *testing.T) {
+	s := newGateTest(t, GateConfig{MaxTTL: 2 * time.Hour})
 	page := mustURL(t, "https://example.com/b")
 	for _, when := range []string{"in mind", "restarted"} {
 		if when == "in mind" {
-			if at, err := s.gate.Fresh(t.Context(), page.Origin()); !at.IsZero() || err != nil {
+			if at, err := s.gate.ExpiresAt(t.Context(), page.Origin()); !at.IsZero() || err != nil {
 				t.Errorf("nothing is known, until %v, %v", at, err)
 			}
-			s.lookup(page, answers(200, someRules))
+			s.fetchRobots(page, respondWith(200, someRules))
 		} else {
 			s.restart()
 		}
-		at, err := s.gate.Fresh(t.Context(), page.Origin())
-		if !at.Equal(sceneTime.Add(2*time.Hour)) || err != nil {
+		at, err := s.gate.ExpiresAt(t.Context(), page.Origin())
+		if !at.Equal(testStart.Add(2*time.Hour)) || err != nil {
 			t.Errorf("%s: fresh until %v, %v", when, at, err)
 		}
-		known, err := s.gate.Known(t.Context(), page.Origin())
-		if want := (Snapshot{hashOf(someRules), sceneTime, RulesKnown}); known != want || err != nil {
+		known, err := s.gate.LastFileStatus(t.Context(), page.Origin())
+		if want := (FileStatus{hashOf(someRules), testStart, OutcomeRules}); known != want || err != nil {
 			t.Errorf("%s: known %+v, %v", when, known, err)
 		}
 	}

@@ -21,21 +21,21 @@ func TestYandexFailureHolds(t *testing.T) {
 		answer func(decorum.URL) *decorum.Response
 		holds  time.Duration
 	}{
-		{"FETCH-21", answers(http.StatusNotFound), day},
-		{"FETCH-22/503", answers(http.StatusServiceUnavailable), time.Hour},
-		{"FETCH-22/429 that asks for more", answers(http.StatusTooManyRequests, "Retry-After", "7200"), 2 * time.Hour},
-		{"FETCH-22/500 that asks for a week", answers(http.StatusInternalServerError, "Retry-After", "604800"), day},
-		{"FETCH-24", fails, time.Hour},
-		{"FETCH-25", answers(http.StatusFound, "Location", "/r.txt"), day},
+		{"FETCH-21", respondWith(http.StatusNotFound), day},
+		{"FETCH-22/503", respondWith(http.StatusServiceUnavailable), time.Hour},
+		{"FETCH-22/429 that asks for more", respondWith(http.StatusTooManyRequests, "Retry-After", "7200"), 2 * time.Hour},
+		{"FETCH-22/500 that asks for a week", respondWith(http.StatusInternalServerError, "Retry-After", "604800"), day},
+		{"FETCH-24", failDownload, time.Hour},
+		{"FETCH-25", respondWith(http.StatusFound, "Location", "/r.txt"), day},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newScene(t, GateConfig{Dialect: Yandex})
+			s := newGateTest(t, GateConfig{Dialect: Yandex})
 			page := mustURL(t, "https://example.com/a")
-			if l := s.lookup(page, test.answer); !l.Open || l.Outcome != AllowedAll {
-				t.Fatalf("outcome = %v, open = %v", l.Outcome, l.Open)
+			if l := s.fetchRobots(page, test.answer); !l.HasRulesInForce || l.Outcome != OutcomeAllowAll {
+				t.Fatalf("outcome = %v, open = %v", l.Outcome, l.HasRulesInForce)
 			}
 			s.now = s.now.Add(test.holds - time.Second)
-			if c, err := s.check(page); err != nil || c.ForRobots() {
+			if c, err := s.check(page); err != nil || c.IsForRobots() {
 				t.Errorf("a second before %v: %v, %v", test.holds, c.URL(), err)
 			}
 			s.now = s.now.Add(time.Second)
@@ -50,11 +50,11 @@ func TestYandexUnsent(t *testing.T) {
 		decorum.Forbidden, decorum.Unticketed, decorum.Invalid,
 		fmt.Errorf("get: %w", context.Canceled), fmt.Errorf("dial: %w", decorum.Forbidden),
 	} {
-		s := newScene(t, GateConfig{Dialect: Yandex})
+		s := newGateTest(t, GateConfig{Dialect: Yandex})
 		page := mustURL(t, "https://example.com/a")
-		l, learnErr := s.gate.Learn(t.Context(), s.now, s.wantRobotsFetch(page), nil, err)
-		if learnErr != nil || l.Open || l.Outcome != DisallowedAll {
-			t.Errorf("after %v: outcome = %v, open = %v (%v)", err, l.Outcome, l.Open, learnErr)
+		l, learnErr := s.gate.RecordFetch(t.Context(), s.now, s.wantRobotsFetch(page), nil, err)
+		if learnErr != nil || l.HasRulesInForce || l.Outcome != OutcomeDisallowAll {
+			t.Errorf("after %v: outcome = %v, open = %v (%v)", err, l.Outcome, l.HasRulesInForce, learnErr)
 		}
 		if _, err := s.check(page); !errors.Is(err, decorum.Unreachable) {
 			t.Errorf("Check = %v, want Unreachable", err)
@@ -78,7 +78,7 @@ func TestIsText(t *testing.T) {
 	} {
 		t.Run("FMT-13/"+test.media, func(t *testing.T) {
 			res := &decorum.Response{Header: http.Header{"Content-Type": {test.media}}, Body: []byte(test.body)}
-			if got := isText(res); got != test.want {
+			if got := isTextResponse(res); got != test.want {
 				t.Errorf("isText(%q, %q) = %v, want %v", test.media, test.body, got, test.want)
 			}
 		})
@@ -89,12 +89,12 @@ func TestIsText(t *testing.T) {
 // share notes, do not share what an answer means: one that opens an origin to
 // Yandex closes it to Google.
 func TestDialectsKeepApart(t *testing.T) {
-	s := newScene(t, GateConfig{Dialect: Yandex})
+	s := newGateTest(t, GateConfig{Dialect: Yandex})
 	page := mustURL(t, "https://example.com/b")
-	s.lookup(page, answers(http.StatusServiceUnavailable))
+	s.fetchRobots(page, respondWith(http.StatusServiceUnavailable))
 	google := *s
 	google.gate = NewGate(GateConfig{}, s.notes)
-	if l := google.lookup(page, answers(http.StatusServiceUnavailable)); l.Open {
+	if l := google.fetchRobots(page, respondWith(http.StatusServiceUnavailable)); l.HasRulesInForce {
 		t.Error("the google dialect is open after a 503")
 	}
 	if _, err := s.check(page); err != nil {
@@ -108,31 +108,31 @@ func TestSession(t *testing.T) {
 		name string
 		cfg  GateConfig
 	}{
-		{"CACHE-08/yandex", GateConfig{Dialect: Yandex, Session: sceneTime.Add(-day)}},
-		{"SESS-03/google, asked for", GateConfig{Session: sceneTime.Add(-day)}},
+		{"CACHE-08/yandex", GateConfig{Dialect: Yandex, SessionStart: testStart.Add(-day)}},
+		{"SESS-03/google, asked for", GateConfig{SessionStart: testStart.Add(-day)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newScene(t, test.cfg)
-			s.lookup(page, answers(http.StatusOK, cleanRules))
+			s := newGateTest(t, test.cfg)
+			s.fetchRobots(page, respondWith(http.StatusOK, cleanRules))
 			s.now = s.now.Add(time.Minute)
 			s.restart()
-			if c, err := s.check(page); err != nil || c.ForRobots() { // SESS-05
+			if c, err := s.check(page); err != nil || c.IsForRobots() { // SESS-05
 				t.Errorf("in the same session: %v, %v", c.URL(), err)
 			}
 			s.newSession()
 			s.now = s.now.Add(time.Second)
-			s.lookup(page, answers(http.StatusOK, "User-agent: *\nDisallow: /b\n"))
+			s.fetchRobots(page, respondWith(http.StatusOK, "User-agent: *\nDisallow: /b\n"))
 			if _, err := s.check(page); !errors.Is(err, decorum.Disallowed) {
 				t.Errorf("in the new session: %v, want Disallowed", err)
 			}
 		})
 	}
 	t.Run("SESS-03/google", func(t *testing.T) {
-		s := newScene(t, GateConfig{})
-		s.lookup(page, answers(http.StatusOK, cleanRules))
+		s := newGateTest(t, GateConfig{})
+		s.fetchRobots(page, respondWith(http.StatusOK, cleanRules))
 		s.now = s.now.Add(time.Hour)
 		s.restart()
-		if c, err := s.check(page); err != nil || c.ForRobots() {
+		if c, err := s.check(page); err != nil || c.IsForRobots() {
 			t.Errorf("%v, %v", c.URL(), err)
 		}
 	})
@@ -147,13 +147,13 @@ func TestSession(t *testing.T) {
 // when the clock shows a time before it began: else it would be asked for
 // without end.
 func TestSessionClockSetBack(t *testing.T) {
-	s := newScene(t, GateConfig{Dialect: Yandex, Session: sceneTime})
+	s := newGateTest(t, GateConfig{Dialect: Yandex, SessionStart: testStart})
 	page := mustURL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
-	if l := s.lookup(page, answers(http.StatusOK, cleanRules)); !l.Open {
+	if l := s.fetchRobots(page, respondWith(http.StatusOK, cleanRules)); !l.HasRulesInForce {
 		t.Fatalf("closed: %v", l.Postponed)
 	}
-	if c, err := s.check(page); err != nil || c.ForRobots() {
+	if c, err := s.check(page); err != nil || c.IsForRobots() {
 		t.Errorf("asked for again: %v, %v", c.URL(), err)
 	}
 }
@@ -161,18 +161,18 @@ func TestSessionClockSetBack(t *testing.T) {
 // TestGateClean pins which rules clean a URL: those in mind, those of its own
 // origin, and those of the last good copy while the server fails.
 func TestGateClean(t *testing.T) {
-	s := newScene(t, GateConfig{})
+	s := newGateTest(t, GateConfig{})
 	found, clean := mustURL(t, "https://example.com/x?sid=1&b=2"), mustURL(t, "https://example.com/x?b=2")
 	want := func(when string, want decorum.URL) {
 		t.Helper()
-		if got := s.gate.Clean(found); got != want {
+		if got := s.gate.CleanURL(found); got != want {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 	}
 	want("unknown", found)
-	s.lookup(found, answers(http.StatusOK, cleanRules))
+	s.fetchRobots(found, respondWith(http.StatusOK, cleanRules))
 	want("known", clean)
-	if other := mustURL(t, "http://example.com/x?sid=1"); s.gate.Clean(other) != other {
+	if other := mustURL(t, "http://example.com/x?sid=1"); s.gate.CleanURL(other) != other {
 		t.Error("the rules of another origin are applied")
 	}
 	s.restart()
@@ -182,14 +182,14 @@ func TestGateClean(t *testing.T) {
 	}
 	want("in mind again", clean)
 	s.now = s.now.Add(2 * day)
-	s.lookup(found, fails)
+	s.fetchRobots(found, failDownload)
 	want("in an outage", clean)
-	if s.gate.Clean(decorum.URL{}) != (decorum.URL{}) {
+	if s.gate.CleanURL(decorum.URL{}) != (decorum.URL{}) {
 		t.Error("the zero URL is cleaned to something")
 	}
-	off := newScene(t, GateConfig{NoExtensions: true})
-	off.lookup(found, answers(http.StatusOK, cleanRules))
-	if off.gate.Clean(found) != found {
+	off := newGateTest(t, GateConfig{NoExtensions: true})
+	off.fetchRobots(found, respondWith(http.StatusOK, cleanRules))
+	if off.gate.CleanURL(found) != found {
 		t.Error("CLEAN-25: extensions are switched off, and yet it is cleaned")
 	}
 }

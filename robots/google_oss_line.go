@@ -11,14 +11,14 @@ import "strings"
 // ignored.
 const maxGoogleOSSLineBytes = 2083*8 - 1
 
-// ossBlank is what is trimmed off the ends of lines, names and values.
-const ossBlank = " \t\n\v\f\r"
+// googleOSSBlankChars is what is trimmed off the ends of lines, names and values.
+const googleOSSBlankChars = " \t\n\v\f\r"
 
-// ossFields are the beginnings of field names, in any case: what follows them
+// googleOSSFieldPrefixes are the beginnings of field names, in any case: what follows them
 // plays no part, so that "Disallowed" is Disallow. Common typos are among them.
-var ossFields = [...]struct {
-	start string
-	field field
+var googleOSSFieldPrefixes = [...]struct {
+	prefix string
+	field  fieldKind
 }{
 	{"user-agent", userAgent}, {"useragent", userAgent}, {"user agent", userAgent},
 	{"allow", allow},
@@ -27,60 +27,60 @@ var ossFields = [...]struct {
 	{"sitemap", sitemap}, {"site-map", sitemap},
 }
 
-// skipMark skips a UTF-8 byte order mark at the start of text, or as much of
+// skipBOM skips a UTF-8 byte order mark at the start of text, or as much of
 // one as there is: each of its bytes is skipped for itself.
-func skipMark(text string) string {
-	const mark = "\ufeff"
+func skipBOM(text string) string {
+	const bom = "\ufeff"
 	n := 0
-	for n < len(mark) && n < len(text) && text[n] == mark[n] {
+	for n < len(bom) && n < len(text) && text[n] == bom[n] {
 		n++
 	}
 	return text[n:]
 }
 
-// parseOSSLine reads a line. A NUL ends it, as it ends every text in C.
-func parseOSSLine(s string) (line, bool) {
+// parseGoogleOSSLine reads a line. A NUL ends it, as it ends every text in C.
+func parseGoogleOSSLine(s string) (line, bool) {
 	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
 	s, _, _ = strings.Cut(s, "#")
-	s = strings.Trim(s, ossBlank)
+	s = strings.Trim(s, googleOSSBlankChars)
 	name, value, ok := strings.Cut(s, ":")
 	if !ok {
-		name, value, ok = cutWords(s)
+		name, value, ok = cutMissingColon(s)
 	}
 	if !ok {
 		return line{}, false
 	}
-	f, ok := parseOSSField(strings.TrimRight(name, ossBlank))
-	return line{field: f, value: strings.Trim(value, ossBlank)}, ok
+	f, ok := parseGoogleOSSField(strings.TrimRight(name, googleOSSBlankChars))
+	return line{field: f, value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
-// cutWords cuts a line whose author forgot the colon: it has two words, no
+// cutMissingColon cuts a line whose author forgot the colon: it has two words, no
 // more, with spaces and tabs between them. s is trimmed.
-func cutWords(s string) (name, value string, ok bool) {
-	i := strings.IndexAny(s, blank)
+func cutMissingColon(s string) (name, value string, ok bool) {
+	i := strings.IndexAny(s, blankChars)
 	if i < 0 {
 		return "", "", false
 	}
-	value = strings.TrimLeft(s[i:], blank)
-	return s[:i], value, !strings.ContainsAny(value, blank)
+	value = strings.TrimLeft(s[i:], blankChars)
+	return s[:i], value, !strings.ContainsAny(value, blankChars)
 }
 
-// parseOSSField returns the field that name begins with. The extensions, which
+// parseGoogleOSSField returns the field that name begins with. The extensions, which
 // that parser does not know, are spelt in full.
-func parseOSSField(name string) (field, bool) {
-	for _, known := range ossFields {
-		if n := len(known.start); len(name) >= n && foldEqual(name[:n], known.start) {
+func parseGoogleOSSField(name string) (fieldKind, bool) {
+	for _, known := range googleOSSFieldPrefixes {
+		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
 			return known.field, true
 		}
 	}
-	return parseField(name)
+	return parseFieldName(name)
 }
 
-// foldEqual reports whether s equals ascii, which has no other characters,
+// equalFoldASCII reports whether s equals ascii, which has no other characters,
 // without regard to the case of ASCII letters. With equal lengths folding
 // stays within ASCII: no letter beyond it that folds to one of these is a
 // single byte.
-func foldEqual(s, ascii string) bool {
+func equalFoldASCII(s, ascii string) bool {
 	return len(s) == len(ascii) && strings.EqualFold(s, ascii)
 }

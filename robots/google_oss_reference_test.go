@@ -11,58 +11,58 @@ import (
 // longest match of either kind. It shares no code with what it is compared
 // with, but for the reading of lines.
 type ossReference struct {
-	agent, path                string
-	general, named, everNamed  bool // groups that the current line is in, and were met
-	ended                      bool // a rule has ended the run of user-agent lines
-	allowed, blocked           int  // lengths of the longest matches, of general groups
-	allowedNamed, blockedNamed int
+	agent, path                              string
+	inStarGroup, inNamedGroup, sawNamedGroup bool // groups that the current line is in, and were met
+	agentRunEnded                            bool // a rule has ended the run of user-agent lines
+	allowLength, disallowLength              int  // lengths of the longest matches, of general groups
+	allowLengthNamed, disallowLengthNamed    int
 }
 
 func (r *ossReference) disallows(lines []line) bool {
 	for _, l := range lines {
 		switch l.field {
 		case userAgent:
-			r.userAgent(l.value)
+			r.addUserAgent(l.value)
 		case allow, disallow:
-			r.rule(l.field == allow, refOSSEscape(l.value))
+			r.addRule(l.field == allow, refOSSEscape(l.value))
 		}
 	}
-	if r.everNamed {
-		return r.blockedNamed > r.allowedNamed
+	if r.sawNamedGroup {
+		return r.disallowLengthNamed > r.allowLengthNamed
 	}
-	return r.blocked > r.allowed
+	return r.disallowLength > r.allowLength
 }
 
-func (r *ossReference) userAgent(value string) {
-	if r.ended {
-		r.general, r.named, r.ended = false, false, false
+func (r *ossReference) addUserAgent(value string) {
+	if r.agentRunEnded {
+		r.inStarGroup, r.inNamedGroup, r.agentRunEnded = false, false, false
 	}
 	if value == "*" || len(value) > 1 && value[0] == '*' && strings.Contains(" \t\v\f", value[1:2]) {
-		r.general = true
+		r.inStarGroup = true
 		return
 	}
 	token := strings.TrimLeft(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-")
 	token = strings.TrimSuffix(value, token)
 	if refLower(token) == refLower(r.agent) {
-		r.named, r.everNamed = true, true
+		r.inNamedGroup, r.sawNamedGroup = true, true
 	}
 }
 
-func (r *ossReference) rule(allow bool, pattern string) {
-	if !r.general && !r.named {
+func (r *ossReference) addRule(allow bool, pattern string) {
+	if !r.inStarGroup && !r.inNamedGroup {
 		return
 	}
-	r.ended = true
+	r.agentRunEnded = true
 	if !refOSSMatch(pattern, r.path) {
 		if i := strings.LastIndex(pattern, "/"); allow && i >= 0 && strings.HasPrefix(pattern[i:], "/index.htm") {
-			r.rule(true, pattern[:i]+"/$")
+			r.addRule(true, pattern[:i]+"/$")
 		}
 		return
 	}
 	longest := map[[2]bool]*int{
-		{true, true}: &r.allowedNamed, {true, false}: &r.allowed,
-		{false, true}: &r.blockedNamed, {false, false}: &r.blocked,
-	}[[2]bool{allow, r.named}]
+		{true, true}: &r.allowLengthNamed, {true, false}: &r.allowLength,
+		{false, true}: &r.disallowLengthNamed, {false, false}: &r.disallowLength,
+	}[[2]bool{allow, r.inNamedGroup}]
 	*longest = max(*longest, len(pattern))
 }
 
@@ -91,7 +91,7 @@ func refOSSEscape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch {
-		case refEscape(s[i:]):
+		case refIsEscape(s[i:]):
 			b.WriteString(strings.ToUpper(s[i : i+3]))
 			i += 2
 		case s[i] >= 0x80:
@@ -130,8 +130,8 @@ func FuzzOSS(f *testing.F) {
 			return // the reference is slow
 		}
 		file := Parse([]byte(body), GoogleOSS)
-		got := file.For(Named(agent)).CheckRaw(url)
-		want := ossReference{agent: agent, path: ossPath(url)}
+		got := file.RulesFor(AgentByName(agent)).CheckRawURL(url)
+		want := ossReference{agent: agent, path: googleOSSPath(url)}
 		if got.Allowed == want.disallows(file.lines) {
 			t.Errorf("%q\nagent %q, URL %q: got %+v, want the other", body, agent, url, got)
 		}

@@ -5,52 +5,52 @@ import "strings"
 // This file chooses groups and reads patterns and URLs as the RobotsMatcher of
 // Google's published parser does.
 
-// ossRank returns how specifically a user-agent line names a for the
+// googleOSSMatchRank returns how specifically a user-agent line names a for the
 // google-oss dialect. The parser knows one name, without wider tokens, and
 // reads only letters, "_" and "-" of a value: a name with anything else in it
 // is never met, and an empty name is met by values that begin with none of
 // them. A "*" with white space after it is still for everybody.
-func (a Agent) ossRank(value string) rank {
-	if strings.HasPrefix(value, "*") && (len(value) == 1 || strings.IndexByte(ossBlank, value[1]) >= 0) {
+func (a Agent) googleOSSMatchRank(value string) agentRank {
+	if strings.HasPrefix(value, "*") && (len(value) == 1 || strings.IndexByte(googleOSSBlankChars, value[1]) >= 0) {
 		return 1
 	}
-	name := a.name
+	name := a.givenName
 	if name == "" {
 		name = a.Token()
 	}
-	if foldEqual(name, ossToken(value)) {
+	if equalFoldASCII(name, googleOSSToken(value)) {
 		return 0
 	}
-	return unnamed
+	return rankNoMatch
 }
 
-// ossToken returns the leading letters, "_" and "-" of a user-agent value.
-func ossToken(value string) string {
+// googleOSSToken returns the leading letters, "_" and "-" of a user-agent value.
+func googleOSSToken(value string) string {
 	for i := range len(value) {
-		if !tokenByte(value[i]) || isDigit(value[i]) {
+		if !isTokenByte(value[i]) || isDigit(value[i]) {
 			return value[:i]
 		}
 	}
 	return value
 }
 
-// ossPatterns compiles the value of an allow or disallow line. An Allow of an
+// compileGoogleOSSRulePatterns compiles the value of an allow or disallow line. An Allow of an
 // index page opens its folder as well, by a pattern of its own.
-func ossPatterns(path string, allow bool) (p pattern, folder *pattern) {
-	path = ossEscape(path)
+func compileGoogleOSSRulePatterns(path string, allow bool) (p pattern, dir *pattern) {
+	path = googleOSSEscape(path)
 	slash := strings.LastIndexByte(path, '/')
 	if allow && slash >= 0 && strings.HasPrefix(path[slash:], "/index.htm") {
-		f := verbatim(path[:slash+1] + "$")
-		folder = &f
+		f := compileGoogleOSSPattern(path[:slash+1] + "$")
+		dir = &f
 	}
-	return verbatim(path), folder
+	return compileGoogleOSSPattern(path), dir
 }
 
-// verbatim compiles a pattern whose literals are compared byte by byte. It
+// compileGoogleOSSPattern compiles a pattern whose literals are compared byte by byte. It
 // counts as long as it is written, with every "*" and a final "$".
-func verbatim(path string) pattern {
+func compileGoogleOSSPattern(path string) pattern {
 	p := pattern{length: len(path)}
-	path, p.anchored = trimStars(path)
+	path, p.anchored = trimEndWildcardsAndAnchor(path)
 	var more bool
 	p.head.text, path, more = strings.Cut(path, "*")
 	for more {
@@ -62,14 +62,14 @@ func verbatim(path string) pattern {
 	return p
 }
 
-// ossEscape escapes the bytes of a pattern beyond ASCII and brings the hex
+// googleOSSEscape escapes the bytes of a pattern beyond ASCII and brings the hex
 // digits of its escapes to upper case. All else stays as it is, as do URLs: a
 // rule that spells a URL differently does not match it.
-func ossEscape(path string) string {
+func googleOSSEscape(path string) string {
 	var b strings.Builder
 	done := 0 // what of path is in b
 	for i := 0; i < len(path); i++ {
-		c, size := octet(path[i:])
+		c, size := decodeOctet(path[i:])
 		if c < 0x80 && size == 1 {
 			continue
 		}
@@ -84,10 +84,10 @@ func ossEscape(path string) string {
 	return b.String() + path[done:]
 }
 
-// ossPath cuts the path with its query out of a URL as it stands, whether or
+// googleOSSPath cuts the path with its query out of a URL as it stands, whether or
 // not that is one. A path that does not begin with a slash gets one; a URL
 // without any has the path "/".
-func ossPath(url string) string {
+func googleOSSPath(url string) string {
 	if rest, ok := strings.CutPrefix(url, "//"); ok {
 		url = rest
 	}

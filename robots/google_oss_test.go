@@ -47,14 +47,14 @@ func TestOSSLines(t *testing.T) {
 }
 
 func TestOSSLimit(t *testing.T) {
-	body := []byte("User-agent: *\n" + strings.Repeat("#", Limit) + "\nDisallow: /private")
+	body := []byte("User-agent: *\n" + strings.Repeat("#", MaxFileBytes) + "\nDisallow: /private")
 	for _, test := range []struct {
 		name  string
 		limit int
 		lines int
-	}{{"google-oss/none", 0, 2}, {"FMT-11/as set", Limit, 1}, {"FMT-09/raised", 2 * Limit, 2}} {
+	}{{"google-oss/none", 0, 2}, {"FMT-11/as set", MaxFileBytes, 1}, {"FMT-09/raised", 2 * MaxFileBytes, 2}} {
 		t.Run(test.name, func(t *testing.T) {
-			f := Options{Dialect: GoogleOSS, Limit: test.limit}.Parse(body)
+			f := ParseOptions{Dialect: GoogleOSS, MaxBytes: test.limit}.Parse(body)
 			if len(f.lines) != test.lines {
 				t.Errorf("%d lines, want %d", len(f.lines), test.lines)
 			}
@@ -88,9 +88,9 @@ func TestOSSGroup(t *testing.T) {
 		{"rules before any group", "disallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
-			rules := Parse([]byte(test.body), GoogleOSS).For(Named(test.agent))
+			rules := Parse([]byte(test.body), GoogleOSS).RulesFor(AgentByName(test.agent))
 			for _, path := range []string{"/a", "/b", "/c"} {
-				if v := rules.CheckRaw("http://h" + path); v.Allowed != (path != test.blocks) {
+				if v := rules.CheckRawURL("http://h" + path); v.Allowed != (path != test.blocks) {
 					t.Errorf("%s: %+v", path, v)
 				}
 			}
@@ -100,8 +100,8 @@ func TestOSSGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := Parse([]byte("user-agent: ExampleBot\ncrawl-delay: 2\ndisallow: /a"), GoogleOSS).For(own)
-	if d, ok := rules.CrawlDelay(); rules.CheckRaw("/a").Allowed || !ok || d != 2*time.Second {
+	rules := Parse([]byte("user-agent: ExampleBot\ncrawl-delay: 2\ndisallow: /a"), GoogleOSS).RulesFor(own)
+	if d, ok := rules.CrawlDelay(); rules.CheckRawURL("/a").Allowed || !ok || d != 2*time.Second {
 		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.Group(), d)
 	}
 }
@@ -141,9 +141,9 @@ func TestOSSCheckRaw(t *testing.T) {
 		{"no URL", "disallow: /", "", "disallow: /", 2},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
-			rules := Parse([]byte("user-agent: *\n"+test.rules), GoogleOSS).For(Agent{})
+			rules := Parse([]byte("user-agent: *\n"+test.rules), GoogleOSS).RulesFor(Agent{})
 			want := Verdict{Allowed: !strings.HasPrefix(test.want, "disallow"), Rule: test.want, Line: test.line, Group: "*"}
-			if got := rules.CheckRaw(test.url); got != want {
+			if got := rules.CheckRawURL(test.url); got != want {
 				t.Errorf("%s: got %+v, want %+v\n%s", test.url, got, want, test.rules)
 			}
 		})
@@ -178,30 +178,30 @@ func TestOSSPath(t *testing.T) {
 		"http://\x00h/a":          "/a",
 		"http://h/%7Ea/\xff/\x01": "/%7Ea/\xff/\x01",
 	} {
-		if got := ossPath(url); got != want {
+		if got := googleOSSPath(url); got != want {
 			t.Errorf("path of %q = %q, want %q", url, got, want)
 		}
 	}
 }
 
-// TestCheckRaw pins what CheckRaw and Check make of the same URL.
+// TestCheckRaw pins what CheckRawURL and Check make of the same URL.
 func TestCheckRaw(t *testing.T) {
 	for _, d := range []Dialect{Google, GoogleOSS} {
-		rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: /robots"), d).For(Agent{})
-		if v := rules.CheckRaw("HTTP://H:80/a"); v != rules.Check(mustURL(t, "http://h/a")) || v.Allowed {
+		rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: /robots"), d).RulesFor(Agent{})
+		if v := rules.CheckRawURL("HTTP://H:80/a"); v != rules.Check(mustURL(t, "http://h/a")) || v.Allowed {
 			t.Errorf("%v: %+v", d, v)
 		}
 		if !rules.Check(mustURL(t, "http://h/robots.txt")).Allowed {
 			t.Errorf("FETCH-29: %v: a crawl may not have /robots.txt", d)
 		}
-		if got := rules.CheckRaw("http://h/robots.txt").Allowed; got != (d == Google) {
+		if got := rules.CheckRawURL("http://h/robots.txt").Allowed; got != (d == Google) {
 			t.Errorf("%v: /robots.txt allowed = %v", d, got)
 		}
-		if got := rules.CheckRaw("no URL").Allowed; got != (d == GoogleOSS) {
+		if got := rules.CheckRawURL("no URL").Allowed; got != (d == GoogleOSS) {
 			t.Errorf("%v: what is no URL allowed = %v", d, got)
 		}
-		unnamed := Parse([]byte("user-agent: y\ndisallow: /"), d).For(Named("x"))
-		if got := unnamed.CheckRaw("no URL").Allowed; got != (d == GoogleOSS) {
+		unnamed := Parse([]byte("user-agent: y\ndisallow: /"), d).RulesFor(AgentByName("x"))
+		if got := unnamed.CheckRawURL("no URL").Allowed; got != (d == GoogleOSS) {
 			t.Errorf("%v: nobody is named: what is no URL allowed = %v", d, got)
 		}
 	}

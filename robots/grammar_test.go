@@ -9,23 +9,25 @@ import (
 	"testing"
 )
 
-// A phrase writes files by the grammar of RFC 9309, section 2.2, and keeps what they
+// A robotsGenerator writes files by the grammar of RFC 9309, section 2.2, and keeps what they
 // say.
-type phrase struct {
+type robotsGenerator struct {
 	*rand.Rand
-	text   strings.Builder
-	lines  int
-	tokens map[string]bool     // whom the next rule is for
-	named  map[string]bool     // product tokens that have a group, in lower case
-	rules  map[string][]string // by product token: "line rule"
+	text         strings.Builder
+	lineCount    int
+	openTokens   map[string]bool     // whom the next rule is for
+	groupTokens  map[string]bool     // product tokens that have a group, in lower case
+	rulesByToken map[string][]string // by product token: "line rule"
 }
 
-func (p *phrase) one(of ...string) string { return of[p.IntN(len(of))] }
+func (p *robotsGenerator) pickOne(of ...string) string { return of[p.IntN(len(of))] }
 
-func (p *phrase) space() string { return strings.Repeat(p.one(" ", "\t"), p.IntN(3)) }
+func (p *robotsGenerator) randomBlanks() string {
+	return strings.Repeat(p.pickOne(" ", "\t"), p.IntN(3))
+}
 
-// some returns up to n of the characters.
-func (p *phrase) some(n int, of string) string {
+// randomChars returns up to n of the characters.
+func (p *robotsGenerator) randomChars(n int, of string) string {
 	all, s := []rune(of), ""
 	for range p.IntN(n + 1) {
 		s += string(all[p.IntN(len(all))])
@@ -36,57 +38,57 @@ func (p *phrase) some(n int, of string) string {
 // characters are of UTF8-char-noctl, of one byte to four.
 const characters = "/abcXYZ019!\"$%&'()*+,-.:;<=>?@[\\]^_`{|}~éЖ日😀"
 
-// end writes EOL.
-func (p *phrase) end() {
+// writeLineEnd writes EOL.
+func (p *robotsGenerator) writeLineEnd() {
 	comment := ""
 	if p.IntN(3) == 0 {
-		comment = "#" + p.some(5, characters+" \t#")
+		comment = "#" + p.randomChars(5, characters+" \t#")
 	}
-	p.text.WriteString(p.space() + comment + p.one("\n", "\r", "\r\n"))
-	p.lines++
+	p.text.WriteString(p.randomBlanks() + comment + p.pickOne("\n", "\r", "\r\n"))
+	p.lineCount++
 }
 
-// empty writes some empty lines, none of which begins with a line feed that might
+// writeEmptyLines writes some empty lines, none of which begins with a line feed that might
 // belong to the carriage return before it.
-func (p *phrase) empty() {
+func (p *robotsGenerator) writeEmptyLines() {
 	for range p.IntN(3) {
 		p.text.WriteString(" ")
-		p.end()
+		p.writeLineEnd()
 	}
 }
 
-func (p *phrase) writeLine(field, value string) (number int) {
-	number = p.lines + 1
-	p.text.WriteString(p.space() + field + p.space() + ":" + p.space() + value)
-	p.end()
+func (p *robotsGenerator) writeLine(field, value string) (number int) {
+	number = p.lineCount + 1
+	p.text.WriteString(p.randomBlanks() + field + p.randomBlanks() + ":" + p.randomBlanks() + value)
+	p.writeLineEnd()
 	return number
 }
 
-// group writes a group, and notes its rules for each of its tokens. Those of a group
+// writeGroup writes a group, and notes its rules for each of its tokens. Those of a group
 // without rules share what follows it.
-func (p *phrase) group() {
+func (p *robotsGenerator) writeGroup() {
 	for range 1 + p.IntN(3) {
-		token := p.one("*", "foobot", "FooBot", "foo_bot", "Foo-Bot", "foo")
-		p.writeLine(p.one("user-agent", "User-Agent", "USER-AGENT"), token)
-		p.tokens[strings.ToLower(token)] = true
-		p.empty()
+		token := p.pickOne("*", "foobot", "FooBot", "foo_bot", "Foo-Bot", "foo")
+		p.writeLine(p.pickOne("user-agent", "User-Agent", "USER-AGENT"), token)
+		p.openTokens[strings.ToLower(token)] = true
+		p.writeEmptyLines()
 	}
-	maps.Copy(p.named, p.tokens)
+	maps.Copy(p.groupTokens, p.openTokens)
 	rules := p.IntN(4)
 	for i := 1; i <= rules; i++ {
-		field, path := p.one("allow", "disallow"), ""
+		field, path := p.pickOne("allow", "disallow"), ""
 		if p.IntN(6) > 0 {
-			path = "/" + p.some(6, characters)
+			path = "/" + p.randomChars(6, characters)
 		}
-		number := p.writeLine(p.one(field, strings.ToUpper(field)), path)
-		p.empty()
-		for token := range p.tokens {
+		number := p.writeLine(p.pickOne(field, strings.ToUpper(field)), path)
+		p.writeEmptyLines()
+		for token := range p.openTokens {
 			if path != "" {
-				p.rules[token] = append(p.rules[token], fmt.Sprintf("%d %s: %s", number, field, path))
+				p.rulesByToken[token] = append(p.rulesByToken[token], fmt.Sprintf("%d %s: %s", number, field, path))
 			}
 		}
 		if i == rules {
-			clear(p.tokens)
+			clear(p.openTokens)
 		}
 	}
 }
@@ -95,23 +97,23 @@ func (p *phrase) group() {
 // and nothing else (SYN-17).
 func TestGrammar(t *testing.T) {
 	for seed := range uint64(2000) {
-		p := phrase{Rand: rand.New(rand.NewPCG(seed, 9309)), tokens: map[string]bool{}, named: map[string]bool{}, rules: map[string][]string{}}
-		p.empty()
+		p := robotsGenerator{Rand: rand.New(rand.NewPCG(seed, 9309)), openTokens: map[string]bool{}, groupTokens: map[string]bool{}, rulesByToken: map[string][]string{}}
+		p.writeEmptyLines()
 		for range p.IntN(5) {
-			p.group()
+			p.writeGroup()
 		}
 		for _, name := range []string{"foobot", "foo_bot", "Foo-bot", "foo", "bar"} {
 			token := strings.ToLower(name)
-			if !p.named[token] {
+			if !p.groupTokens[token] {
 				token = "*"
 			}
 			for _, d := range []Dialect{Google, GoogleOSS} {
 				var got []string
-				for _, r := range Parse([]byte(p.text.String()), d).For(Named(name)).all {
-					got = append(got, fmt.Sprintf("%d %s", r.line, r.text))
+				for _, r := range Parse([]byte(p.text.String()), d).RulesFor(AgentByName(name)).rules {
+					got = append(got, fmt.Sprintf("%d %s", r.line, r.lineText))
 				}
-				if !slices.Equal(got, p.rules[token]) {
-					t.Fatalf("seed %d, %v, %s\n%q\n got %q\nwant %q", seed, d, name, p.text.String(), got, p.rules[token])
+				if !slices.Equal(got, p.rulesByToken[token]) {
+					t.Fatalf("seed %d, %v, %s\n%q\n got %q\nwant %q", seed, d, name, p.text.String(), got, p.rulesByToken[token])
 				}
 			}
 		}

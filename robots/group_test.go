@@ -28,7 +28,7 @@ func TestGroup(t *testing.T) {
 		{"SYS-09/family does", "user-agent: *\ndisallow: /a\nuser-agent: yandex\ndisallow: /b", "YandexDirect", "yandex", "/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rules := Parse([]byte(test.body), Google).For(Named(test.agent))
+			rules := Parse([]byte(test.body), Google).RulesFor(AgentByName(test.agent))
 			if got := rules.Group(); got != test.group {
 				t.Errorf("group = %q, want %q", got, test.group)
 			}
@@ -68,7 +68,7 @@ func TestCrawlDelay(t *testing.T) {
 		{"DELAY-11/empty", "crawl-delay:", -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d, ok := Parse([]byte("user-agent: x\n"+test.body), Google).For(Named("x")).CrawlDelay()
+			d, ok := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentByName("x")).CrawlDelay()
 			if ok != (test.want >= 0) || ok && d != test.want {
 				t.Errorf("Crawl-delay = %v, %v, want %v", d, ok, test.want)
 			}
@@ -78,8 +78,8 @@ func TestCrawlDelay(t *testing.T) {
 
 // TestNoExtensions pins DELAY-07: switched off, Crawl-delay is no line at all.
 func TestNoExtensions(t *testing.T) {
-	f := Options{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: http://h/"))
-	rules := f.For(Named("x"))
+	f := ParseOptions{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: http://h/"))
+	rules := f.RulesFor(AgentByName("x"))
 	if d, ok := rules.CrawlDelay(); ok {
 		t.Errorf("Crawl-delay = %v, want none", d)
 	}
@@ -88,16 +88,16 @@ func TestNoExtensions(t *testing.T) {
 	}
 }
 
-// TestDelayEndsRun pins the setting of Q-05, for files such as this one, which
+// TestCrawlDelaySplitsGroups pins the setting of Q-05, for files such as this one, which
 // block everybody by the letter of the standard.
-func TestDelayEndsRun(t *testing.T) {
+func TestCrawlDelaySplitsGroups(t *testing.T) {
 	body := []byte("User-agent: *\nCrawl-delay: 10\nUser-agent: badbot\nDisallow: /")
 	for _, ends := range []bool{false, true} {
-		f := Options{DelayEndsRun: ends}.Parse(body)
-		if got := f.For(Named("x")).Check(mustURL(t, "http://h/")).Allowed; got != ends {
+		f := ParseOptions{CrawlDelaySplitsGroups: ends}.Parse(body)
+		if got := f.RulesFor(AgentByName("x")).Check(mustURL(t, "http://h/")).Allowed; got != ends {
 			t.Errorf("DelayEndsRun %v: allowed = %v", ends, got)
 		}
-		if f.For(Named("badbot")).Check(mustURL(t, "http://h/")).Allowed {
+		if f.RulesFor(AgentByName("badbot")).Check(mustURL(t, "http://h/")).Allowed {
 			t.Errorf("DelayEndsRun %v: the rule is lost", ends)
 		}
 	}

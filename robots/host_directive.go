@@ -7,16 +7,16 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Host returns the main mirror that the file names, and false if it names none
+// MainMirror returns the main mirror that the file names, and false if it names none
 // (HOST-01). It is a host in lower case, after https:// if the mirror is to be
 // reached by that only (HOST-07), and with a port if that is not the scheme's
 // own (HOST-08, HOST-14). The first correct line counts, wherever it stands
 // (HOST-04, HOST-05, HOST-13). It is a hint: nothing in this module goes to
 // another host because of it (HOST-03).
-func (f *File) Host() (string, bool) {
+func (f *File) MainMirror() (string, bool) {
 	for _, l := range f.lines {
 		if l.field == mainHost {
-			if host, ok := parseMirror(l.value); ok {
+			if host, ok := parseMainMirror(l.value); ok {
 				return host, true
 			}
 		}
@@ -24,16 +24,16 @@ func (f *File) Host() (string, bool) {
 	return "", false
 }
 
-// parseMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
+// parseMainMirror reads the value of a Host line: [https://]name[:port] (HOST-06).
 // Whatever else is in it makes the line incorrect (HOST-10).
-func parseMirror(value string) (string, bool) {
+func parseMainMirror(value string) (string, bool) {
 	address, secure := strings.CutPrefix(value, "https://")
 	scheme := "http://"
 	if secure {
 		scheme = "https://"
 	}
 	name, port, given := strings.Cut(address, ":")
-	if !validName(name) || given && strings.Trim(port, digits) != "" {
+	if !isHostname(name) || given && strings.Trim(port, digits) != "" {
 		return "", false
 	}
 	if given && strings.Trim(port, "0") == "" {
@@ -58,15 +58,15 @@ const (
 	maxHostLabelBytes = 63
 )
 
-// validName reports whether name is one of RFC 952, whose labels may begin with
+// isHostname reports whether name is one of RFC 952, whose labels may begin with
 // a digit as well (HOST-09, HOST-14).
-func validName(name string) bool {
+func isHostname(name string) bool {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > maxHostLabelBytes || label[0] == '-' || label[len(label)-1] == '-' {
 			return false
 		}
 		for i := range len(label) {
-			if !alphanumeric(label[i]) && label[i] != '-' {
+			if !isAlphanumeric(label[i]) && label[i] != '-' {
 				return false
 			}
 		}

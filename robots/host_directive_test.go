@@ -39,7 +39,7 @@ func TestHost(t *testing.T) {
 		{"HOST-14/zeros before the port", "myhost.ru:0080", "myhost.ru"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := Parse([]byte("Host: "+test.value), Yandex).Host()
+			got, ok := Parse([]byte("Host: "+test.value), Yandex).MainMirror()
 			if got != test.want || ok != (test.want != "") {
 				t.Errorf("Host: %s = %q, %v, want %q", test.value, got, ok, test.want)
 			}
@@ -53,14 +53,14 @@ func FuzzHost(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		host, ok := parseMirror(value)
+		host, ok := parseMainMirror(value)
 		if ok == (host == "") {
 			t.Fatalf("parseMirror(%q) = %q, %v", value, host, ok)
 		}
 		if !ok {
 			return
 		}
-		if again, ok := parseMirror(host); !ok || again != host {
+		if again, ok := parseMainMirror(host); !ok || again != host {
 			t.Errorf("%q is read as %q, and that as %q, %v", value, host, again, ok)
 		}
 	})

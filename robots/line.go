@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A field is what a line is about. Those from crawlDelay on are extensions.
-type field uint8
+// A fieldKind is what a line is about. Those from crawlDelay on are extensions.
+type fieldKind uint8
 
 const (
-	userAgent field = iota
+	userAgent fieldKind = iota
 	allow
 	disallow
 	sitemap
@@ -40,21 +40,21 @@ var fieldNames = [...]string{
 }
 
 // String returns the name of the field, in lower case.
-func (f field) String() string { return fieldNames[f] }
+func (f fieldKind) String() string { return fieldNames[f] }
 
 // extension reports whether Google does not know the field (SYN-07, SYN-15).
-func (f field) extension() bool { return f >= crawlDelay }
+func (f fieldKind) isExtension() bool { return f >= crawlDelay }
 
 // A line is one that means something: a known field and its value, without
 // comment and outer space.
 type line struct {
 	value  string
 	number int32 // counted from 1
-	field  field
+	field  fieldKind
 }
 
-// blank is the white space that counts: space and tab (SYN-03).
-const blank = " \t"
+// blankChars is the white space that counts: space and tab (SYN-03).
+const blankChars = " \t"
 
 // cutLine returns the first line of text and what follows it. Lines end in LF,
 // CR LF or CR, also mixed (FMT-02).
@@ -92,12 +92,12 @@ func parseLine(s string) (line, bool) {
 	if colon < 0 {
 		return line{}, false
 	}
-	f, ok := parseField(trim(s[:colon]))
-	return line{field: f, value: trim(s[colon+1:])}, ok
+	f, ok := parseFieldName(trimBlanks(s[:colon]))
+	return line{field: f, value: trimBlanks(s[colon+1:])}, ok
 }
 
-// trim removes outer space. strings.Trim would do, at three times the cost.
-func trim(s string) string {
+// trimBlanks removes outer space. strings.Trim would do, at three times the cost.
+func trimBlanks(s string) string {
 	for s != "" && isBlank(s[0]) {
 		s = s[1:]
 	}
@@ -109,12 +109,12 @@ func trim(s string) string {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-func parseField(name string) (field, bool) {
+func parseFieldName(name string) (fieldKind, bool) {
 	for f, known := range fieldNames {
 		// With equal lengths folding stays within ASCII: no letter beyond it
 		// that folds to one of these is a single byte.
 		if len(name) == len(known) && strings.EqualFold(name, known) {
-			return field(f), true
+			return fieldKind(f), true
 		}
 	}
 	return 0, false

@@ -11,79 +11,79 @@ import (
 // body is looked at, also what lies beyond the limits of crawlers. It never
 // fails; rules are compared with each other for the first hundred agents and
 // five thousand rules only, so that its time is bounded.
-func Lint(body []byte, o Options) []Finding {
+func Lint(body []byte, o ParseOptions) []LintFinding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
-	l := linter{o: o, text: text, skew: len(body) - len(text), said: map[string]int{}}
+	l := linter{opts: o, text: text, bomBytes: len(body) - len(text), countByRequirement: map[string]int{}}
 	if l.lintEncoding() {
-		l.read()
+		l.splitLines()
 		l.lintSize()
 		l.lintLines()
 		l.lintGroups()
 		l.lintLayout()
 		l.lintRules(body)
 	}
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	return l.found
+	slices.SortStableFunc(l.findings, func(a, b LintFinding) int { return cmp.Compare(a.Line, b.Line) })
+	return l.findings
 }
 
 // A linter looks at one file.
 type linter struct {
-	o     Options
-	text  string // without a BOM
-	skew  int    // the length of the BOM, in bytes
-	lines []source
-	html  bool // a page in place of a robots.txt
-	found []Finding
-	said  map[string]int // findings, by requirement
+	opts               ParseOptions
+	text               string // without a BOM
+	bomBytes           int    // the length of the BOM, in bytes
+	lines              []lintLine
+	isHTML             bool // a page in place of a robots.txt
+	findings           []LintFinding
+	countByRequirement map[string]int // findings, by requirement
 }
 
-// A source is a line of the file, whether or not it means something. The
+// A lintLine is a line of the file, whether or not it means something. The
 // fields of all dialects count: name says which it is, in lower case.
-type source struct {
-	number  int
-	text    string // as written, without outer space
-	name    string // before the colon
-	value   string // after it, without comment and outer space
-	colon   bool
-	comment bool // the line has a comment and nothing else
+type lintLine struct {
+	number    int
+	text      string // as written, without outer space
+	name      string // before the colon
+	value     string // after it, without comment and outer space
+	hasColon  bool
+	isComment bool // the line has a comment and nothing else
 }
 
-func (s *source) empty() bool  { return s.text == "" }
-func (s *source) agent() bool  { return s.name == "user-agent" }
-func (s *source) isRule() bool { return s.name == "allow" || s.name == "disallow" }
+func (s *lintLine) isEmpty() bool     { return s.text == "" }
+func (s *lintLine) isUserAgent() bool { return s.name == "user-agent" }
+func (s *lintLine) isRule() bool      { return s.name == "allow" || s.name == "disallow" }
 
-// read cuts the text into lines.
-func (l *linter) read() {
+// splitLines cuts the text into lines.
+func (l *linter) splitLines() {
 	for rest := l.text; rest != ""; {
 		var raw string
 		raw, rest = cutLine(rest)
-		s := source{number: len(l.lines) + 1, text: strings.Trim(raw, blank)}
+		s := lintLine{number: len(l.lines) + 1, text: strings.Trim(raw, blankChars)}
 		content, _, _ := strings.Cut(s.text, "#")
-		s.comment = s.text != "" && content == ""
+		s.isComment = s.text != "" && content == ""
 		var name string
-		name, s.value, s.colon = strings.Cut(content, ":")
-		if s.colon {
-			s.name = strings.ToLower(strings.Trim(name, blank))
+		name, s.value, s.hasColon = strings.Cut(content, ":")
+		if s.hasColon {
+			s.name = strings.ToLower(strings.Trim(name, blankChars))
 		}
-		s.value = strings.Trim(s.value, blank)
+		s.value = strings.Trim(s.value, blankChars)
 		l.lines = append(l.lines, s)
 	}
 }
 
-// yandex reports whether the file is looked at as Yandex reads it.
-func (l *linter) yandex() bool { return l.o.Dialect == Yandex }
+// isYandex reports whether the file is looked at as Yandex reads it.
+func (l *linter) isYandex() bool { return l.opts.Dialect == Yandex }
 
 // maxFindingsPerRequirement is how many findings of one requirement are told one by one.
 const maxFindingsPerRequirement = 100
 
-// say adds a finding. Of many that are alike the last stands for the rest.
-func (l *linter) say(line int, s Severity, requirement, message, effect, advice string) {
-	switch n := l.said[requirement]; {
+// addFinding adds a finding. Of many that are alike the last stands for the rest.
+func (l *linter) addFinding(line int, s LintSeverity, requirement, message, effect, advice string) {
+	switch n := l.countByRequirement[requirement]; {
 	case n > maxFindingsPerRequirement:
 		return
 	case n == maxFindingsPerRequirement:
 		message, effect, advice = "more of this kind from here on", "as above", "see those above"
 	}
-	l.said[requirement]++
-	l.found = append(l.found, Finding{line, s, requirement, message, effect, advice})
+	l.countByRequirement[requirement]++
+	l.findings = append(l.findings, LintFinding{line, s, requirement, message, effect, advice})
 }

@@ -2,28 +2,28 @@ package robots
 
 import "fmt"
 
-// A Finding is something in a robots.txt that its author should know.
-type Finding struct {
-	Line        int      `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
-	Severity    Severity `json:"severity"`
-	Requirement string   `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
-	Message     string   `json:"message"`          // what is there
-	Effect      string   `json:"effect"`           // what a crawler does with it
-	Advice      string   `json:"advice,omitempty"` // what to do about it
+// A LintFinding is something in a robots.txt that its author should know.
+type LintFinding struct {
+	Line          int          `json:"line,omitempty"` // counted from 1; 0 if it is about the whole file
+	Severity      LintSeverity `json:"severity"`
+	RequirementID string       `json:"requirement"`      // what kind of finding it is, by a name that stays, as in "LINT-05"
+	Message       string       `json:"message"`          // what is there
+	Effect        string       `json:"effect"`           // what a crawler does with it
+	Advice        string       `json:"advice,omitempty"` // what to do about it
 }
 
-// A Severity says how much a finding matters. More is worse.
-type Severity uint8
+// A LintSeverity says how much a finding matters. More is worse.
+type LintSeverity uint8
 
 // The severities.
 const (
-	LintHint    Severity = iota // works here, but not everywhere, or says nothing
-	LintWarning                 // works, though hardly as the author thinks
-	LintError                   // does not work, or does the opposite
+	LintHint    LintSeverity = iota // works here, but not everywhere, or says nothing
+	LintWarning                     // works, though hardly as the author thinks
+	LintError                       // does not work, or does the opposite
 )
 
 // String returns "hint", "warning" or "error".
-func (s Severity) String() string {
+func (s LintSeverity) String() string {
 	switch s {
 	case LintHint:
 		return "hint"
@@ -36,4 +36,4 @@ func (s Severity) String() string {
 }
 
 // MarshalText writes the severity as String does.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s LintSeverity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

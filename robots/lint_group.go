@@ -7,51 +7,51 @@ import (
 
 // lintGroups looks at how lines form groups.
 func (l *linter) lintGroups() {
-	var g groupLint
-	g.first = make(map[string]int)
+	var g groupLintState
+	g.firstLineOfToken = make(map[string]int)
 	for i := range l.lines {
 		s := &l.lines[i]
 		switch {
-		case s.agent():
-			l.lintGroupAgent(&g, s)
+		case s.isUserAgent():
+			l.lintAgentInGroup(&g, s)
 		case s.isRule():
-			l.lintGroupRule(&g, s)
+			l.lintRuleInGroup(&g, s)
 		case s.name == "crawl-delay":
-			l.lintGroupDelay(&g, s)
+			l.lintCrawlDelayInGroup(&g, s)
 		}
 	}
-	if g.inRun && g.started {
-		l.say(g.last, LintHint, "GRP-04", fmt.Sprintf("the last group, of %q, has no rules", clip(g.agent)), "it allows everything to its agents",
+	if g.inAgentRun && g.sawAgentLine {
+		l.addFinding(g.lastAgentLine, LintHint, "GRP-04", fmt.Sprintf("the last group, of %q, has no rules", truncateForMessage(g.lastAgent)), "it allows everything to its agents",
 			"\"Allow: /\" says it to whoever reads the file")
 	}
 }
 
-// A groupLint is how far groups have been read.
-type groupLint struct {
-	started bool           // a user-agent line has been seen
-	inRun   bool           // the next user-agent line joins the group
-	agent   string         // the value of the last user-agent line
-	last    int            // its line
-	delay   int            // the line of a Crawl-delay in this run, 0 if none
-	first   map[string]int // by token in lower case, the line that first names it
-	all     bool           // the group is for "*", too
-	orphans bool           // rules before any group have been reported
-	advised bool           // so has a site that is closed to all
+// A groupLintState is how far groups have been read.
+type groupLintState struct {
+	sawAgentLine        bool           // a user-agent line has been seen
+	inAgentRun          bool           // the next user-agent line joins the group
+	lastAgent           string         // the value of the last user-agent line
+	lastAgentLine       int            // its line
+	crawlDelayLine      int            // the line of a Crawl-delay in this run, 0 if none
+	firstLineOfToken    map[string]int // by token in lower case, the line that first names it
+	namesStar           bool           // the group is for "*", too
+	reportedOrphanRule  bool           // rules before any group have been reported
+	reportedDisallowAll bool           // so has a site that is closed to all
 }
 
-// lintGroupAgent looks for groups that Crawl-delay does not end (Q-05), and for
+// lintAgentInGroup looks for groups that Crawl-delay does not end (Q-05), and for
 // agents listed twice.
-func (l *linter) lintGroupAgent(g *groupLint, s *source) {
-	if g.inRun && g.delay > 0 && !l.o.DelayEndsRun && !l.yandex() {
-		l.say(g.delay, LintWarning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", clip(g.agent)),
-			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay itself is only for %q", s.number, clip(g.agent)),
+func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
+	if g.inAgentRun && g.crawlDelayLine > 0 && !l.opts.CrawlDelaySplitsGroups && !l.isYandex() {
+		l.addFinding(g.crawlDelayLine, LintWarning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
+			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay itself is only for %q", s.number, truncateForMessage(g.lastAgent)),
 			"put the rules of a group before its crawl-delay, or \"Disallow:\" if it has none")
 	}
-	if !g.inRun {
-		g.all = false
+	if !g.inAgentRun {
+		g.namesStar = false
 	}
-	g.started, g.inRun, g.delay, g.agent, g.last = true, true, 0, s.value, s.number
-	g.all = g.all || s.value == "*"
+	g.sawAgentLine, g.inAgentRun, g.crawlDelayLine, g.lastAgent, g.lastAgentLine = true, true, 0, s.value, s.number
+	g.namesStar = g.namesStar || s.value == "*"
 	token := strings.ToLower(leadingToken(s.value))
 	if s.value == "*" {
 		token = "*"
@@ -59,35 +59,35 @@ func (l *linter) lintGroupAgent(g *groupLint, s *source) {
 	if token == "" {
 		return
 	}
-	if line, ok := g.first[token]; ok {
-		l.say(s.number, LintWarning, "GRP-06", fmt.Sprintf("%q is named on line %d already", token, line),
+	if line, ok := g.firstLineOfToken[token]; ok {
+		l.addFinding(s.number, LintWarning, "GRP-06", fmt.Sprintf("%q is named on line %d already", token, line),
 			"Google joins the groups; a simpler crawler reads the first only", "one group for each crawler")
 		return
 	}
-	g.first[token] = s.number
+	g.firstLineOfToken[token] = s.number
 }
 
-// lintGroupRule looks for rules that belong to no group, and tells who closes
+// lintRuleInGroup looks for rules that belong to no group, and tells who closes
 // a site what that does (LINT-07, LINT-08).
-func (l *linter) lintGroupRule(g *groupLint, s *source) {
-	if !g.started && !g.orphans {
-		g.orphans = true
-		l.say(s.number, LintError, "GRP-12", "a rule before the first user-agent line", ignored, "probably \"User-agent: *\" is missing above it")
+func (l *linter) lintRuleInGroup(g *groupLintState, s *lintLine) {
+	if !g.sawAgentLine && !g.reportedOrphanRule {
+		g.reportedOrphanRule = true
+		l.addFinding(s.number, LintError, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
 	}
-	if g.all && !g.advised && s.name == "disallow" && (s.value == "/" || s.value == "/*") {
-		g.advised = true
-		l.say(s.number, LintHint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
+	if g.namesStar && !g.reportedDisallowAll && s.name == "disallow" && (s.value == "/" || s.value == "/*") {
+		g.reportedDisallowAll = true
+		l.addFinding(s.number, LintHint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
 			"to pause crawling for a while answer 503 to every URL, neither 401 nor 403 (LINT-07)")
 	}
-	g.inRun, g.delay = false, 0
+	g.inAgentRun, g.crawlDelayLine = false, 0
 }
 
-// lintGroupDelay remembers a Crawl-delay between user-agent lines.
-func (l *linter) lintGroupDelay(g *groupLint, s *source) {
+// lintCrawlDelayInGroup remembers a Crawl-delay between user-agent lines.
+func (l *linter) lintCrawlDelayInGroup(g *groupLintState, s *lintLine) {
 	switch {
-	case !g.started:
-		l.say(s.number, LintError, "DELAY-09", "a crawl-delay before the first user-agent line", ignored, "put it into a group, after its rules")
-	case g.inRun:
-		g.delay = s.number
+	case !g.sawAgentLine:
+		l.addFinding(s.number, LintError, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored, "put it into a group, after its rules")
+	case g.inAgentRun:
+		g.crawlDelayLine = s.number
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// hostFault says what is wrong with the value of a Host line, empty if nothing
+// hostDirectiveProblem says what is wrong with the value of a Host line, empty if nothing
 // is (HOST-06 to HOST-10, HOST-14).
-func hostFault(value string) string {
-	if _, ok := parseMirror(value); ok {
+func hostDirectiveProblem(value string) string {
+	if _, ok := parseMainMirror(value); ok {
 		return ""
 	}
 	name := strings.TrimPrefix(value, "https://")
@@ -24,8 +24,8 @@ func hostFault(value string) string {
 	case strings.ContainsAny(name, "/?"):
 		return "something follows the name"
 	}
-	name, port, ported := strings.Cut(name, ":")
-	if n, err := strconv.ParseUint(port, 10, 16); ported && (err != nil || n == 0 || strings.Trim(port, digits) != "") {
+	name, port, hasPort := strings.Cut(name, ":")
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || strings.Trim(port, digits) != "") {
 		return "the port is not a number from 1 to 65535"
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -37,7 +37,7 @@ func hostFault(value string) string {
 			return "a part of the name is empty"
 		case label[0] == '-' || label[len(label)-1] == '-':
 			return "a hyphen at the end of a part of the name"
-		case strings.Trim(label, hostOctets) != "":
+		case strings.Trim(label, hostnameChars) != "":
 			return "a name has letters, digits and hyphens only"
 		}
 	}
@@ -45,13 +45,13 @@ func hostFault(value string) string {
 }
 
 const (
-	letters    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	hostOctets = letters + digits + "-"
+	letters       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	hostnameChars = letters + digits + "-"
 )
 
-// cleanFault says what is wrong with the value of a Clean-param line, empty if
+// cleanParamProblem says what is wrong with the value of a Clean-param line, empty if
 // nothing is (CLEAN-02, CLEAN-10, CLEAN-14, CLEAN-22).
-func cleanFault(value string) string {
+func cleanParamProblem(value string) string {
 	params, path, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
 	path = strings.Trim(path, " ")
 	switch {
@@ -65,8 +65,8 @@ func cleanFault(value string) string {
 		return "the path does not begin with /"
 	case strings.Trim(path, letters+digits+".-/*_") != "":
 		return "a path has A-Z a-z 0-9 . - / * _ only"
-	case path != "" && len(compilePattern(path).tail) > maxCleanWildcards:
-		return fmt.Sprintf("more than %d wildcards in the path", maxCleanWildcards)
+	case path != "" && len(compilePattern(path).tail) > maxCleanParamWildcards:
+		return fmt.Sprintf("more than %d wildcards in the path", maxCleanParamWildcards)
 	}
 	return ""
 }

@@ -2,26 +2,26 @@ package robots
 
 import "strings"
 
-// squash takes out of a name what makes no difference to nearestField.
-var squash = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
+// separatorRemover takes out of a name what makes no difference to nearestField.
+var separatorRemover = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", "\ufeff", "")
 
 // nearestField returns the field that name probably is a misspelling of, empty
 // if it is like none. Space, "_" and "-" make no difference, nor do two letters
 // in a long name or one in a short.
 func nearestField(name string) string {
-	name = squash.Replace(name)
+	name = separatorRemover.Replace(name)
 	for _, f := range fieldNames {
-		plain := squash.Replace(f)
-		if distance(name, plain) <= len(plain)/4 {
+		plain := separatorRemover.Replace(f)
+		if editDistance(name, plain) <= len(plain)/4 {
 			return f
 		}
 	}
 	return ""
 }
 
-// distance returns how many letters must be put in, taken out or changed to
+// editDistance returns how many letters must be put in, taken out or changed to
 // make a of b; 100 if the lengths tell that it is many.
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	if len(a) > len(b)+2 || len(b) > len(a)+2 {
 		return 100
 	}

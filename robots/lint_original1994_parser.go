@@ -2,9 +2,9 @@ package robots
 
 import "strings"
 
-// A classic is a file as a robot of the 1994 standard reads it. It serves to
+// An original1994File is a file as a robot of the 1994 standard reads it. It serves to
 // warn authors (LINT-04) and never to crawl.
-type classic struct {
+type original1994File struct {
 	records []original1994Record
 }
 
@@ -13,46 +13,46 @@ type original1994Record struct {
 	disallowed []literal // paths; the standard has no other rules (COMPAT-01)
 }
 
-// parseClassic reads text as the standard of 1994 asks: blank lines separate
+// parseOriginal1994 reads text as the standard of 1994 asks: blank lines separate
 // records, lines with a comment alone do not, and a user-agent line after rules
 // is ignored unless a blank line stands before it (COMPAT-04, COMPAT-05).
-func parseClassic(text string) classic {
-	var c classic
+func parseOriginal1994(text string) original1994File {
+	var c original1994File
 	var r original1994Record
-	ruled := false // r has a rule, if only one that closes nothing
-	end := func() {
+	hasRule := false // r has a rule, if only one that closes nothing
+	endRecord := func() {
 		if len(r.agents) > 0 {
 			c.records = append(c.records, r)
 		}
-		r, ruled = original1994Record{}, false
+		r, hasRule = original1994Record{}, false
 	}
 	for text != "" {
 		var raw string
 		raw, text = cutLine(text)
-		if strings.Trim(raw, blank) == "" {
-			end()
+		if strings.Trim(raw, blankChars) == "" {
+			endRecord()
 			continue
 		}
 		l, ok := parseLine(raw)
 		switch {
 		case !ok:
-		case l.field == userAgent && !ruled:
+		case l.field == userAgent && !hasRule:
 			r.agents = append(r.agents, l.value)
 		case l.field == disallow && len(r.agents) > 0:
-			ruled = true
+			hasRule = true
 			if l.value != "" {
 				path, _ := newLiteral(l.value) // "*" and "$" are characters (COMPAT-02, COMPAT-03)
 				r.disallowed = append(r.disallowed, path)
 			}
 		}
 	}
-	end()
+	endRecord()
 	return c
 }
 
 // allows reports whether the agent may visit path: as the first record that
 // names it says, else as the first one for "*" does.
-func (c *classic) allows(agent, path string) bool {
+func (c *original1994File) allows(agent, path string) bool {
 	r := c.recordFor(agent)
 	if r == nil {
 		r = c.recordFor("*")
@@ -61,14 +61,14 @@ func (c *classic) allows(agent, path string) bool {
 		return true
 	}
 	for i := range r.disallowed {
-		if r.disallowed[i].at(path) >= 0 {
+		if r.disallowed[i].prefixEnd(path) >= 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *classic) recordFor(agent string) *original1994Record {
+func (c *original1994File) recordFor(agent string) *original1994Record {
 	for i := range c.records {
 		for _, value := range c.records[i].agents {
 			if value == agent || strings.EqualFold(leadingToken(value), agent) {

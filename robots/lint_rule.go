@@ -16,54 +16,54 @@ const (
 // looks for rules that can never win and for what a robot of the 1994 standard
 // makes of the others.
 func (l *linter) lintRules(body []byte) {
-	file := l.o.Parse(body)
-	r := ruleLint{old: parseClassic(l.text), lines: l.lines, dead: make(map[int]Finding), alive: make(map[int]bool)}
-	judged := make(map[string]bool) // sets of rules
-	rest := maxComparedRules
-	tokens := file.Agents()
+	file := l.opts.Parse(body)
+	r := ruleLinter{parsedAs1994: parseOriginal1994(l.text), lines: l.lines, neverWin: make(map[int]LintFinding), canWin: make(map[int]bool)}
+	linted := make(map[string]bool) // sets of rules
+	remaining := maxComparedRules
+	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		rules := file.For(Named(token))
-		key := fmt.Sprint(ruleLineNumbers(rules.all))
-		if judged[key] {
+		rules := file.RulesFor(AgentByName(token))
+		key := fmt.Sprint(ruleLineNumbers(rules.rules))
+		if linted[key] {
 			continue
 		}
-		judged[key] = true
-		count := min(len(rules.all), rest)
-		rest -= count
-		for i := range rules.all[:count] {
-			r.lintRule(token, rules, &rules.all[i])
+		linted[key] = true
+		count := min(len(rules.rules), remaining)
+		remaining -= count
+		for i := range rules.rules[:count] {
+			r.lintRule(token, rules, &rules.rules[i])
 		}
 	}
-	for line, f := range r.dead {
-		if !r.alive[line] {
-			l.found = append(l.found, f)
+	for line, f := range r.neverWin {
+		if !r.canWin[line] {
+			l.findings = append(l.findings, f)
 		}
 	}
-	for i, why := range classicReasons {
-		r.other[i].say(l, LintHint, why.requirement, why.message, "a robot of the 1994 standard reads it otherwise", why.advice)
+	for i, reason := range original1994Reasons {
+		r.original1994Findings[i].report(l, LintHint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
 	}
 }
 
-// A ruleLint is what is known of rules, by their lines.
-type ruleLint struct {
-	old   classic
-	lines []source
-	dead  map[int]Finding // never win for some agent
-	alive map[int]bool    // win for some agent
-	other [len(classicReasons)]tally
+// A ruleLinter is what is known of rules, by their lines.
+type ruleLinter struct {
+	parsedAs1994         original1994File
+	lines                []lintLine
+	neverWin             map[int]LintFinding // never win for some agent
+	canWin               map[int]bool        // win for some agent
+	original1994Findings [len(original1994Reasons)]repeatedFinding
 }
 
 // lintRule looks at one rule of an agent.
-func (l *ruleLint) lintRule(token string, rules *Rules, made *rule) {
-	if f, ok := rules.neverWins(made); ok {
-		l.dead[made.line] = f
+func (l *ruleLinter) lintRule(token string, rules *Rules, rl *rule) {
+	if f, ok := rules.neverWinsFinding(rl); ok {
+		l.neverWin[rl.line] = f
 		return
 	}
-	l.alive[made.line] = true
-	path := made.sample()
-	best := rules.find(path)
-	if allowed := best == nil || best.allow; allowed != l.old.allows(token, path) {
-		l.other[made.classicReason()].add(&l.lines[made.line-1])
+	l.canWin[rl.line] = true
+	path := rl.samplePath()
+	best := rules.decidingRule(path)
+	if allowed := best == nil || best.allow; allowed != l.parsedAs1994.allows(token, path) {
+		l.original1994Findings[rl.original1994ReasonIndex()].addLine(&l.lines[rl.line-1])
 	}
 }
 
@@ -75,71 +75,71 @@ func ruleLineNumbers(rules []rule) []int {
 	return numbers
 }
 
-// neverWins reports a rule that loses to the same rule on every URL. Such a
+// neverWinsFinding reports a rule that loses to the same rule on every URL. Such a
 // rule matches also the skeleton of the pattern, so that is what is judged.
-func (r *Rules) neverWins(made *rule) (Finding, bool) {
-	best := r.find(made.skeleton())
-	if best == nil || best == made {
-		return Finding{}, false
+func (r *Rules) neverWinsFinding(rl *rule) (LintFinding, bool) {
+	best := r.decidingRule(rl.pathWithFillers())
+	if best == nil || best == rl {
+		return LintFinding{}, false
 	}
-	f := Finding{Line: made.line, Severity: LintWarning, Requirement: "PREC-01"}
-	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", clip(best.text), best.line)
+	f := LintFinding{Line: rl.line, Severity: LintWarning, RequirementID: "PREC-01"}
+	effect := fmt.Sprintf("wherever it matches, %q on line %d does too, and wins", truncateForMessage(best.lineText), best.line)
 	switch {
-	case best.allow != made.allow:
-		f.Severity, f.Requirement = LintError, "PREC-02"
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", clip(made.text)), "make it longer than the other, or take one of them out"
-	case best.length == made.length:
-		f.Severity, f.Requirement = LintHint, "PREC-09"
-		f.Message, f.Advice = fmt.Sprintf("%q is there already", clip(made.text)), "take it out"
+	case best.allow != rl.allow:
+		f.Severity, f.RequirementID = LintError, "PREC-02"
+		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.lineText)), "make it longer than the other, or take one of them out"
+	case best.length == rl.length:
+		f.Severity, f.RequirementID = LintHint, "PREC-09"
+		f.Message, f.Advice = fmt.Sprintf("%q is there already", truncateForMessage(rl.lineText)), "take it out"
 	default:
-		f.Message, f.Advice = fmt.Sprintf("%q can never win", clip(made.text)), "take it out"
+		f.Message, f.Advice = fmt.Sprintf("%q can never win", truncateForMessage(rl.lineText)), "take it out"
 	}
 	f.Effect = effect
 	return f, true
 }
 
-// gap stands in a skeleton for what a wildcard matches. No literal has it, so
+// wildcardFiller stands in a skeleton for what a wildcard matches. No literal has it, so
 // only wildcards match it.
-const gap = "\x00"
+const wildcardFiller = "\x00"
 
-// skeleton returns a path that matches only patterns which match whatever the
+// pathWithFillers returns a path that matches only patterns which match whatever the
 // rule does.
-func (r *rule) skeleton() string {
-	p := r.compiled()
+func (r *rule) pathWithFillers() string {
+	p := r.compilePattern()
 	if p.anchored {
-		return p.fill(gap)
+		return p.fillWildcards(wildcardFiller)
 	}
-	return p.fill(gap) + gap
+	return p.fillWildcards(wildcardFiller) + wildcardFiller
 }
 
-// sample returns a path that the rule matches.
-func (r *rule) sample() string { return r.compiled().fill("x") }
+// samplePath returns a path that the rule matches.
+func (r *rule) samplePath() string { return r.compilePattern().fillWildcards("x") }
 
-// fill returns the pattern's literals with gap for each wildcard but the one
+// fillWildcards returns the pattern's literals with gap for each wildcard but the one
 // that is implied at its end.
-func (p *pattern) fill(gap string) string {
+func (p *pattern) fillWildcards(filler string) string {
 	var b strings.Builder
 	b.WriteString(p.head.text)
 	if p.head.text == "" && (len(p.tail) == 0 || p.tail[0].text[0] != '/') {
 		b.WriteByte('/') // every path begins with it
 	}
 	for i := range p.tail {
-		b.WriteString(gap)
+		b.WriteString(filler)
 		b.WriteString(p.tail[i].text)
 	}
 	return b.String()
 }
 
-// classicReasons are why a robot of the 1994 standard reads a rule otherwise.
-var classicReasons = [...]struct{ requirement, message, advice string }{
+// original1994Reasons are why a robot of the 1994 standard reads a rule otherwise.
+var original1994Reasons = [...]struct{ requirement, message, advice string }{
 	{"COMPAT-01", "an allow rule opens what another closes", "such robots know no allow: list what is closed"},
 	{"COMPAT-02", "* in a path is a wildcard", "such robots take it for a character: list directories as well"},
 	{"COMPAT-03", "$ at the end of a path ends it", "such robots take it for a character"},
 	{"COMPAT-04", "the rule is read in another group", "blank lines between groups and nowhere else"},
 }
 
-// classicReason returns the index of the reason that fits the rule.
-func (r *rule) classicReason() int {
+// original1994ReasonIndex returns the index of the reason that fits the rule.
+func (r *rule) original1994ReasonIndex() int {
 	path := r.path()
 	return slices.Index([]bool{r.allow, strings.Contains(path, "*"), strings.HasSuffix(path, "$"), true}, true)
 }

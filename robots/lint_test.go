@@ -62,8 +62,8 @@ func TestLint(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Lint([]byte(test.file), Options{}) {
-				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Requirement))
+			for _, f := range Lint([]byte(test.file), ParseOptions{}) {
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 				if f.Message == "" || f.Effect == "" {
 					t.Errorf("%+v does not say what is there or what it does", f)
 				}
@@ -94,8 +94,8 @@ func TestLintSize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Lint([]byte(fill(test.size)), Options{}) {
-				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.Requirement))
+			for _, f := range Lint([]byte(fill(test.size)), ParseOptions{}) {
+				got = append(got, fmt.Sprint(f.Line, " ", f.Severity, " ", f.RequirementID))
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -118,15 +118,15 @@ func TestLintAdvises(t *testing.T) {
 		{"Crawl-delay: 0,5", "probably 0.5"},
 		{"Allow:", `probably "Allow: /"`},
 	} {
-		found := Lint([]byte("User-agent: *\nDisallow: /x\n"+test.line), Options{})
-		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Line == 3 && f.Advice == test.advice }) {
+		found := Lint([]byte("User-agent: *\nDisallow: /x\n"+test.line), ParseOptions{})
+		if !slices.ContainsFunc(found, func(f LintFinding) bool { return f.Line == 3 && f.Advice == test.advice }) {
 			t.Errorf("%q: no advice %q in %+v", test.line, test.advice, found)
 		}
 	}
 }
 
-// TestFaults pins the examples of Host and Clean-param that are ignored.
-func TestFaults(t *testing.T) {
+// TestHostAndCleanParamProblems pins the examples of Host and Clean-param that are ignored.
+func TestHostAndCleanParamProblems(t *testing.T) {
 	for value, correct := range map[string]bool{
 		"www.myhost.ru": true, "https://myhost.ru": true, "myhost.ru:8080": true, "1host.ru": true,
 		"www.myhost-.ru": false, "www.-myhost.ru": false, "www.myhost.ru:100000": false, "www.my_host.ru": false,
@@ -134,16 +134,16 @@ func TestFaults(t *testing.T) {
 		"www.myhost.ru:8080/": false, "http://www.myhost.ru": false, "213.180.194.129": false,
 		"www.firsthost.ru,www.secondhost.ru": false, "www.firsthost.ru www.secondhost.ru": false, "": false, "h:": false, "h:0": false, "h:+1": false,
 	} {
-		if fault := hostFault(value); (fault == "") != correct {
-			t.Errorf("HOST-10: Host %q: %q", value, fault)
+		if problem := hostDirectiveProblem(value); (problem == "") != correct {
+			t.Errorf("HOST-10: Host %q: %q", value, problem)
 		}
 	}
 	for value, correct := range map[string]bool{
 		"abc /forum/showthread.php": true, "sid&sort /forumt/*.php": true, "someTrash&otherTrash": true, strings.Repeat("ж", 500): true,
 		"sid /a?b": false, strings.Repeat("a", 501): false, "": false, "a&&b": true, "&": false, "/a sid": false, "sid a": false,
 	} {
-		if fault := cleanFault(value); (fault == "") != correct {
-			t.Errorf("CLEAN-10: Clean-param %q: %q", value, fault)
+		if problem := cleanParamProblem(value); (problem == "") != correct {
+			t.Errorf("CLEAN-10: Clean-param %q: %q", value, problem)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestClassicExamples(t *testing.T) {
 		}
 		ran++
 		t.Run(e.Req, func(t *testing.T) {
-			c := parseClassic(e.Robots)
+			c := parseOriginal1994(e.Robots)
 			if got := c.allows(e.Agent, mustURL(t, e.URL).Path()); got != *e.Allowed {
 				t.Errorf("%s: allowed = %v\n%s", e.URL, got, e.Robots)
 			}
@@ -187,12 +187,12 @@ func BenchmarkLint(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var text strings.Builder
 			text.WriteString("User-agent: *\n")
-			for i := 0; text.Len() < Limit; i++ {
+			for i := 0; text.Len() < MaxFileBytes; i++ {
 				fmt.Fprintf(&text, line, i)
 			}
 			text.WriteString("Disallow: /x\n")
 			for b.Loop() {
-				Lint([]byte(text.String()), Options{})
+				Lint([]byte(text.String()), ParseOptions{})
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func FuzzLint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines := len(strings.FieldsFunc(string(body), func(r rune) bool { return r == '\n' || r == '\r' }))
 		lines += strings.Count(string(body), "\n") + strings.Count(string(body), "\r")
-		for _, found := range Lint(body, Options{}) {
+		for _, found := range Lint(body, ParseOptions{}) {
 			if found.Line < 0 || found.Line > lines+1 || found.Message == "" {
 				t.Errorf("%+v in a file of %d lines", found, lines)
 			}
@@ -216,7 +216,7 @@ func FuzzLint(f *testing.F) {
 
 // TestLintIsBounded: of many findings that are alike the first stand for all.
 func TestLintIsBounded(t *testing.T) {
-	if n := len(Lint([]byte(strings.Repeat("nonsense\n", 10_000)), Options{})); n > 2*maxFindingsPerRequirement {
+	if n := len(Lint([]byte(strings.Repeat("nonsense\n", 10_000)), ParseOptions{})); n > 2*maxFindingsPerRequirement {
 		t.Errorf("%d findings", n)
 	}
 }

@@ -37,7 +37,7 @@ func FuzzMatch(f *testing.F) {
 		if err != nil {
 			t.Skip(err)
 		}
-		compare(t, strings.Split(patterns, "\n"), u)
+		compareWithReference(t, strings.Split(patterns, "\n"), u)
 	})
 }
 
@@ -57,12 +57,12 @@ func TestMatchAgainstReference(t *testing.T) {
 		for i := range patterns {
 			patterns[i] = word([]string{"", "+"}, 3) + "/" + word([]string{"a", "b", "/", "a", "b", "*", "%2A", "%61", "$"}, 8)
 		}
-		compare(t, patterns, mustURL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
+		compareWithReference(t, patterns, mustURL(t, "http://h/"+word([]string{"a", "b", "/", "a", "*", "%2A", "$"}, 12)))
 	}
 }
 
-// compare checks one URL with the patterns as rules, and with the reference.
-func compare(t *testing.T, patterns []string, u decorum.URL) {
+// compareWithReference checks one URL with the patterns as rules, and with the reference.
+func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 	t.Helper()
 	file := "User-agent: *\n"
 	var reference []refRule
@@ -83,7 +83,7 @@ func compare(t *testing.T, patterns []string, u decorum.URL) {
 	if u.Path() == "/robots.txt" {
 		want = Verdict{Allowed: true, Group: "*"}
 	}
-	if got := Parse([]byte(file), Google).For(Agent{}).Check(u); got != want {
+	if got := Parse([]byte(file), Google).RulesFor(Agent{}).Check(u); got != want {
 		t.Errorf("%s\n got %+v\nwant %+v\n%s", u, got, want, file)
 	}
 }
@@ -101,7 +101,7 @@ func TestMatchTime(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("MATCH-26/%.12s", pattern), func(t *testing.T) {
 			p := compilePattern(pattern)
-			if p.match("/" + path) {
+			if p.matches("/" + path) {
 				t.Errorf("matches %d times a", len(path))
 			}
 		})
@@ -157,7 +157,7 @@ func FuzzLiteralMeetsURL(f *testing.F) {
 		if err != nil {
 			t.Skip(err)
 		}
-		if l, _ := newLiteral(path); l.at(u.Path()) != len(u.Path()) {
+		if l, _ := newLiteral(path); l.prefixEnd(u.Path()) != len(u.Path()) {
 			t.Errorf("%q becomes %q in a rule and %q in a link", path, l.text, u.Path())
 		}
 	})

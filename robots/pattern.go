@@ -13,7 +13,7 @@ type pattern struct {
 
 // compilePattern compiles the value of an allow or disallow line.
 func compilePattern(path string) pattern {
-	path, anchored := trimStars(path)
+	path, anchored := trimEndWildcardsAndAnchor(path)
 	part, path, more := strings.Cut(path, "*")
 	head, length := newLiteral(part)
 	p := pattern{head: head, anchored: anchored, length: length}
@@ -31,9 +31,9 @@ func compilePattern(path string) pattern {
 	return p
 }
 
-// trimStars removes what means nothing at the end of a pattern, "*" and "*$"
+// trimEndWildcardsAndAnchor removes what means nothing at the end of a pattern, "*" and "*$"
 // (MATCH-08, MATCH-19), and a "$" that means the end of the path (MATCH-18).
-func trimStars(path string) (trimmed string, anchored bool) {
+func trimEndWildcardsAndAnchor(path string) (trimmed string, anchored bool) {
 	if inner, ok := strings.CutSuffix(path, "$"); ok {
 		if !strings.HasSuffix(inner, "*") {
 			return inner, true
@@ -43,18 +43,18 @@ func trimStars(path string) (trimmed string, anchored bool) {
 	return strings.TrimRight(path, "*"), false
 }
 
-// prefix reports whether p is no more than the beginning of a path. Of
+// isPrefix reports whether p is no more than the beginning of a path. Of
 // prefixes the longest wins, so one that counts for more than its length, as
 // "/a**" does in the google-oss dialect, is none.
-func (p *pattern) prefix() bool {
-	return len(p.tail) == 0 && !p.anchored && !p.head.marks && p.length == len(p.head.text)
+func (p *pattern) isPrefix() bool {
+	return len(p.tail) == 0 && !p.anchored && !p.head.hasOptionalEscapes && p.length == len(p.head.text)
 }
 
-// match reports whether p matches path. Each literal is taken where it first
+// matches reports whether p matches path. Each literal is taken where it first
 // occurs; that leaves the most of the path to those after it, so no choice is
 // ever undone (MATCH-26).
-func (p *pattern) match(path string) bool {
-	n := p.head.at(path)
+func (p *pattern) matches(path string) bool {
+	n := p.head.prefixEnd(path)
 	if n < 0 {
 		return false
 	}
@@ -62,9 +62,9 @@ func (p *pattern) match(path string) bool {
 	for i := range p.tail {
 		l := &p.tail[i]
 		if p.anchored && i == len(p.tail)-1 {
-			return l.ends(path)
+			return l.isSuffixOf(path)
 		}
-		if n = l.in(path); n < 0 {
+		if n = l.indexEnd(path); n < 0 {
 			return false
 		}
 		path = path[n:]

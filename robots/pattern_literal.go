@@ -11,34 +11,34 @@ import "strings"
 // "*" and "$", which a pattern must escape to mean the character (MATCH-25),
 // and those that are bare or escaped in a URL depending on where they stand.
 type literal struct {
-	text  string
-	marks bool // text has at least one
+	text               string
+	hasOptionalEscapes bool // text has at least one
 }
 
-// marks are the octets that a path may have bare or escaped.
-const marks = "*$'\\^`{|}"
+// optionallyEscaped are the octets that a path may have bare or escaped.
+const optionallyEscaped = "*$'\\^`{|}"
 
-func isMark(c byte) bool { return strings.IndexByte(marks, c) >= 0 }
+func isOptionallyEscaped(c byte) bool { return strings.IndexByte(optionallyEscaped, c) >= 0 }
 
 // newLiteral makes a literal of a part of a pattern. It also returns how many
 // octets the part has as PREC-16 counts: with reserved characters as written.
 func newLiteral(part string) (l literal, octets int) {
-	clean := 0
-	for clean < len(part) && bare[part[clean]] {
-		clean++
+	plain := 0
+	for plain < len(part) && unescapedBytes[part[plain]] {
+		plain++
 	}
-	if clean == len(part) {
+	if plain == len(part) {
 		return literal{text: part}, len(part)
 	}
-	text, octets := append([]byte(nil), part[:clean]...), clean
-	for part = part[clean:]; part != ""; {
-		c, size := octet(part)
+	text, octets := append([]byte(nil), part[:plain]...), plain
+	for part = part[plain:]; part != ""; {
+		c, size := decodeOctet(part)
 		part = part[size:]
 		switch escaped := size > 1; {
-		case isMark(c):
-			text, l.marks = append(text, c), true
+		case isOptionallyEscaped(c):
+			text, l.hasOptionalEscapes = append(text, c), true
 			octets += size
-		case escaped && !unreserved(c), escaped && isHex(c) && endsOpen(text), !escaped && !bare[c] && c != '%':
+		case escaped && !isUnreserved(c), escaped && isHex(c) && endsInPartialEscape(text), !escaped && !unescapedBytes[c] && c != '%':
 			text = append(text, '%', upperHex[c>>4], upperHex[c&15])
 			octets += len("%2F")
 		default:
@@ -50,25 +50,25 @@ func newLiteral(part string) (l literal, octets int) {
 	return l, octets
 }
 
-// octet returns the first octet of s, unescaped, and how much of s spells it.
+// decodeOctet returns the first octet of s, unescaped, and how much of s spells it.
 // A percent sign that begins no escape stands for itself.
-func octet(s string) (c byte, size int) {
+func decodeOctet(s string) (c byte, size int) {
 	if s[0] == '%' && len(s) >= len("%2F") && isHex(s[1]) && isHex(s[2]) {
-		return unhex(s[1])<<4 | unhex(s[2]), len("%2F")
+		return hexValue(s[1])<<4 | hexValue(s[2]), len("%2F")
 	}
 	return s[0], 1
 }
 
-// endsOpen reports whether a hex digit after text could complete an escape
+// endsInPartialEscape reports whether a hex digit after text could complete an escape
 // that nobody wrote: "%%341" is not "%41".
-func endsOpen(text []byte) bool {
+func endsInPartialEscape(text []byte) bool {
 	n := len(text)
 	return n >= 1 && text[n-1] == '%' || n >= 2 && text[n-2] == '%' && isHex(text[n-1])
 }
 
-// at returns where the literal ends in s if s begins with it, and -1 if not.
-func (l *literal) at(s string) int {
-	if !l.marks {
+// prefixEnd returns where the literal ends in s if s begins with it, and -1 if not.
+func (l *literal) prefixEnd(s string) int {
+	if !l.hasOptionalEscapes {
 		if strings.HasPrefix(s, l.text) {
 			return len(l.text)
 		}
@@ -79,7 +79,7 @@ func (l *literal) at(s string) int {
 		switch c, rest := l.text[i], s[n:]; {
 		case rest != "" && rest[0] == c:
 			n++
-		case isMark(c) && strings.HasPrefix(rest, "%") && len(rest) >= len("%2A") &&
+		case isOptionallyEscaped(c) && strings.HasPrefix(rest, "%") && len(rest) >= len("%2A") &&
 			rest[1] == upperHex[c>>4] && rest[2] == upperHex[c&15]:
 			n += len("%2A")
 		default:
@@ -89,29 +89,29 @@ func (l *literal) at(s string) int {
 	return n
 }
 
-// in returns where the literal first ends in s, and -1 if s does not hold it.
-func (l *literal) in(s string) int {
-	if !l.marks {
+// indexEnd returns where the literal first ends in s, and -1 if s does not hold it.
+func (l *literal) indexEnd(s string) int {
+	if !l.hasOptionalEscapes {
 		if i := strings.Index(s, l.text); i >= 0 {
 			return i + len(l.text)
 		}
 		return -1
 	}
 	for i := range len(s) {
-		if n := l.at(s[i:]); n >= 0 {
+		if n := l.prefixEnd(s[i:]); n >= 0 {
 			return i + n
 		}
 	}
 	return -1
 }
 
-// ends reports whether s ends with the literal.
-func (l *literal) ends(s string) bool {
-	if !l.marks {
+// isSuffixOf reports whether s ends with the literal.
+func (l *literal) isSuffixOf(s string) bool {
+	if !l.hasOptionalEscapes {
 		return strings.HasSuffix(s, l.text)
 	}
 	for i := range len(s) {
-		if l.at(s[i:]) == len(s)-i {
+		if l.prefixEnd(s[i:]) == len(s)-i {
 			return true
 		}
 	}

@@ -2,7 +2,7 @@ package robots
 
 import "strings"
 
-// prefixes finds the longest of many keys that a path begins with, in time
+// prefixIndex finds the longest of many keys that a path begins with, in time
 // logarithmic in their number.
 //
 // The keys are sorted. The last key not after the path need not be a prefix of
@@ -10,48 +10,48 @@ import "strings"
 // between a prefix and the path begins with the prefix itself. So each key
 // knows the longest other key that is a prefix of it, and the answer is the
 // first along that chain that is no longer than what key and path share.
-type prefixes struct {
-	keys  []string
-	inner []int32 // the longest key that is a proper prefix of this one; -1 if none
-	rules []*rule
+type prefixIndex struct {
+	keys                 []string
+	longestPrefixIndexes []int32 // the longest key that is a proper prefix of this one; -1 if none
+	rules                []*rule
 }
 
-// keyed is a rule and the prefix that it matches.
-type keyed struct {
+// prefixRule is a rule and the prefix that it matches.
+type prefixRule struct {
 	key  string
 	rule *rule
 }
 
-// newPrefixes makes the table; of rules with the same key it keeps the one
+// newPrefixIndex makes the table; of rules with the same key it keeps the one
 // that wins.
-func newPrefixes(entries []keyed) prefixes {
-	order := make([]keyWord, len(entries)) // sorting numbers is faster than sorting pointers
+func newPrefixIndex(entries []prefixRule) prefixIndex {
+	order := make([]keyChunk, len(entries)) // sorting numbers is faster than sorting pointers
 	for i := range order {
-		order[i].entry = int32(i)
+		order[i].entryIndex = int32(i)
 	}
-	sortKeys(entries, order, 0)
-	p := prefixes{
-		keys:  make([]string, 0, len(order)),
-		inner: make([]int32, 0, len(order)),
-		rules: make([]*rule, 0, len(order)),
+	sortPrefixRuleKeys(entries, order, 0)
+	p := prefixIndex{
+		keys:                 make([]string, 0, len(order)),
+		longestPrefixIndexes: make([]int32, 0, len(order)),
+		rules:                make([]*rule, 0, len(order)),
 	}
 	for _, o := range order {
-		e := &entries[o.entry]
+		e := &entries[o.entryIndex]
 		j := int32(len(p.keys)) - 1
 		if j >= 0 && p.keys[j] == e.key {
 			continue
 		}
 		for j >= 0 && !strings.HasPrefix(e.key, p.keys[j]) {
-			j = p.inner[j]
+			j = p.longestPrefixIndexes[j]
 		}
-		p.keys, p.inner, p.rules = append(p.keys, e.key), append(p.inner, j), append(p.rules, e.rule)
+		p.keys, p.longestPrefixIndexes, p.rules = append(p.keys, e.key), append(p.longestPrefixIndexes, j), append(p.rules, e.rule)
 	}
 	return p
 }
 
-// find returns the rule with the longest key that path begins with, nil if
+// longestMatch returns the rule with the longest key that path begins with, nil if
 // there is none.
-func (p *prefixes) find(path string) *rule {
+func (p *prefixIndex) longestMatch(path string) *rule {
 	low, high := 0, len(p.keys) // keys before low are not after path, those from high on are
 	for low < high {
 		if mid := int(uint(low+high) / 2); p.keys[mid] <= path {
@@ -64,9 +64,9 @@ func (p *prefixes) find(path string) *rule {
 		return nil
 	}
 	i := int32(low - 1)
-	shared := sharedPrefix(p.keys[i], path)
+	shared := sharedPrefixLen(p.keys[i], path)
 	for i >= 0 && len(p.keys[i]) > shared {
-		i = p.inner[i]
+		i = p.longestPrefixIndexes[i]
 	}
 	if i < 0 {
 		return nil
@@ -74,8 +74,8 @@ func (p *prefixes) find(path string) *rule {
 	return p.rules[i]
 }
 
-// sharedPrefix returns how many bytes a and b have in common at their start.
-func sharedPrefix(a, b string) int {
+// sharedPrefixLen returns how many bytes a and b have in common at their start.
+func sharedPrefixLen(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {

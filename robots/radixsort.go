@@ -2,21 +2,21 @@ package robots
 
 import "slices"
 
-// A keyWord is eight bytes of an entry's key.
-type keyWord struct {
-	bytes uint64
-	entry int32
+// A keyChunk is eight bytes of an entry's key.
+type keyChunk struct {
+	bytes      uint64
+	entryIndex int32
 }
 
-// sortKeys sorts order by key, and equal keys by rank. It compares eight bytes
+// sortPrefixRuleKeys sorts order by key, and equal keys by rank. It compares eight bytes
 // at a time, which it has at hand, and those after them only where they are
 // equal: that is faster than comparing strings, as the paths of a site begin
 // alike. All keys of order have their first depth bytes in common.
-func sortKeys(entries []keyed, order []keyWord, depth int) {
+func sortPrefixRuleKeys(entries []prefixRule, order []keyChunk, depth int) {
 	for i := range order {
-		order[i].bytes = eight(entries[order[i].entry].key, depth)
+		order[i].bytes = eightBytesAt(entries[order[i].entryIndex].key, depth)
 	}
-	sortWords(order)
+	radixSort(order)
 	for len(order) > 0 {
 		n := 1
 		for n < len(order) && order[n].bytes == order[0].bytes {
@@ -25,25 +25,25 @@ func sortKeys(entries []keyed, order []keyWord, depth int) {
 		switch same := order[:n]; {
 		case n == 1:
 		case byte(same[0].bytes) == 0: // no key has this byte, so these end here
-			slices.SortFunc(same, func(a, b keyWord) int { return entries[a.entry].rule.compare(entries[b.entry].rule) })
+			slices.SortFunc(same, func(a, b keyChunk) int { return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule) })
 		default:
-			sortKeys(entries, same, depth+8)
+			sortPrefixRuleKeys(entries, same, depth+8)
 		}
 		order = order[n:]
 	}
 }
 
-// manyWords is from how many on sorting by counting pays.
-const manyWords = 100
+// minRadixSortLen is from how many on sorting by counting pays.
+const minRadixSortLen = 100
 
-// sortWords sorts by the eight bytes: many by counting, from the last byte to
+// radixSort sorts by the eight bytes: many by counting, from the last byte to
 // the first, as no branch of that depends on the data.
-func sortWords(order []keyWord) {
-	if len(order) < manyWords {
-		slices.SortFunc(order, keyWord.compare)
+func radixSort(order []keyChunk) {
+	if len(order) < minRadixSortLen {
+		slices.SortFunc(order, keyChunk.compare)
 		return
 	}
-	from, to := order, make([]keyWord, len(order))
+	from, to := order, make([]keyChunk, len(order))
 	for shift := 0; shift < 64; shift += 8 {
 		var next [256]int // where the next word with this byte goes
 		for _, w := range from {
@@ -67,7 +67,7 @@ func sortWords(order []keyWord) {
 }
 
 // compare is cmp.Compare, which costs more as it knows of NaN.
-func (a keyWord) compare(b keyWord) int {
+func (a keyChunk) compare(b keyChunk) int {
 	if a.bytes < b.bytes {
 		return -1
 	}
@@ -77,9 +77,9 @@ func (a keyWord) compare(b keyWord) int {
 	return 0
 }
 
-// eight returns the eight bytes of s from i on, as a number that compares as
+// eightBytesAt returns the eight bytes of s from i on, as a number that compares as
 // they do; zeros where s ends.
-func eight(s string, i int) uint64 {
+func eightBytesAt(s string, i int) uint64 {
 	s = s[min(i, len(s)):]
 	if len(s) >= 8 {
 		return uint64(s[0])<<56 | uint64(s[1])<<48 | uint64(s[2])<<40 | uint64(s[3])<<32 |

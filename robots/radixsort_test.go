@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// TestSortKeys pins the order against a plain sort, on keys that share up to
+// TestSortByKey pins the order against a plain sort, on keys that share up to
 // many words of eight bytes, are prefixes of each other, or the same.
-func TestSortKeys(t *testing.T) {
+func TestSortByKey(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
 		rules := make([]rule, random.IntN(200))
-		entries := make([]keyed, len(rules))
-		order := make([]keyWord, len(rules))
+		entries := make([]prefixRule, len(rules))
+		order := make([]keyChunk, len(rules))
 		for i := range rules {
 			rules[i] = rule{line: i, length: 1, allow: random.IntN(2) == 0}
 			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff", random.IntN(3)) + strings.Repeat("a", random.IntN(10))
-			entries[i], order[i].entry = keyed{key, &rules[i]}, int32(i)
+			entries[i], order[i].entryIndex = prefixRule{key, &rules[i]}, int32(i)
 		}
-		sortKeys(entries, order, 0)
-		if !slices.IsSortedFunc(order, func(a, b keyWord) int {
-			x, y := &entries[a.entry], &entries[b.entry]
+		sortPrefixRuleKeys(entries, order, 0)
+		if !slices.IsSortedFunc(order, func(a, b keyChunk) int {
+			x, y := &entries[a.entryIndex], &entries[b.entryIndex]
 			return cmp.Or(cmp.Compare(x.key, y.key), x.rule.compare(y.rule))
 		}) {
 			t.Fatalf("out of order: %v", order)

@@ -6,21 +6,21 @@ import "strings"
 // other and one character after the other, however long that takes. It shares
 // no code with what it is compared with.
 
-// A unit is one character of a pattern: a "*" that stands for anything, or all
+// A refPatternUnit is one character of a pattern: a "*" that stands for anything, or all
 // the ways in which a path may spell it.
-type unit struct {
-	star  bool
-	spelt []string
+type refPatternUnit struct {
+	star      bool
+	spellings []string
 }
 
 // refRule is an allow or disallow line as the reference sees it.
 type refRule struct {
-	allow  bool
-	path   string
-	line   int
-	units  []unit
-	end    bool // the pattern ends where the path ends
-	length int
+	allow    bool
+	path     string
+	line     int
+	units    []refPatternUnit
+	anchored bool // the pattern ends where the path ends
+	length   int
 }
 
 // newRefRule reads the pattern from left to right and then takes off the end
@@ -28,7 +28,7 @@ type refRule struct {
 func newRefRule(allow bool, path string, line int) refRule {
 	r := refRule{allow: allow, path: path, line: line}
 	if strings.HasSuffix(path, "$") {
-		r.end = true
+		r.anchored = true
 		path = path[:len(path)-1]
 	}
 	before := "" // since the last star
@@ -36,21 +36,21 @@ func newRefRule(allow bool, path string, line int) refRule {
 		u, size := refUnit(before, path)
 		r.units = append(r.units, u)
 		path = path[size:]
-		if before += strings.Join(u.spelt[:min(1, len(u.spelt))], ""); u.star {
+		if before += strings.Join(u.spellings[:min(1, len(u.spellings))], ""); u.star {
 			before = ""
 		}
 	}
 	for n := len(r.units); n > 0 && r.units[n-1].star; n = len(r.units) {
-		r.units, r.end = r.units[:n-1], false
+		r.units, r.anchored = r.units[:n-1], false
 	}
 	for _, u := range r.units {
 		if u.star {
 			r.length++
 		} else {
-			r.length += len(u.spelt[0])
+			r.length += len(u.spellings[0])
 		}
 	}
-	if r.end {
+	if r.anchored {
 		r.length++
 	}
 	return r
@@ -58,52 +58,52 @@ func newRefRule(allow bool, path string, line int) refRule {
 
 // refUnit returns the first unit of s, and how much of s it takes; before is
 // what was read before it. The spelling that counts for the length comes first.
-func refUnit(before, s string) (unit, int) {
+func refUnit(before, s string) (refPatternUnit, int) {
 	c := s[0]
 	if c == '*' {
-		return unit{star: true}, 1
+		return refPatternUnit{star: true}, 1
 	}
-	if strings.IndexByte(refEither, c) >= 0 {
-		return unit{spelt: []string{s[:1], refEscaped(c)}}, 1
+	if strings.IndexByte(refOptionallyEscaped, c) >= 0 {
+		return refPatternUnit{spellings: []string{s[:1], refEncodeEscape(c)}}, 1
 	}
-	if !refEscape(s) {
+	if !refIsEscape(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>", c) >= 0 {
-			return unit{spelt: []string{refEscaped(c)}}, 1
+			return refPatternUnit{spellings: []string{refEncodeEscape(c)}}, 1
 		}
-		return unit{spelt: []string{s[:1]}}, 1
+		return refPatternUnit{spellings: []string{s[:1]}}, 1
 	}
 	esc := strings.ToUpper(s[:3])
-	bare := string(refByte(esc))
+	bare := string(refDecodeEscape(esc))
 	switch {
-	case strings.Contains(refEither, bare):
-		return unit{spelt: []string{esc, bare}}, 3
-	case !refUnreserved(refByte(esc)):
-		return unit{spelt: []string{esc}}, 3
-	case len(before) > 0 && refEscape(before[len(before)-1:]+bare+"0"),
-		len(before) > 1 && refEscape(before[len(before)-2:]+bare):
-		return unit{spelt: []string{esc}}, 3 // bare it would complete a stray percent sign
+	case strings.Contains(refOptionallyEscaped, bare):
+		return refPatternUnit{spellings: []string{esc, bare}}, 3
+	case !refIsUnreserved(refDecodeEscape(esc)):
+		return refPatternUnit{spellings: []string{esc}}, 3
+	case len(before) > 0 && refIsEscape(before[len(before)-1:]+bare+"0"),
+		len(before) > 1 && refIsEscape(before[len(before)-2:]+bare):
+		return refPatternUnit{spellings: []string{esc}}, 3 // bare it would complete a stray percent sign
 	default:
-		return unit{spelt: []string{bare}}, 3
+		return refPatternUnit{spellings: []string{bare}}, 3
 	}
 }
 
-// refEither lists what a path may have bare or escaped.
-const refEither = "*$'\\^`{|}"
+// refOptionallyEscaped lists what a path may have bare or escaped.
+const refOptionallyEscaped = "*$'\\^`{|}"
 
 const refHex = "0123456789ABCDEF"
 
-func refEscape(s string) bool {
+func refIsEscape(s string) bool {
 	return len(s) >= 3 && s[0] == '%' &&
 		strings.Contains(refHex+"abcdef", s[1:2]) && strings.Contains(refHex+"abcdef", s[2:3])
 }
 
-func refByte(esc string) rune {
+func refDecodeEscape(esc string) rune {
 	return rune(strings.Index(refHex, esc[1:2])*16 + strings.Index(refHex, esc[2:3]))
 }
 
-func refEscaped(c byte) string { return "%" + refHex[c/16:c/16+1] + refHex[c%16:c%16+1] }
+func refEncodeEscape(c byte) string { return "%" + refHex[c/16:c/16+1] + refHex[c%16:c%16+1] }
 
-func refUnreserved(c rune) bool {
+func refIsUnreserved(c rune) bool {
 	return strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", c)
 }
 
@@ -116,11 +116,11 @@ func (r *refRule) matches(path string) bool {
 		for j := len(path); j >= 0; j-- {
 			switch {
 			case i == len(r.units):
-				ok[i][j] = !r.end || j == len(path)
+				ok[i][j] = !r.anchored || j == len(path)
 			case r.units[i].star:
 				ok[i][j] = ok[i+1][j] || j < len(path) && ok[i][j+1]
 			default:
-				for _, s := range r.units[i].spelt {
+				for _, s := range r.units[i].spellings {
 					ok[i][j] = ok[i][j] || strings.HasPrefix(path[j:], s) && ok[i+1][j+len(s)]
 				}
 			}

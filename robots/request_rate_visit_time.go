@@ -11,119 +11,119 @@ import (
 // Exclusion" (S. Conner, 1996). Neither Google nor Yandex knows them; they are
 // read as extensions, in every dialect, and shape no groups (GRP-08).
 
-// A pace is what the Request-rate and Visit-time lines of a record ask for.
-type pace struct {
-	rates  []requestRate
-	visits []daytime
+// A rateAndVisitTimes is what the Request-rate and Visit-time lines of a record ask for.
+type rateAndVisitTimes struct {
+	rates      []requestRate
+	visitTimes []timeOfDayRange
 }
 
 // A requestRate asks for a pause during some time of the day.
 type requestRate struct {
-	pause  time.Duration
-	during daytime
+	delay  time.Duration
+	during timeOfDayRange
 }
 
-// A daytime is a part of each day in UTC, in minutes from midnight: from is in
+// A timeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
 // it, to is not. It runs over midnight if to comes before from; the zero
 // daytime is the whole day.
-type daytime struct{ from, to int }
+type timeOfDayRange struct{ from, to int }
 
-const minutesOfDay = 24 * 60
+const minutesPerDay = 24 * 60
 
-// has reports whether t is in the daytime.
-func (d daytime) has(t time.Time) bool {
+// contains reports whether t is in the daytime.
+func (d timeOfDayRange) contains(t time.Time) bool {
 	t = t.UTC()
 	now := t.Hour()*60 + t.Minute()
 	if d.from <= d.to {
-		return d == daytime{} || d.from <= now && now < d.to
+		return d == timeOfDayRange{} || d.from <= now && now < d.to
 	}
 	return d.from <= now || now < d.to
 }
 
-// Pause returns how long the agent is asked to pause between two requests at
+// DelayAt returns how long the agent is asked to pause between two requests at
 // the moment t: the longest of Crawl-delay and of the Request-rate lines that
 // are in force then. It is never negative and at most a year.
-func (r *Rules) Pause(t time.Time) time.Duration {
-	longest := r.delay
-	for _, rate := range r.pace.rates {
-		if rate.during.has(t) {
-			longest = max(longest, rate.pause)
+func (r *Rules) DelayAt(t time.Time) time.Duration {
+	delay := r.delay
+	for _, rate := range r.rateAndVisitTimes.rates {
+		if rate.during.contains(t) {
+			delay = max(delay, rate.delay)
 		}
 	}
-	return longest
+	return delay
 }
 
-// Opens returns the first moment from t on at which Visit-time lets the agent
+// NextOpen returns the first moment from t on at which Visit-time lets the agent
 // come: t itself if it does, or if the file says nothing of it. Of several
 // lines each names hours in which it may come.
-func (r *Rules) Opens(t time.Time) time.Time {
-	if len(r.pace.visits) == 0 {
+func (r *Rules) NextOpen(t time.Time) time.Time {
+	if len(r.rateAndVisitTimes.visitTimes) == 0 {
 		return t
 	}
-	minWait := minutesOfDay
+	minWait := minutesPerDay
 	utc := t.UTC()
 	now := utc.Hour()*60 + utc.Minute()
-	for _, d := range r.pace.visits {
-		if d.has(t) {
+	for _, d := range r.rateAndVisitTimes.visitTimes {
+		if d.contains(t) {
 			return t
 		}
-		minWait = min(minWait, (d.from-now+minutesOfDay)%minutesOfDay)
+		minWait = min(minWait, (d.from-now+minutesPerDay)%minutesPerDay)
 	}
 	return t.Truncate(time.Minute).Add(time.Duration(minWait) * time.Minute)
 }
 
-// PaceLines returns the Request-rate and Visit-time lines that bind the agent,
-// as Pause and Opens read them: "request-rate: 1/300s 0800-1300", "visit-time:
+// RateAndVisitTimeLines returns the Request-rate and Visit-time lines that bind the agent,
+// as DelayAt and NextOpen read them: "request-rate: 1/300s 0800-1300", "visit-time:
 // 0600-0845". What is said twice is there once.
-func (r *Rules) PaceLines() []string {
+func (r *Rules) RateAndVisitTimeLines() []string {
 	var lines []string
-	for _, rate := range r.pace.rates {
-		s := requestRateLine.String() + ": 1/" + strconv.FormatFloat(rate.pause.Seconds(), 'f', -1, 64) + "s"
-		if rate.during != (daytime{}) {
+	for _, rate := range r.rateAndVisitTimes.rates {
+		s := requestRateLine.String() + ": 1/" + strconv.FormatFloat(rate.delay.Seconds(), 'f', -1, 64) + "s"
+		if rate.during != (timeOfDayRange{}) {
 			s += " " + rate.during.String()
 		}
 		lines = append(lines, s)
 	}
-	for _, d := range r.pace.visits {
+	for _, d := range r.rateAndVisitTimes.visitTimes {
 		lines = append(lines, visitTime.String()+": "+d.String())
 	}
 	return lines
 }
 
 // String returns the daytime as the lines write it.
-func (d daytime) String() string { return clock(d.from) + "-" + clock(d.to) }
+func (d timeOfDayRange) String() string { return formatHHMM(d.from) + "-" + formatHHMM(d.to) }
 
-func clock(minutes int) string {
+func formatHHMM(minutes int) string {
 	digits := strconv.Itoa(10_000 + minutes/60*100 + minutes%60)
 	return digits[1:]
 }
 
-// paceFor returns what the pace lines of the records that name a with the given
+// rateAndVisitTimesFor returns what the pace lines of the records that name a with the given
 // rank ask for. A record is a run of user-agent lines and what follows it; any
 // line of these three kinds and any rule ends the run here, as Crawl-delay does
 // for itself (DELAY-09). Of what is said twice one is kept, so that a file
 // cannot make a question of the rules long.
-func (f *File) paceFor(a Agent, best rank) pace {
-	var p pace
-	var record run
+func (f *File) rateAndVisitTimesFor(a Agent, best agentRank) rateAndVisitTimes {
+	var p rateAndVisitTimes
+	var record userAgentRun
 	for _, l := range f.lines {
 		switch l.field {
 		case userAgent:
-			record.add(f.rank(a, l.value) == best)
+			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
 			continue
 		case allow, disallow, crawlDelay:
 		case requestRateLine:
-			if r, ok := parseRate(l.value); ok && record.named {
+			if r, ok := parseRequestRate(l.value); ok && record.namesAgent {
 				p.addRate(r)
 			}
 		case visitTime:
-			if d, ok := parseDaytime(l.value); ok && record.named {
-				p.addVisit(d)
+			if d, ok := parseTimeOfDayRange(l.value); ok && record.namesAgent {
+				p.addVisitTime(d)
 			}
 		default:
 			continue
 		}
-		record.open = false
+		record.isOpen = false
 	}
 	return p
 }
@@ -132,36 +132,36 @@ func (f *File) paceFor(a Agent, best rank) pace {
 // the pause is kept for the whole day; of further visits nothing is.
 const maxTimeRanges = 32
 
-func (p *pace) addRate(r requestRate) {
+func (p *rateAndVisitTimes) addRate(r requestRate) {
 	if len(p.rates) >= maxTimeRanges {
-		r.during = daytime{}
+		r.during = timeOfDayRange{}
 	}
 	for i := range p.rates {
 		if p.rates[i].during == r.during {
-			p.rates[i].pause = max(p.rates[i].pause, r.pause)
+			p.rates[i].delay = max(p.rates[i].delay, r.delay)
 			return
 		}
 	}
 	p.rates = append(p.rates, r)
 }
 
-func (p *pace) addVisit(d daytime) {
-	for _, known := range p.visits {
+func (p *rateAndVisitTimes) addVisitTime(d timeOfDayRange) {
+	for _, known := range p.visitTimes {
 		if known == d {
 			return
 		}
 	}
-	if len(p.visits) < maxTimeRanges {
-		p.visits = append(p.visits, d)
+	if len(p.visitTimes) < maxTimeRanges {
+		p.visitTimes = append(p.visitTimes, d)
 	}
 }
 
-// parseRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
+// parseRequestRate reads "documents/time [hours]": 1/10, 1/10s, 1/5m 0800-1300, with
 // seconds, minutes, hours or days. A rate of no documents says nothing.
-func parseRate(s string) (requestRate, bool) {
+func parseRequestRate(s string) (requestRate, bool) {
 	rate, during, timed := strings.Cut(strings.ReplaceAll(s, "\t", " "), " ")
 	documents, span, ok := strings.Cut(rate, "/")
-	n, okN := wholeNumber(documents)
+	n, okN := parseWholeNumber(documents)
 	if !ok || !okN || n == 0 {
 		return requestRate{}, false
 	}
@@ -171,13 +171,13 @@ func parseRate(s string) (requestRate, bool) {
 			unit, span = u, span[:end]
 		}
 	}
-	m, ok := wholeNumber(span)
-	r := requestRate{pause: maxDelay}
-	if pause := m / n * float64(unit); pause < float64(maxDelay) {
-		r.pause = time.Duration(math.Ceil(pause))
+	m, ok := parseWholeNumber(span)
+	r := requestRate{delay: maxDelay}
+	if delay := m / n * float64(unit); delay < float64(maxDelay) {
+		r.delay = time.Duration(math.Ceil(delay))
 	}
 	if timed && ok {
-		r.during, ok = parseDaytime(strings.TrimLeft(during, " "))
+		r.during, ok = parseTimeOfDayRange(strings.TrimLeft(during, " "))
 	}
 	return r, ok
 }
@@ -185,7 +185,7 @@ func parseRate(s string) (requestRate, bool) {
 // rateUnits are the units of a Request-rate, in lower case.
 var rateUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': day}
 
-func wholeNumber(s string) (float64, bool) {
+func parseWholeNumber(s string) (float64, bool) {
 	if s == "" || strings.Trim(s, digits) != "" {
 		return 0, false
 	}
@@ -193,13 +193,13 @@ func wholeNumber(s string) (float64, bool) {
 	return n, err == nil || math.IsInf(n, 1)
 }
 
-// parseDaytime reads "0600-0845"; colons and spaces around the hyphen are
+// parseTimeOfDayRange reads "0600-0845"; colons and spaces around the hyphen are
 // forgiven. Hours without length, which nobody can keep to, say nothing.
-func parseDaytime(s string) (daytime, bool) {
+func parseTimeOfDayRange(s string) (timeOfDayRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
-	from, ok := parseHHMM(trim(begin))
-	to, ok2 := parseHHMM(trim(end))
-	return daytime{from % minutesOfDay, to}, ok && ok2 && from%minutesOfDay != to
+	from, ok := parseHHMM(trimBlanks(begin))
+	to, ok2 := parseHHMM(trimBlanks(end))
+	return timeOfDayRange{from % minutesPerDay, to}, ok && ok2 && from%minutesPerDay != to
 }
 
 // parseHHMM reads "0845" or "08:45" as minutes from midnight.
@@ -212,5 +212,5 @@ func parseHHMM(s string) (int, bool) {
 	}
 	n, _ := strconv.Atoi(s) // four digits
 	minutes := n/100*60 + n%100
-	return minutes, n%100 < 60 && minutes <= minutesOfDay
+	return minutes, n%100 < 60 && minutes <= minutesPerDay
 }

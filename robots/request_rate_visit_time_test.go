@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// hour returns the time of day in UTC on some day; TestPause tells it in another zone.
-func hour(h, m, s int) time.Time { return time.Date(2026, 7, 1, h, m, s, 0, time.UTC) }
+// timeOfDay returns the time of day in UTC on some day; TestDelayAt tells it in another zone.
+func timeOfDay(h, m, s int) time.Time { return time.Date(2026, 7, 1, h, m, s, 0, time.UTC) }
 
-func TestPause(t *testing.T) {
+func TestDelayAt(t *testing.T) {
 	const (
 		sec  = time.Second
 		year = 365 * 24 * time.Hour
@@ -21,39 +21,39 @@ func TestPause(t *testing.T) {
 		at          time.Time
 		want, delay time.Duration // delay is what CrawlDelay says
 	}{
-		{"nothing", "disallow: /", hour(9, 0, 0), 0, 0},
-		{"seconds by default", "request-rate: 1/10", hour(9, 0, 0), 10 * sec, 0},
-		{"seconds", "request-rate: 1/10s", hour(9, 0, 0), 10 * sec, 0},
-		{"minutes", "Request-Rate: 1/5m", hour(9, 0, 0), 300 * sec, 0},
-		{"hours", "request-rate: 1/2H", hour(9, 0, 0), 2 * time.Hour, 0},
-		{"days", "request-rate: 24/1d", hour(9, 0, 0), time.Hour, 0},
-		{"several documents", "request-rate: 3/10", hour(9, 0, 0), 3333333334, 0},
-		{"a comment", "request-rate: 2/1 # two a second", hour(9, 0, 0), sec / 2, 0},
-		{"in its hours", "request-rate: 1/5m 0800-1300", hour(8, 0, 0), 300 * sec, 0},
-		{"in its hours, told in another zone", "request-rate: 1/5m 0800-1300", hour(8, 0, 0).In(summer), 300 * sec, 0},
-		{"before its hours", "request-rate: 1/5m 0800-1300", hour(7, 59, 59), 0, 0},
-		{"after its hours", "request-rate: 1/5m\t0800 - 13:00", hour(13, 0, 0), 0, 0},
-		{"over midnight", "request-rate: 1/5m 2200-0600", hour(2, 0, 0), 300 * sec, 0},
-		{"over midnight, by day", "request-rate: 1/5m 2200-0600", hour(12, 0, 0), 0, 0},
-		{"the longest of them", "request-rate: 1/5\nrequest-rate: 1/9 0800-1300\nrequest-rate: 1/60 1300-1400", hour(9, 0, 0), 9 * sec, 0},
-		{"the longest of the same hours", "request-rate: 1/9\nrequest-rate: 1/5", hour(9, 0, 0), 9 * sec, 0},
-		{"a longer Crawl-delay", "crawl-delay: 20\nrequest-rate: 1/9", hour(9, 0, 0), 20 * sec, 20 * sec},
-		{"a shorter Crawl-delay", "crawl-delay: 2\nrequest-rate: 1/9", hour(9, 0, 0), 9 * sec, 2 * sec},
-		{"too much", "request-rate: 1/99999999999999999999", hour(9, 0, 0), year, 0},
-		{"far too much", "request-rate: 1/1" + strings.Repeat("0", 400), hour(9, 0, 0), year, 0},
-		{"far too much of both", "request-rate: 1" + strings.Repeat("0", 400) + "/1" + strings.Repeat("0", 400), hour(9, 0, 0), year, 0},
-		{"no time", "request-rate: 5/0", hour(9, 0, 0), 0, 0},
+		{"nothing", "disallow: /", timeOfDay(9, 0, 0), 0, 0},
+		{"seconds by default", "request-rate: 1/10", timeOfDay(9, 0, 0), 10 * sec, 0},
+		{"seconds", "request-rate: 1/10s", timeOfDay(9, 0, 0), 10 * sec, 0},
+		{"minutes", "Request-Rate: 1/5m", timeOfDay(9, 0, 0), 300 * sec, 0},
+		{"hours", "request-rate: 1/2H", timeOfDay(9, 0, 0), 2 * time.Hour, 0},
+		{"days", "request-rate: 24/1d", timeOfDay(9, 0, 0), time.Hour, 0},
+		{"several documents", "request-rate: 3/10", timeOfDay(9, 0, 0), 3333333334, 0},
+		{"a comment", "request-rate: 2/1 # two a second", timeOfDay(9, 0, 0), sec / 2, 0},
+		{"in its hours", "request-rate: 1/5m 0800-1300", timeOfDay(8, 0, 0), 300 * sec, 0},
+		{"in its hours, told in another zone", "request-rate: 1/5m 0800-1300", timeOfDay(8, 0, 0).In(summer), 300 * sec, 0},
+		{"before its hours", "request-rate: 1/5m 0800-1300", timeOfDay(7, 59, 59), 0, 0},
+		{"after its hours", "request-rate: 1/5m\t0800 - 13:00", timeOfDay(13, 0, 0), 0, 0},
+		{"over midnight", "request-rate: 1/5m 2200-0600", timeOfDay(2, 0, 0), 300 * sec, 0},
+		{"over midnight, by day", "request-rate: 1/5m 2200-0600", timeOfDay(12, 0, 0), 0, 0},
+		{"the longest of them", "request-rate: 1/5\nrequest-rate: 1/9 0800-1300\nrequest-rate: 1/60 1300-1400", timeOfDay(9, 0, 0), 9 * sec, 0},
+		{"the longest of the same hours", "request-rate: 1/9\nrequest-rate: 1/5", timeOfDay(9, 0, 0), 9 * sec, 0},
+		{"a longer Crawl-delay", "crawl-delay: 20\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 20 * sec, 20 * sec},
+		{"a shorter Crawl-delay", "crawl-delay: 2\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 9 * sec, 2 * sec},
+		{"too much", "request-rate: 1/99999999999999999999", timeOfDay(9, 0, 0), year, 0},
+		{"far too much", "request-rate: 1/1" + strings.Repeat("0", 400), timeOfDay(9, 0, 0), year, 0},
+		{"far too much of both", "request-rate: 1" + strings.Repeat("0", 400) + "/1" + strings.Repeat("0", 400), timeOfDay(9, 0, 0), year, 0},
+		{"no time", "request-rate: 5/0", timeOfDay(9, 0, 0), 0, 0},
 		{"invalid", "request-rate: 10\nrequest-rate: 0/5\nrequest-rate: 1/\nrequest-rate: /5\nrequest-rate: 1/5w\nrequest-rate: 1/s" +
-			"\nrequest-rate: -1/5\nrequest-rate: 1/5 night\nrequest-rate: 1/5 0800-0800\nrequest-rate: 1/5 0860-0900\nrequest-rate:", hour(9, 0, 0), 0, 0},
-		{"another's", "user-agent: y\ndisallow: /y\nuser-agent: z\nrequest-rate: 1/9", hour(9, 0, 0), 0, 0},
-		{"of both", "user-agent: y\nrequest-rate: 1/9", hour(9, 0, 0), 9 * sec, 0},
-		{"its own and another's", "request-rate: 1/4\nuser-agent: y\nrequest-rate: 1/9", hour(9, 0, 0), 4 * sec, 0},
-		{"a delay of both keeps its agents", "request-rate: 1/4\nuser-agent: y\ncrawl-delay: 9", hour(9, 0, 0), 9 * sec, 9 * sec},
+			"\nrequest-rate: -1/5\nrequest-rate: 1/5 night\nrequest-rate: 1/5 0800-0800\nrequest-rate: 1/5 0860-0900\nrequest-rate:", timeOfDay(9, 0, 0), 0, 0},
+		{"another's", "user-agent: y\ndisallow: /y\nuser-agent: z\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 0, 0},
+		{"of both", "user-agent: y\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 9 * sec, 0},
+		{"its own and another's", "request-rate: 1/4\nuser-agent: y\nrequest-rate: 1/9", timeOfDay(9, 0, 0), 4 * sec, 0},
+		{"a delay of both keeps its agents", "request-rate: 1/4\nuser-agent: y\ncrawl-delay: 9", timeOfDay(9, 0, 0), 9 * sec, 9 * sec},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
-				rules := Parse([]byte("user-agent: x\n"+test.body), d).For(Named("x"))
-				if got := rules.Pause(test.at); got != test.want {
+				rules := Parse([]byte("user-agent: x\n"+test.body), d).RulesFor(AgentByName("x"))
+				if got := rules.DelayAt(test.at); got != test.want {
 					t.Errorf("%v: pause %v, want %v", d, got, test.want)
 				}
 				if got, ok := rules.CrawlDelay(); ok != (test.delay > 0) || got != test.delay {
@@ -64,27 +64,27 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestOpens(t *testing.T) {
+func TestNextOpen(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
 		at, want   time.Time
 	}{
-		{"nothing", "disallow: /", hour(9, 0, 30), hour(9, 0, 30)},
-		{"before", "visit-time: 0600-0845", hour(5, 59, 30), hour(6, 0, 0)},
-		{"open", "visit-time: 0600-0845", hour(8, 44, 59), hour(8, 44, 59)},
-		{"over", "Visit-time: 0600-0845 # UTC", hour(8, 45, 0), hour(30, 0, 0)},
-		{"over midnight", "visit-time: 22:00-06:00", hour(1, 0, 0), hour(1, 0, 0)},
-		{"over midnight, closed", "visit-time: 2200-0600", hour(6, 0, 0), hour(22, 0, 0)},
-		{"until midnight", "visit-time: 2200-2400", hour(0, 0, 0), hour(22, 0, 0)},
-		{"from 24:00 on", "visit-time: 2400-0600", hour(23, 0, 0), hour(24, 0, 0)},
-		{"several lines", "visit-time: 2200-2300\nvisit-time: 1200-1300", hour(9, 0, 0), hour(12, 0, 0)},
-		{"several lines, one open", "visit-time: 2200-2300\nvisit-time: 0800-1300", hour(9, 0, 30), hour(9, 0, 30)},
-		{"invalid", "visit-time: 9-17\nvisit-time: 0900\nvisit-time: 0900-0900\nvisit-time: 0900-2500\nvisit-time:", hour(3, 0, 0), hour(3, 0, 0)},
-		{"another's", "disallow:\nuser-agent: y\nvisit-time: 0600-0845", hour(9, 0, 0), hour(9, 0, 0)},
+		{"nothing", "disallow: /", timeOfDay(9, 0, 30), timeOfDay(9, 0, 30)},
+		{"before", "visit-time: 0600-0845", timeOfDay(5, 59, 30), timeOfDay(6, 0, 0)},
+		{"open", "visit-time: 0600-0845", timeOfDay(8, 44, 59), timeOfDay(8, 44, 59)},
+		{"over", "Visit-time: 0600-0845 # UTC", timeOfDay(8, 45, 0), timeOfDay(30, 0, 0)},
+		{"over midnight", "visit-time: 22:00-06:00", timeOfDay(1, 0, 0), timeOfDay(1, 0, 0)},
+		{"over midnight, closed", "visit-time: 2200-0600", timeOfDay(6, 0, 0), timeOfDay(22, 0, 0)},
+		{"until midnight", "visit-time: 2200-2400", timeOfDay(0, 0, 0), timeOfDay(22, 0, 0)},
+		{"from 24:00 on", "visit-time: 2400-0600", timeOfDay(23, 0, 0), timeOfDay(24, 0, 0)},
+		{"several lines", "visit-time: 2200-2300\nvisit-time: 1200-1300", timeOfDay(9, 0, 0), timeOfDay(12, 0, 0)},
+		{"several lines, one open", "visit-time: 2200-2300\nvisit-time: 0800-1300", timeOfDay(9, 0, 30), timeOfDay(9, 0, 30)},
+		{"invalid", "visit-time: 9-17\nvisit-time: 0900\nvisit-time: 0900-0900\nvisit-time: 0900-2500\nvisit-time:", timeOfDay(3, 0, 0), timeOfDay(3, 0, 0)},
+		{"another's", "disallow:\nuser-agent: y\nvisit-time: 0600-0845", timeOfDay(9, 0, 0), timeOfDay(9, 0, 0)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rules := Parse([]byte("user-agent: x\n"+test.body), Google).For(Named("x"))
-			if got := rules.Opens(test.at); !got.Equal(test.want) {
+			rules := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentByName("x"))
+			if got := rules.NextOpen(test.at); !got.Equal(test.want) {
 				t.Errorf("opens %v, want %v", got, test.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestOpens(t *testing.T) {
 func TestPaceShapesNoGroups(t *testing.T) {
 	body := []byte("user-agent: x\nrequest-rate: 1/5\nvisit-time: 0600-0845\nuser-agent: y\ndisallow: /")
 	for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
-		if rules := Parse(body, d).For(Named("x")); rules.Check(mustURL(t, "http://h/")).Allowed {
+		if rules := Parse(body, d).RulesFor(AgentByName("x")); rules.Check(mustURL(t, "http://h/")).Allowed {
 			t.Errorf("%v: x has no part in the rule", d)
 		}
 	}
@@ -105,11 +105,11 @@ func TestPaceShapesNoGroups(t *testing.T) {
 func TestPaceIsAnExtension(t *testing.T) {
 	body := []byte("user-agent: *\ncrawl-delay: 2\nrequest-rate: 1/5\nvisit-time: 0600-0845")
 	for d, want := range map[Dialect]time.Duration{Google: 0, Yandex: 2 * time.Second, GoogleOSS: 0} {
-		rules := Options{Dialect: d, NoExtensions: true}.Parse(body).For(Agent{})
-		if got := rules.Pause(hour(9, 0, 0)); got != want {
+		rules := ParseOptions{Dialect: d, NoExtensions: true}.Parse(body).RulesFor(Agent{})
+		if got := rules.DelayAt(timeOfDay(9, 0, 0)); got != want {
 			t.Errorf("%v: pause %v, want %v", d, got, want)
 		}
-		if at := hour(9, 0, 0); !rules.Opens(at).Equal(at) {
+		if at := timeOfDay(9, 0, 0); !rules.NextOpen(at).Equal(at) {
 			t.Errorf("%v: Visit-time is read", d)
 		}
 	}
@@ -120,25 +120,25 @@ func TestPaceIsBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("user-agent: *\n")
 	for i := range 1000 {
-		b.WriteString("request-rate: 1/" + clock(i) + " " + clock(i) + "-" + clock(i+1) + "\nvisit-time: " + clock(i) + "-" + clock(i+1) + "\n")
+		b.WriteString("request-rate: 1/" + formatHHMM(i) + " " + formatHHMM(i) + "-" + formatHHMM(i+1) + "\nvisit-time: " + formatHHMM(i) + "-" + formatHHMM(i+1) + "\n")
 	}
-	rules := Parse([]byte(b.String()), Google).For(Agent{})
-	if n := len(rules.PaceLines()); n > 2*maxTimeRanges+1 {
+	rules := Parse([]byte(b.String()), Google).RulesFor(Agent{})
+	if n := len(rules.RateAndVisitTimeLines()); n > 2*maxTimeRanges+1 {
 		t.Errorf("%d lines are kept", n)
 	}
-	if got, want := rules.Pause(hour(20, 0, 0)), 1639*time.Second; got != want {
+	if got, want := rules.DelayAt(timeOfDay(20, 0, 0)), 1639*time.Second; got != want {
 		t.Errorf("pause %v, want the longest of what was left out, %v", got, want)
 	}
 }
 
 func TestPaceIsExplained(t *testing.T) {
-	old := Parse([]byte("user-agent: *\nrequest-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45"), Google).For(Agent{})
+	old := Parse([]byte("user-agent: *\nrequest-rate: 1/5m 0800-1300\nvisit-time: 0600-08:45"), Google).RulesFor(Agent{})
 	want := []string{"request-rate: 1/300s 0800-1300", "visit-time: 0600-0845"}
-	if got := old.Explain(mustURL(t, "http://h/")).Pace; !slices.Equal(got, want) {
+	if got := old.Explain(mustURL(t, "http://h/")).PaceLines; !slices.Equal(got, want) {
 		t.Errorf("explained as %q, want %q", got, want)
 	}
 	c := DiffRules(old, AllowAll())
-	if c.Empty() || !slices.Equal(c.OldPace, want) || c.NewPace != nil {
+	if c.IsEmpty() || !slices.Equal(c.OldRateAndVisitTimeLines, want) || c.NewRateAndVisitTimeLines != nil {
 		t.Errorf("difference %+v", c)
 	}
 }
@@ -148,14 +148,14 @@ func FuzzPace(f *testing.F) {
 		f.Add(s, int64(1774746000))
 	}
 	f.Fuzz(func(t *testing.T, body string, unix int64) {
-		rules := Parse([]byte("user-agent: *\n"+body), Google).For(Agent{})
+		rules := Parse([]byte("user-agent: *\n"+body), Google).RulesFor(Agent{})
 		at := time.Unix(unix%(1<<36), 5)
-		if p := rules.Pause(at); p < 0 || p > maxDelay {
+		if p := rules.DelayAt(at); p < 0 || p > maxDelay {
 			t.Errorf("pause %v", p)
 		}
-		opens := rules.Opens(at)
-		if opens.Before(at) || opens.Sub(at) > 24*time.Hour || !rules.Opens(opens).Equal(opens) {
-			t.Errorf("at %v it opens %v, and then %v", at.UTC(), opens.UTC(), rules.Opens(opens).UTC())
+		nextOpen := rules.NextOpen(at)
+		if nextOpen.Before(at) || nextOpen.Sub(at) > 24*time.Hour || !rules.NextOpen(nextOpen).Equal(nextOpen) {
+			t.Errorf("at %v it opens %v, and then %v", at.UTC(), nextOpen.UTC(), rules.NextOpen(nextOpen).UTC())
 		}
 	})
 }

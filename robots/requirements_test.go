@@ -23,7 +23,7 @@ func TestRequirements(t *testing.T) {
 		if e.Allowed == nil && e.CrawlDelay == nil && e.Sitemaps == nil && e.Host == nil && e.CleanURL == nil {
 			t.Errorf("checks nothing: %s", text)
 		}
-		exercised[e.Req] = exercised[e.Req] || len(dialects(t, e.Dialect)) > 0
+		exercised[e.Req] = exercised[e.Req] || len(exampleDialects(t, e.Dialect)) > 0
 	}
 	for _, text := range readLines(t, "testdata/fetch-examples.jsonl") {
 		var x lookupExample
@@ -31,7 +31,7 @@ func TestRequirements(t *testing.T) {
 		if x.Want == "" {
 			t.Errorf("checks nothing: %s", text)
 		}
-		exercised[x.Req] = exercised[x.Req] || len(dialects(t, x.Dialect)) > 0
+		exercised[x.Req] = exercised[x.Req] || len(exampleDialects(t, x.Dialect)) > 0
 	}
 	for _, text := range readLines(t, "testdata/scope-examples.jsonl") {
 		var e scopeExample
@@ -49,13 +49,13 @@ func TestRequirements(t *testing.T) {
 			t.Errorf("%s has examples and is not in testdata/requirements.txt", req)
 		}
 	}
-	elsewhere := testedElsewhere(t)
-	checkNumbers(t, slices.Concat(want, elsewhere))
+	elsewhere := requirementsTestedElsewhere(t)
+	checkRequirementNumbers(t, slices.Concat(want, elsewhere))
 }
 
-// testedElsewhere returns the requirements that have no examples. It fails the test if
+// requirementsTestedElsewhere returns the requirements that have no examples. It fails the test if
 // the one that is named for one of them does not exist.
-func testedElsewhere(t *testing.T) (reqs []string) {
+func requirementsTestedElsewhere(t *testing.T) (reqs []string) {
 	sources := map[string]string{} // of tests, by directory
 	for _, text := range readLines(t, "testdata/requirements-elsewhere.txt") {
 		req, where, _ := strings.Cut(text, " ")
@@ -65,7 +65,7 @@ func testedElsewhere(t *testing.T) (reqs []string) {
 			continue
 		}
 		if sources[dir] == "" {
-			sources[dir] = testsIn(t, filepath.Join("..", dir))
+			sources[dir] = testSourceIn(t, filepath.Join("..", dir))
 		}
 		if test == "" || !strings.Contains(sources[dir], "\nfunc "+test+"(") {
 			t.Errorf("%s: there is no %q in %s", req, test, dir)
@@ -74,8 +74,8 @@ func testedElsewhere(t *testing.T) (reqs []string) {
 	return reqs
 }
 
-// testsIn returns the text of a directory's tests.
-func testsIn(t *testing.T, dir string) string {
+// testSourceIn returns the text of a directory's tests.
+func testSourceIn(t *testing.T, dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests in %s: %v", dir, err)
@@ -91,9 +91,9 @@ func testsIn(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// checkNumbers fails the test unless each number from 1 to the highest of its letters
+// checkRequirementNumbers fails the test unless each number from 1 to the highest of its letters
 // stands once.
-func checkNumbers(t *testing.T, reqs []string) {
+func checkRequirementNumbers(t *testing.T, reqs []string) {
 	count, highest := map[string]int{}, map[string]int{}
 	for _, req := range reqs {
 		letters, digits, _ := strings.Cut(req, "-")

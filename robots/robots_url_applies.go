@@ -7,21 +7,21 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Covers reports whether the file at robotsURL speaks for page: it lies at
+// RobotsURLAppliesTo reports whether the file at robotsURL speaks for page: it lies at
 // /robots.txt, spelt so and without a query (LOC-01, LOC-02, LOC-06), and page
 // has the same scheme, host and port (LOC-03 to LOC-11, LOC-16). Both are
 // absolute URLs as people write them, of any scheme with a host (LOC-15); what
 // is no such URL covers nothing and is not covered.
-func Covers(robotsURL, page string) bool {
-	file, path := place(robotsURL)
-	site, _ := place(page)
+func RobotsURLAppliesTo(robotsURL, page string) bool {
+	file, path := originAndPath(robotsURL)
+	site, _ := originAndPath(page)
 	return file != "" && file == site && path == "/robots.txt"
 }
 
-// place returns what a robots.txt speaks for, scheme, host and port in normal
+// originAndPath returns what a robots.txt speaks for, scheme, host and port in normal
 // form (LOC-17), and the path with its query. The origin is empty if s is no
 // URL.
-func place(s string) (origin, path string) {
+func originAndPath(s string) (origin, path string) {
 	if u, err := decorum.ParseURL(s); err == nil {
 		return u.Origin().String(), u.Path()
 	}

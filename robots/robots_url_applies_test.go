@@ -18,7 +18,7 @@ func TestScopeExamples(t *testing.T) {
 		var e scopeExample
 		decodeExample(t, text, &e)
 		t.Run(fmt.Sprintf("%s/%d", e.Req, i+1), func(t *testing.T) {
-			if got := Covers(e.RobotsURL, e.URL); got != e.Applies {
+			if got := RobotsURLAppliesTo(e.RobotsURL, e.URL); got != e.Applies {
 				t.Errorf("%s covers %s = %v, want %v", e.RobotsURL, e.URL, got, e.Applies)
 			}
 		})
@@ -46,7 +46,7 @@ func TestCovers(t *testing.T) {
 		{"LOC-17/broken host of another scheme", "gemini://a%00b/robots.txt", "gemini://a%00b/", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Covers(test.file, test.page); got != test.want {
+			if got := RobotsURLAppliesTo(test.file, test.page); got != test.want {
 				t.Errorf("%s covers %s = %v, want %v", test.file, test.page, got, test.want)
 			}
 		})

@@ -12,18 +12,18 @@ import (
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	prefixes          prefixes
-	wildcards         wildcards
-	all               []rule // in the order of the file, those that lose to an equal too
+	prefixRules       prefixIndex
+	wildcardRules     wildcardRules
+	rules             []rule // in the order of the file, those that lose to an equal too
 	group             string
-	named             []int // the lines of the user-agent values in group
-	signals           [len(signalFields)]statements
+	groupAgentLines   []int // the lines of the user-agent values in group
+	usageRules        [len(signalFields)]usageRules
 	delay             time.Duration
-	slow              bool // a delay is given
-	pace              pace
-	indexer           *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	hasDelay          bool // a delay is given
+	rateAndVisitTimes rateAndVisitTimes
+	indexingRules     *Rules // of the robot without which nothing is indexed; nil: the agent itself
 	disallowByDefault bool   // what no rule decides is disallowed
-	verbatim          bool   // CheckRaw compares URLs as they stand
+	isGoogleOSS       bool   // CheckRawURL compares URLs as they stand
 }
 
 // A Verdict says whether a URL may be visited, and why.
@@ -32,10 +32,10 @@ type Verdict struct {
 	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
 	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
 	Group   string `json:"group"`          // as Rules.Group
-	// NotForIndexing marks what the agent may fetch and the main robot of its
+	// DisallowedForMainRobot marks what the agent may fetch and the main robot of its
 	// operator may not: it is never to be indexed (EXC-06). Only agents that are
 	// NamedOnly have another main robot.
-	NotForIndexing bool `json:"not_for_indexing,omitempty"`
+	DisallowedForMainRobot bool `json:"not_for_indexing,omitempty"`
 }
 
 // AllowAll returns rules that allow everything.
@@ -55,19 +55,19 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	v := r.verdict(r.find(path))
-	v.NotForIndexing = v.Allowed && r.indexer != nil && !r.indexer.Check(u).Allowed
+	v := r.verdict(r.decidingRule(path))
+	v.DisallowedForMainRobot = v.Allowed && r.indexingRules != nil && !r.indexingRules.Check(u).Allowed
 	return v
 }
 
-// CheckRaw judges a URL as it is written. In the GoogleOSS dialect the string
+// CheckRawURL judges a URL as it is written. In the GoogleOSS dialect the string
 // is compared as it stands, whatever it is: the verdict is that of Google's
 // parser, which makes no exception for /robots.txt either. In others the URL
 // is brought into canonical form and checked as by Check; what is no URL is
 // disallowed.
-func (r *Rules) CheckRaw(url string) Verdict {
-	if r.verbatim {
-		return r.verdict(r.find(ossPath(url)))
+func (r *Rules) CheckRawURL(url string) Verdict {
+	if r.isGoogleOSS {
+		return r.verdict(r.decidingRule(googleOSSPath(url)))
 	}
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -81,15 +81,17 @@ func (r *Rules) verdict(best *rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.disallowByDefault, Group: r.group}
 	}
-	return Verdict{Allowed: best.allow, Rule: best.text, Line: best.line, Group: r.group}
+	return Verdict{Allowed: best.allow, Rule: best.lineText, Line: best.line, Group: r.group}
 }
 
-// find returns the rule that decides on a path, nil if none matches.
-func (r *Rules) find(path string) *rule { return r.wildcards.find(path, r.prefixes.find(path)) }
+// decidingRule returns the rule that decides on a path, nil if none matches.
+func (r *Rules) decidingRule(path string) *rule {
+	return r.wildcardRules.bestMatch(path, r.prefixRules.longestMatch(path))
+}
 
 // CrawlDelay returns the pause that the file asks the agent to make, and false
 // if it asks for none. It is never negative and at most a year.
-func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.slow }
+func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
 // Group returns the user-agent values of the chosen group as the file has
 // them, separated by commas; it is empty if no group speaks to the agent.
@@ -97,10 +99,10 @@ func (r *Rules) Group() string { return r.group }
 
 // A rule is an allow or disallow line.
 type rule struct {
-	text   string // as a Verdict names it
-	line   int
-	length int // of the pattern, as PREC-16 counts
-	allow  bool
+	lineText string // as a Verdict names it
+	line     int
+	length   int // of the pattern, as PREC-16 counts
+	allow    bool
 }
 
 // compare orders rules so that the one that wins comes first. Of equals the
@@ -118,62 +120,62 @@ func (r *rule) compare(o *rule) int {
 	return cmp.Compare(r.line, o.line)
 }
 
-// compile builds the rules of a choice. They keep nothing of the file's text:
+// compileGroup builds the rules of a choice. They keep nothing of the file's text:
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
-func compile(c choice, d Dialect) *Rules {
-	r := &Rules{group: strings.Clone(c.label()), named: c.lines, delay: c.delay, slow: c.slow, verbatim: d == GoogleOSS}
-	rules := newRules(c.rules)
-	r.all = rules
-	keys := make([]keyed, 0, len(rules))
-	add := func(p pattern, made *rule) {
-		made.length = p.length
-		if p.prefix() {
-			keys = append(keys, keyed{p.head.text, made})
+func compileGroup(c combinedGroup, d Dialect) *Rules {
+	r := &Rules{group: strings.Clone(c.groupName()), groupAgentLines: c.agentLines, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
+	rules := newRuleList(c.rules)
+	r.rules = rules
+	keys := make([]prefixRule, 0, len(rules))
+	add := func(p pattern, rl *rule) {
+		rl.length = p.length
+		if p.isPrefix() {
+			keys = append(keys, prefixRule{p.head.text, rl})
 		} else {
-			r.wildcards = append(r.wildcards, wildcard{p.pairs(), made, p})
+			r.wildcardRules = append(r.wildcardRules, wildcardRule{p.bigrams(), rl, p})
 		}
 	}
 	for i := range rules {
-		made := &rules[i]
-		path := made.text[len(made.text)-len(c.rules[i].value):]
+		rl := &rules[i]
+		path := rl.lineText[len(rl.lineText)-len(c.rules[i].value):]
 		if d != GoogleOSS {
-			add(compilePattern(path), made)
+			add(compilePattern(path), rl)
 			continue
 		}
-		p, folder := ossPatterns(path, made.allow)
-		add(p, made)
-		if folder != nil {
-			twin := *made
-			add(*folder, &twin)
+		p, dir := compileGoogleOSSRulePatterns(path, rl.allow)
+		add(p, rl)
+		if dir != nil {
+			dirRule := *rl
+			add(*dir, &dirRule)
 		}
 	}
-	r.prefixes = newPrefixes(keys)
-	slices.SortFunc(r.wildcards, func(a, b wildcard) int { return a.rule.compare(b.rule) })
+	r.prefixRules = newPrefixIndex(keys)
+	slices.SortFunc(r.wildcardRules, func(a, b wildcardRule) int { return a.rule.compare(b.rule) })
 	return r
 }
 
-// newRules makes a rule of each line, without the length that its pattern
+// newRuleList makes a rule of each line, without the length that its pattern
 // tells. Their texts are cut from one string.
-func newRules(lines []line) []rule {
+func newRuleList(lines []line) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(ruleStart(l.field)) + len(l.value)
+		size += len(ruleFieldPrefix(l.field)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(ruleStart(l.field))
+		b.WriteString(ruleFieldPrefix(l.field))
 		b.WriteString(l.value)
-		rules[i] = rule{text: b.String()[start:], line: int(l.number), allow: l.field == allow}
+		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.field == allow}
 	}
 	return rules
 }
 
-// ruleStart returns what stands before the path in the text of a rule.
-func ruleStart(f field) string {
+// ruleFieldPrefix returns what stands before the path in the text of a rule.
+func ruleFieldPrefix(f fieldKind) string {
 	if f == allow {
 		return "allow: "
 	}

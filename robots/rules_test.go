@@ -11,7 +11,7 @@ import (
 )
 
 func rulesOf(patterns string) *Rules {
-	return Parse([]byte("User-agent: *\n"+patterns), Google).For(Agent{})
+	return Parse([]byte("User-agent: *\n"+patterns), Google).RulesFor(Agent{})
 }
 
 func TestCheck(t *testing.T) {
@@ -126,14 +126,14 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 // most of which is not about them.
 func TestRulesKeepNoFile(t *testing.T) {
 	file := Parse([]byte("User-agent: bot\nDisallow: /a\n"+strings.Repeat("# much else\n", 1000)), Google)
-	rules := file.For(Named("bot"))
-	if text := file.lines[0].value; sameText(rules.Group(), text) {
+	rules := file.RulesFor(AgentByName("bot"))
+	if text := file.lines[0].value; sharesMemory(rules.Group(), text) {
 		t.Error("the group is part of the file's text")
 	}
-	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].value) || sameText(v.Rule[len("disallow: "):], file.lines[1].value) {
+	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].value) {
 		t.Errorf("the rule %q is part of the file's text", v.Rule)
 	}
 }
 
-// sameText reports whether a and b are the same bytes in memory.
-func sameText(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
+// sharesMemory reports whether a and b are the same bytes in memory.
+func sharesMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }

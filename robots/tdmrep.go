@@ -11,16 +11,16 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// TDMRepLimit is how many bytes of a tdmrep.json are read.
-const TDMRepLimit = 64 << 10
+// MaxTDMRepBytes is how many bytes of a tdmrep.json are read.
+const MaxTDMRepBytes = 64 << 10
 
-// maxPolicy is how long the address of a policy may be, in bytes, to be kept.
-const maxPolicy = 2048
+// maxPolicyBytes is how long the address of a policy may be, in bytes, to be kept.
+const maxPolicyBytes = 2048
 
 // Words of the TDM Reservation Protocol.
 const (
-	tdm            = "tdm" // the category
-	tdmReservation = "tdm-reservation"
+	categoryTDM         = "tdm" // the category
+	tdmReservationField = "tdm-reservation"
 )
 
 // A TDMRep is what a site's /.well-known/tdmrep.json says: which of its content
@@ -30,7 +30,7 @@ type TDMRep struct{ rules []tdmRule }
 
 type tdmRule struct {
 	pattern pattern
-	says    Signal
+	signal  UsageSignal
 }
 
 // TDMRepURL returns where the file of an origin is, zero for the zero Origin.
@@ -42,17 +42,17 @@ func TDMRepURL(o decorum.Origin) decorum.URL {
 	return u
 }
 
-// ParseTDMRep reads a tdmrep.json, as far as TDMRepLimit. The error says what is
+// ParseTDMRep reads a tdmrep.json, as far as MaxTDMRepBytes. The error says what is
 // wrong with it; what could be read up to there counts all the same. A rule
 // without a location that is a path, or whose tdm-reservation is neither 0 nor 1,
 // says nothing. Its time is linear in the body.
 func ParseTDMRep(body []byte) (*TDMRep, error) {
-	long := len(body) > TDMRepLimit
-	text := bytes.TrimPrefix(body[:min(len(body), TDMRepLimit)], []byte("\ufeff"))
+	long := len(body) > MaxTDMRepBytes
+	text := bytes.TrimPrefix(body[:min(len(body), MaxTDMRepBytes)], []byte("\ufeff"))
 	file := &TDMRep{}
-	err := file.read(text)
+	err := file.parseRules(text)
 	if long && err != nil {
-		err = fmt.Errorf("longer than %d bytes, of which the rest is not read", TDMRepLimit)
+		err = fmt.Errorf("longer than %d bytes, of which the rest is not read", MaxTDMRepBytes)
 	}
 	return file, err
 }
@@ -60,13 +60,13 @@ func ParseTDMRep(body []byte) (*TDMRep, error) {
 // errNoRules is why a file cannot be read that is JSON.
 var errNoRules = errors.New("a list of rules is expected")
 
-// read reads a list of rules, or one alone.
-func (t *TDMRep) read(text []byte) error {
+// parseRules reads a list of rules, or one alone.
+func (t *TDMRep) parseRules(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if first := bytes.TrimLeft(text, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		start, err := d.Token()
 		if err != nil {
-			return unexpected(err)
+			return explainJSONEOF(err)
 		}
 		if start != json.Delim('[') {
 			return errNoRules
@@ -80,49 +80,49 @@ func (t *TDMRep) read(text []byte) error {
 		at = begins
 		var rule json.RawMessage
 		if err := d.Decode(&rule); err != nil {
-			return unexpected(err)
+			return explainJSONEOF(err)
 		}
-		if r, ok := newTDMRule(rule, line); ok {
+		if r, ok := parseTDMRule(rule, line); ok {
 			t.rules = append(t.rules, r)
 		}
 	}
 	return nil
 }
 
-// unexpected words the end of a file that came too early.
-func unexpected(err error) error {
+// explainJSONEOF words the end of a file that came too early.
+func explainJSONEOF(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early")
 	}
 	return err
 }
 
-// newTDMRule reads one rule, and reports whether it says something.
-func newTDMRule(text []byte, line int) (tdmRule, bool) {
+// parseTDMRule reads one rule, and reports whether it says something.
+func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 	var rule struct {
 		Location    string          `json:"location"`
 		Reservation json.RawMessage `json:"tdm-reservation"`
 		Policy      json.RawMessage `json:"tdm-policy"`
 	}
-	if json.Unmarshal(text, &rule) != nil || !validPath(rule.Location) {
+	if json.Unmarshal(text, &rule) != nil || !isRulePath(rule.Location) {
 		return tdmRule{}, false
 	}
 	policy := ""
 	_ = json.Unmarshal(rule.Policy, &policy) // one that is no string is none
-	s, ok := Reservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
+	s, ok := ParseTDMReservation(InTDMRep, strings.Trim(string(rule.Reservation), `"`), policy)
 	s.Line = line
 	return tdmRule{compilePattern(rule.Location), s}, ok
 }
 
-// Usage returns what the file says of u: by the first rule that matches, as its
+// UsageSignals returns what the file says of u: by the first rule that matches, as its
 // author puts the most specific first. It is at most one signal.
-func (t *TDMRep) Usage(u decorum.URL) Signals {
+func (t *TDMRep) UsageSignals(u decorum.URL) UsageSignals {
 	if t == nil {
 		return nil
 	}
 	for i := range t.rules {
-		if r := &t.rules[i]; r.pattern.match(u.Path()) {
-			return Signals{r.says}
+		if r := &t.rules[i]; r.pattern.matches(u.Path()) {
+			return UsageSignals{r.signal}
 		}
 	}
 	return nil
@@ -131,25 +131,25 @@ func (t *TDMRep) Usage(u decorum.URL) Signals {
 // Check judges u for a crawl of the stated purposes. The file has no groups: that
 // of the verdict is InTDMRep.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
-	if no := t.Usage(u).Objection(purposes); no != nil {
-		return no.verdict(string(InTDMRep))
+	if conflict := t.UsageSignals(u).Conflict(purposes); conflict != nil {
+		return conflict.verdict(string(InTDMRep))
 	}
 	return Verdict{Allowed: true, Group: string(InTDMRep)}
 }
 
-// Reservation reads a tdm-reservation: "1" reserves the right to mine text and
+// ParseTDMReservation reads a tdm-reservation: "1" reserves the right to mine text and
 // data, "0" does not; anything else is unset, and false is returned.
-func Reservation(in Source, value, policy string) (Signal, bool) {
-	s := Signal{Source: in, Field: tdmReservation, Category: tdm}
+func ParseTDMReservation(in SignalSource, value, policy string) (UsageSignal, bool) {
+	s := UsageSignal{Source: in, Field: tdmReservationField, Category: categoryTDM}
 	switch strings.TrimSpace(value) {
 	case "1":
 		s.Preference = UseDisallowed
 	case "0":
 		s.Preference = UseAllowed
 	default:
-		return Signal{}, false
+		return UsageSignal{}, false
 	}
-	if policy = strings.TrimSpace(policy); len(policy) <= maxPolicy {
+	if policy = strings.TrimSpace(policy); len(policy) <= maxPolicyBytes {
 		s.Policy = strings.Clone(policy)
 	}
 	return s, true

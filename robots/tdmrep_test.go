@@ -38,7 +38,7 @@ func TestTDMRep(t *testing.T) {
 		{"no JSON", "<!doctype html>", "/", "", 0, "invalid character"},
 		{"no list", "7", "/", "", 0, "a list of rules is expected"},
 		{"cut", `[{"location":"/a","tdm-reservation":1},{"loc`, "/a", "disallow", 1, "too early"},
-		{"too long", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat(`{"location":"/b"},`, TDMRepLimit/10), "/a", "disallow", 1, "longer than 65536 bytes"},
+		{"too long", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat(`{"location":"/b"},`, MaxTDMRepBytes/10), "/a", "disallow", 1, "longer than 65536 bytes"},
 		{"deep", `[{"location":"/a","tdm-reservation":1},` + strings.Repeat("[", 30_000), "/a", "disallow", 1, "exceeded max depth"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestTDMRep(t *testing.T) {
 			}
 			u := mustURL(t, "http://h"+test.path)
 			var got string
-			for _, s := range file.Usage(u) {
+			for _, s := range file.UsageSignals(u) {
 				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.Policy))
 				if s.Line != test.line || s.Source != InTDMRep || s.Category != "tdm" {
 					t.Errorf("%+v, want line %d", s, test.line)
@@ -66,7 +66,7 @@ func TestTDMRep(t *testing.T) {
 			}
 		})
 	}
-	if n := len((*TDMRep)(nil).Usage(mustURL(t, "http://h/"))); n != 0 {
+	if n := len((*TDMRep)(nil).UsageSignals(mustURL(t, "http://h/"))); n != 0 {
 		t.Error("no file says something")
 	}
 }
@@ -81,13 +81,13 @@ func TestTDMRepURL(t *testing.T) {
 	}
 }
 
-func TestMines(t *testing.T) {
+func TestUsesTDM(t *testing.T) {
 	for purpose, want := range map[string]bool{"search": false, "archive": false, "ai-input": true, "ai-train": true} {
-		if Mines([]string{purpose}) != want {
+		if PurposesIncludeTDM([]string{purpose}) != want {
 			t.Errorf("%s: want %v", purpose, want)
 		}
 	}
-	if Mines(nil) {
+	if PurposesIncludeTDM(nil) {
 		t.Error("no purpose mines")
 	}
 }
@@ -100,8 +100,8 @@ func FuzzTDMRep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1
-		for _, s := range file.Usage(u) {
-			if s.Line < 1 || s.Line > lines || len(s.Policy) > maxPolicy || !slices.Contains([]Preference{UseAllowed, UseDisallowed}, s.Preference) {
+		for _, s := range file.UsageSignals(u) {
+			if s.Line < 1 || s.Line > lines || len(s.Policy) > maxPolicyBytes || !slices.Contains([]UsagePreference{UseAllowed, UseDisallowed}, s.Preference) {
 				t.Errorf("%+v of %d lines", s, lines)
 			}
 		}

@@ -19,53 +19,53 @@ const maxCategoryBytes = 64
 // content by Content-Usage, Content-Signal and tdm-reservation. Each field line
 // is a statement: where they disagree the stricter one stays. Of a field that is
 // not well formed counts what can be read.
-func HeaderSignals(h http.Header) Signals {
-	var found Signals
+func HeaderSignals(h http.Header) UsageSignals {
+	var found UsageSignals
 	for _, name := range []string{"Content-Usage", "Content-Signal"} {
-		var stated union
+		var strictest strictestSignals
 		for _, list := range h.Values(name) {
-			stated.add(wishes(list, Signal{Source: InHeader, Field: strings.ToLower(name)})...)
+			strictest.add(parsePreferences(list, UsageSignal{Source: InHeader, Field: strings.ToLower(name)})...)
 		}
-		found = append(found, stated.all...)
+		found = append(found, strictest.signals...)
 	}
-	var reserved union
-	for _, value := range h.Values(tdmReservation) {
-		if s, ok := Reservation(InHeader, value, h.Get("tdm-policy")); ok {
+	var reserved strictestSignals
+	for _, value := range h.Values(tdmReservationField) {
+		if s, ok := ParseTDMReservation(InHeader, value, h.Get("tdm-policy")); ok {
 			reserved.add(s)
 		}
 	}
-	return append(found, reserved.all...)
+	return append(found, reserved.signals...)
 }
 
-// wishes reads "category=y, category=n", each as the signal as. A category named
+// parsePreferences reads "category=y, category=n", each as the signal as. A category named
 // twice has the last value, as in a dictionary of RFC 9651, section 3.2.
-func wishes(list string, as Signal) Signals {
-	var all Signals
-	for name, value := range members(list) {
+func parsePreferences(list string, template UsageSignal) UsageSignals {
+	var all UsageSignals
+	for name, value := range dictionaryMembers(list) {
 		if name == "" || len(name) > maxCategoryBytes {
 			continue
 		}
-		all = slices.DeleteFunc(all, func(o Signal) bool { return o.Category == name })
+		all = slices.DeleteFunc(all, func(o UsageSignal) bool { return o.Category == name })
 		if len(all) == maxCategories {
 			continue
 		}
-		as.Category, as.Preference = strings.Clone(name), preference(value)
-		all = append(all, as)
+		template.Category, template.Preference = strings.Clone(name), parsePreference(value)
+		all = append(all, template)
 	}
 	return all
 }
 
-// members returns the keys of a dictionary (RFC 9651, section 3.2), in lower
+// dictionaryMembers returns the keys of a dictionary (RFC 9651, section 3.2), in lower
 // case, and their values, without parameters, of which none means anything yet.
 // What stands in quotes or parentheses separates nothing, unless they are never
 // closed: then every comma does, so that one slip does not take back what is
 // asked after it.
-func members(list string) iter.Seq2[string, string] {
+func dictionaryMembers(list string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for closed := true; list != ""; {
 			end := -1
 			if closed {
-				end, closed = memberEnd(list)
+				end, closed = dictionaryMemberEnd(list)
 			}
 			if !closed {
 				end = strings.IndexByte(list, ',')
@@ -74,7 +74,7 @@ func members(list string) iter.Seq2[string, string] {
 			if end >= 0 {
 				member, rest = list[:end], list[end+1:]
 			}
-			if !yield(pair(member)) {
+			if !yield(parseDictionaryMember(member)) {
 				return
 			}
 			list = rest
@@ -82,8 +82,8 @@ func members(list string) iter.Seq2[string, string] {
 	}
 }
 
-// pair returns the key and the value of a member.
-func pair(member string) (key, value string) {
+// parseDictionaryMember returns the key and the value of a member.
+func parseDictionaryMember(member string) (key, value string) {
 	if end := strings.IndexAny(member, "=;"); end >= 0 {
 		member, value = member[:end], member[end:]
 	}
@@ -92,12 +92,12 @@ func pair(member string) (key, value string) {
 		value = "" // there are parameters alone
 	}
 	value, _, _ = strings.Cut(value, ";")
-	return strings.ToLower(trim(member)), trim(value)
+	return strings.ToLower(trimBlanks(member)), trimBlanks(value)
 }
 
-// memberEnd returns where the first member of a list ends, -1 at its end, and
+// dictionaryMemberEnd returns where the first member of a list ends, -1 at its end, and
 // whether all strings and inner lists in it are closed.
-func memberEnd(list string) (end int, closed bool) {
+func dictionaryMemberEnd(list string) (end int, closed bool) {
 	quoted, inner := false, false
 	for i := 0; i < len(list); i++ {
 		switch c := list[i]; {
@@ -115,8 +115,8 @@ func memberEnd(list string) (end int, closed bool) {
 	return -1, !quoted && !inner
 }
 
-// preference reads what either field writes: y and n, or yes and no.
-func preference(value string) Preference {
+// parsePreference reads what either field writes: y and n, or yes and no.
+func parsePreference(value string) UsagePreference {
 	switch strings.ToLower(value) {
 	case "y", "yes":
 		return UseAllowed

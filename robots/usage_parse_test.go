@@ -9,7 +9,7 @@ import (
 )
 
 // describeSignals returns signals in short.
-func describeSignals(all Signals) []string {
+func describeSignals(all UsageSignals) []string {
 	var got []string
 	for _, s := range all {
 		got = append(got, strings.TrimSpace(fmt.Sprint(s.Field, " ", s.Category, " ", s.Preference, " ", s.Policy)))
@@ -86,7 +86,7 @@ func FuzzHeaderSignals(f *testing.F) {
 			for part := range strings.SplitSeq(list, ",") {
 				part, _, _ = strings.Cut(part, ";")
 				if name, value, _ := strings.Cut(part, "="); strings.ToLower(strings.Trim(name, " \t")) == s.Category {
-					last = preference(strings.Trim(value, " \t"))
+					last = parsePreference(strings.Trim(value, " \t"))
 				}
 			}
 			if s.Preference != last && len(got) < maxCategories {

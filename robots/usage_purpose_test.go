@@ -46,13 +46,13 @@ func TestPurposes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := NewGate(cfg, newNotebook())
+		g := NewGate(cfg, newMemoryNotes())
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		c, err := g.Check(t.Context(), now, u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Learn(t.Context(), now, c, &decorum.Response{URL: c.URL(), Status: 200, Body: []byte(file)}, nil); err != nil {
+		if _, err := g.RecordFetch(t.Context(), now, c, &decorum.Response{URL: c.URL(), Status: 200, Body: []byte(file)}, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err = g.Check(t.Context(), now, u)
@@ -74,52 +74,52 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
-func TestObjection(t *testing.T) {
-	signal := func(in Source, field, category string, p Preference) Signal {
-		return Signal{Source: in, Field: field, Category: category, Preference: p}
+func TestConflict(t *testing.T) {
+	signal := func(in SignalSource, field, category string, p UsagePreference) UsageSignal {
+		return UsageSignal{Source: in, Field: field, Category: category, Preference: p}
 	}
-	reserved, _ := Reservation(InPage, "1", "")
+	reserved, _ := ParseTDMReservation(InPage, "1", "")
 	for _, tt := range []struct {
 		name    string
-		signals Signals
+		signals UsageSignals
 		against string // of search, ai-input, ai-train, archive: those that are objected to
 	}{
 		{"nothing", nil, ""},
-		{"allowed", Signals{signal(InHeader, "content-usage", "train-ai", UseAllowed)}, ""},
-		{"unset", Signals{signal(InHeader, "content-usage", "train-ai", UseUnset)}, ""},
-		{"unknown", Signals{signal(InHeader, "content-usage", "frying", UseDisallowed)}, ""},
-		{"training", Signals{signal(InHeader, "content-usage", "train-ai", UseDisallowed)}, "ai-train"},
-		{"in older words", Signals{signal(InHeader, "content-usage", "train-genai", UseDisallowed)}, "ai-train"},
-		{"input", Signals{signal(InHeader, "content-usage", "ai-use", UseDisallowed)}, "ai-input"},
-		{"mining", Signals{reserved}, "ai-input ai-train"},
-		{"noai", Signals{NewDirective(InPage, "NoAI")}, "ai-input ai-train"},
-		{"noindex", Signals{NewDirective(InHeader, "noindex")}, "search"},
-		{"noarchive", Signals{NewDirective(InHeader, "noarchive")}, "archive"},
-		{"the strictest of several", Signals{signal(InHeader, "content-usage", "train-ai", UseAllowed), signal(InRobots, "content-signal", "ai-train", UseDisallowed)}, "ai-train"},
-		{"everything", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed)}, "search ai-input ai-train archive"},
-		{"everything else", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseAllowed)}, "ai-input ai-train archive"},
-		{"everything, says the other", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InRobots, "content-usage", "search", UseAllowed)}, "search ai-input ai-train archive"},
-		{"everything, and no value", Signals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseUnset)}, "search ai-input ai-train archive"},
+		{"allowed", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseAllowed)}, ""},
+		{"unset", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseUnset)}, ""},
+		{"unknown", UsageSignals{signal(InHeader, "content-usage", "frying", UseDisallowed)}, ""},
+		{"training", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseDisallowed)}, "ai-train"},
+		{"in older words", UsageSignals{signal(InHeader, "content-usage", "train-genai", UseDisallowed)}, "ai-train"},
+		{"input", UsageSignals{signal(InHeader, "content-usage", "ai-use", UseDisallowed)}, "ai-input"},
+		{"mining", UsageSignals{reserved}, "ai-input ai-train"},
+		{"noai", UsageSignals{NewDirectiveSignal(InPage, "NoAI")}, "ai-input ai-train"},
+		{"noindex", UsageSignals{NewDirectiveSignal(InHeader, "noindex")}, "search"},
+		{"noarchive", UsageSignals{NewDirectiveSignal(InHeader, "noarchive")}, "archive"},
+		{"the strictest of several", UsageSignals{signal(InHeader, "content-usage", "train-ai", UseAllowed), signal(InRobots, "content-signal", "ai-train", UseDisallowed)}, "ai-train"},
+		{"everything", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed)}, "search ai-input ai-train archive"},
+		{"everything else", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseAllowed)}, "ai-input ai-train archive"},
+		{"everything, says the other", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InRobots, "content-usage", "search", UseAllowed)}, "search ai-input ai-train archive"},
+		{"everything, and no value", UsageSignals{signal(InHeader, "content-usage", "bots", UseDisallowed), signal(InHeader, "content-usage", "search", UseUnset)}, "search ai-input ai-train archive"},
 	} {
 		var against []string
-		for _, p := range strings.Split(Purposes, ", ") {
-			if o := tt.signals.Objection([]string{p}); o != nil {
+		for _, p := range strings.Split(KnownPurposes, ", ") {
+			if o := tt.signals.Conflict([]string{p}); o != nil {
 				against = append(against, o.Purpose)
 			}
 		}
 		if got := strings.Join(against, " "); got != tt.against {
 			t.Errorf("%s: against %q, want %q", tt.name, got, tt.against)
 		}
-		if tt.signals.Objection(nil) != nil {
+		if tt.signals.Conflict(nil) != nil {
 			t.Errorf("%s: objected to no purpose", tt.name)
 		}
 	}
-	for want, s := range map[string]Signal{
+	for want, s := range map[string]UsageSignal{
 		"not to be used for ai-train: tdm-reservation: 1 (page)":              reserved,
-		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirective(InHeader, "noai"),
+		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirectiveSignal(InHeader, "noai"),
 		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", UseDisallowed),
 	} {
-		if got := (Signals{s}).Objection([]string{"ai-train"}).Error(); got != want {
+		if got := (UsageSignals{s}).Conflict([]string{"ai-train"}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -6,64 +6,64 @@ import (
 	"strings"
 )
 
-// statements are what the lines of one field ask, each path once, the longest
+// usageRules are what the lines of one field ask, each path once, the longest
 // first: what is judged by them need not read again what a file repeats.
-type statements []statement
+type usageRules []usageRule
 
-// A statement is what all lines with one path ask together.
-type statement struct {
-	pairs   pairs // of the pattern
-	pattern pattern
-	wishes  []wish
+// A usageRule is what all lines with one path ask together.
+type usageRule struct {
+	bigrams     bigramSet // of the pattern
+	pattern     pattern
+	preferences []categoryPreference
 }
 
-// A wish is a Signal without what all of a statement share.
-type wish struct {
+// A categoryPreference is a UsageSignal without what all of a statement share.
+type categoryPreference struct {
 	category   string
 	line       int32
 	strictness int8
 }
 
-// newStatements reads lines of one field.
-func newStatements(lines []line) statements {
-	var all statements
-	var asked []union            // by each of all
-	place := map[string]int{}    // in all, by pattern
-	names := map[string]string{} // of categories, each once
+// newUsageRules reads lines of one field.
+func newUsageRules(lines []line) usageRules {
+	var all usageRules
+	var strictest []strictestSignals // by each of all
+	index := map[string]int{}        // in all, by pattern
+	names := map[string]string{}     // of categories, each once
 	for _, l := range lines {
-		path, list := cutPath(l.value)
+		path, list := splitPathAndPreferences(l.value)
 		p := compilePattern(strings.Clone(path))
-		key := p.key()
-		i, known := place[key]
+		key := p.canonicalKey()
+		i, known := index[key]
 		if !known {
-			i, place[key] = len(all), len(all)
-			all, asked = append(all, statement{pairs: p.pairs(), pattern: p}), append(asked, union{})
+			i, index[key] = len(all), len(all)
+			all, strictest = append(all, usageRule{bigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
-		asked[i].add(wishes(list, Signal{Line: int(l.number)})...)
+		strictest[i].add(parsePreferences(list, UsageSignal{Line: int(l.number)})...)
 	}
 	for i := range all {
-		all[i].keep(asked[i].all, names)
+		all[i].setPreferences(strictest[i].signals, names)
 	}
-	slices.SortStableFunc(all, func(a, b statement) int { return b.pattern.length - a.pattern.length })
+	slices.SortStableFunc(all, func(a, b usageRule) int { return b.pattern.length - a.pattern.length })
 	return all
 }
 
-// cutPath cuts "[path] preferences" in two. Without a path the line speaks of the
+// splitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
 // whole site.
-func cutPath(value string) (path, list string) {
-	if !validPath(value) {
+func splitPathAndPreferences(value string) (path, list string) {
+	if !isRulePath(value) {
 		return "/", value
 	}
 	path = value
-	if i := strings.IndexAny(value, blank); i >= 0 {
+	if i := strings.IndexAny(value, blankChars); i >= 0 {
 		path = value[:i]
 	}
 	return path, value[len(path):]
 }
 
-// key returns what two patterns have in common that match and count the same. No
+// canonicalKey returns what two patterns have in common that match and count the same. No
 // literal has a space, nor a tab.
-func (p *pattern) key() string {
+func (p *pattern) canonicalKey() string {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(p.length))
 	b.WriteString(" " + p.head.text)
@@ -77,38 +77,38 @@ func (p *pattern) key() string {
 	return b.String()
 }
 
-// keep keeps what is asked, in little space.
-func (s *statement) keep(asked Signals, names map[string]string) {
-	s.wishes = make([]wish, len(asked))
-	for i, a := range asked {
+// setPreferences keeps what is asked, in little space.
+func (s *usageRule) setPreferences(signals UsageSignals, names map[string]string) {
+	s.preferences = make([]categoryPreference, len(signals))
+	for i, a := range signals {
 		name, known := names[a.Category]
 		if !known {
 			name, names[a.Category] = a.Category, a.Category
 		}
-		s.wishes[i] = wish{name, int32(a.Line), int8(a.Preference.strictness())}
+		s.preferences[i] = categoryPreference{name, int32(a.Line), int8(a.Preference.strictness())}
 	}
 }
 
-// of returns what is asked of a path, each as the signal as: by the longest
+// signalsForPath returns what is asked of a path, each as the signal as: by the longest
 // pattern that matches, or by all of them that are as long.
-func (ss statements) of(path string, as Signal) Signals {
+func (ss usageRules) signalsForPath(path string, template UsageSignal) UsageSignals {
 	if len(ss) == 0 {
 		return nil
 	}
-	var asked union
-	here, longest := pairsOf(path), -1
+	var strictest strictestSignals
+	pathBigrams, longest := bigramsOf(path), -1
 	for i := range ss {
 		s := &ss[i]
 		if s.pattern.length < longest {
 			break
 		}
-		if s.pairs&^here == 0 && s.pattern.match(path) {
+		if s.bigrams&^pathBigrams == 0 && s.pattern.matches(path) {
 			longest = s.pattern.length
-			for _, w := range s.wishes {
-				as.Category, as.Line, as.Preference = w.category, int(w.line), byStrictness[w.strictness]
-				asked.add(as)
+			for _, w := range s.preferences {
+				template.Category, template.Line, template.Preference = w.category, int(w.line), preferencesByStrictness[w.strictness]
+				strictest.add(template)
 			}
 		}
 	}
-	return asked.all
+	return strictest.signals
 }

@@ -16,9 +16,11 @@ import (
 func TestCheckForIsBounded(t *testing.T) {
 	u := mustURL(t, "http://h/aaaaaaaaaaaaaaaa")
 	for name, line := range map[string]func(i int) string{
-		"one path":       func(int) string { return "Content-Usage: /aaaaaaaaaaaaaaaa train-ai=y\n" },
-		"many spellings": func(i int) string { return "Content-Usage: " + spelling("/aaaaaaaaaaaaaaaa", i) + " train-ai=y\n" },
-		"both fields":    func(i int) string { return signalFields[i%2].String() + ": train-ai=y\n" },
+		"one path": func(int) string { return "Content-Usage: /aaaaaaaaaaaaaaaa train-ai=y\n" },
+		"many spellings": func(i int) string {
+			return "Content-Usage: " + escapedSpelling("/aaaaaaaaaaaaaaaa", i) + " train-ai=y\n"
+		},
+		"both fields": func(i int) string { return signalFields[i%2].String() + ": train-ai=y\n" },
 	} {
 		cost := func(lines int) float64 {
 			var text strings.Builder
@@ -26,7 +28,7 @@ func TestCheckForIsBounded(t *testing.T) {
 				text.WriteString(line(i))
 			}
 			rules := rulesOf(text.String())
-			return testing.AllocsPerRun(10, func() { rules.CheckFor(u, []string{"ai-train"}) })
+			return testing.AllocsPerRun(10, func() { rules.CheckForPurposes(u, []string{"ai-train"}) })
 		}
 		if few, many := cost(2), cost(5000); many > few {
 			t.Errorf("%s: %v allocations for 5000 lines, and %v for 2", name, many, few)
@@ -47,22 +49,22 @@ func TestUsageAgainstReference(t *testing.T) {
 				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
 		}
 		u := mustURL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
-		got, want := rulesOf(text.String()).Usage(u), refUsage(text.String(), u)
-		slices.SortFunc(got, byField)
-		if slices.SortFunc(want, byField); !slices.Equal(got, want) {
+		got, want := rulesOf(text.String()).UsageSignals(u), refUsage(text.String(), u)
+		slices.SortFunc(got, compareByField)
+		if slices.SortFunc(want, compareByField); !slices.Equal(got, want) {
 			t.Fatalf("%s\n%s: got %v, want %v", text.String(), u, got, want)
 		}
 	}
 }
 
-func byField(a, b Signal) int {
+func compareByField(a, b UsageSignal) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Category, b.Category))
 }
 
 // refUsage reads the lines that rulesOf reads, for each URL anew.
-func refUsage(text string, u decorum.URL) (all Signals) {
+func refUsage(text string, u decorum.URL) (all UsageSignals) {
 	for _, f := range []string{"content-usage", "content-signal"} {
-		longest, best := -1, map[string]Signal{}
+		longest, best := -1, map[string]UsageSignal{}
 		for n, l := range Lines(text) {
 			name, value, _ := strings.Cut(l, ": ")
 			path, list, _ := strings.Cut(value, " ")
@@ -74,12 +76,12 @@ func refUsage(text string, u decorum.URL) (all Signals) {
 				continue
 			}
 			if r.length > longest {
-				longest, best = r.length, map[string]Signal{}
+				longest, best = r.length, map[string]UsageSignal{}
 			}
-			for category, p := range refWishes(list) {
+			for category, p := range refPreferences(list) {
 				old, named := best[category]
 				if !named || old.Preference == UseUnset && p != UseUnset || old.Preference == UseAllowed && p == UseDisallowed {
-					best[category] = Signal{Source: InRobots, Field: f, Category: category, Preference: p, Line: n + 1}
+					best[category] = UsageSignal{Source: InRobots, Field: f, Category: category, Preference: p, Line: n + 1}
 				}
 			}
 		}
@@ -90,11 +92,11 @@ func refUsage(text string, u decorum.URL) (all Signals) {
 	return all
 }
 
-// refWishes reads a list in which nothing is quoted.
-func refWishes(list string) map[string]Preference {
-	said := map[string]Preference{}
-	for wish := range strings.SplitSeq(list, ", ") {
-		category, value, _ := strings.Cut(wish, "=")
+// refPreferences reads a list in which nothing is quoted.
+func refPreferences(list string) map[string]UsagePreference {
+	said := map[string]UsagePreference{}
+	for pref := range strings.SplitSeq(list, ", ") {
+		category, value, _ := strings.Cut(pref, "=")
 		switch value {
 		case "y", "yes":
 			said[category] = UseAllowed
@@ -121,27 +123,27 @@ func BenchmarkCheckForHostile(b *testing.B) {
 		{"one-path", func(int) string { return "Content-Usage: a=y\n" }},
 		{"one-path-many-categories", func(int) string { return "Content-Usage: " + strings.Join(many, ",") + "\n" }},
 		{"many-paths", func(i int) string { return fmt.Sprintf("Content-Usage: /%x a=y\n", i) }},
-		{"many-spellings", func(i int) string { return "Content-Usage: " + spelling("/aaaaaaaaaaaaaaaa", i) + " a=y\n" }},
+		{"many-spellings", func(i int) string { return "Content-Usage: " + escapedSpelling("/aaaaaaaaaaaaaaaa", i) + " a=y\n" }},
 		{"many-wildcards", func(i int) string { return fmt.Sprintf("Content-Usage: /*%05x a=y\n", i) }},
-		{"many-wildcards-that-match", func(i int) string { return "Content-Usage: " + starred(i) + " a=y\n" }},
-		{"many-of-both", func(i int) string { return "Content-Usage: " + starred(i) + " " + strings.Join(many, ",") + "\n" }},
+		{"many-wildcards-that-match", func(i int) string { return "Content-Usage: " + wildcardPath(i) + " a=y\n" }},
+		{"many-of-both", func(i int) string { return "Content-Usage: " + wildcardPath(i) + " " + strings.Join(many, ",") + "\n" }},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
 			var text strings.Builder
-			for i := 0; text.Len() < Limit-1000; i++ {
+			for i := 0; text.Len() < MaxFileBytes-1000; i++ {
 				text.WriteString(kind.line(i))
 			}
 			rules, u := rulesOf(text.String()), mustURL(b, "http://h/"+strings.Repeat("a", 200))
 			b.ReportAllocs()
 			for b.Loop() {
-				rules.CheckFor(u, []string{"search"})
+				rules.CheckForPurposes(u, []string{"search"})
 			}
 		})
 	}
 }
 
-// spelling escapes those letters of a path that the bits of i name.
-func spelling(path string, i int) string {
+// escapedSpelling escapes those letters of a path that the bits of i name.
+func escapedSpelling(path string, i int) string {
 	var b strings.Builder
 	for n, c := range []byte(path) {
 		if c != '/' && i>>(n-1)&1 == 1 {
@@ -153,9 +155,9 @@ func spelling(path string, i int) string {
 	return b.String()
 }
 
-// starred puts three wildcards into a path of one length, at other places for
+// wildcardPath puts three wildcards into a path of one length, at other places for
 // each i below 8000.
-func starred(i int) string {
+func wildcardPath(i int) string {
 	x, y, z := i%20, i/20%20, i/400%20
 	as := strings.Repeat("a", 60)
 	return "/" + as[:x+1] + "*" + as[:y+1] + "*" + as[:z+1] + "*" + as[x+y+z:]

@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, s := range Parse([]byte(test.file), Google).For(Named(test.agent)).Usage(mustURL(t, "http://h"+test.path)) {
+			for _, s := range Parse([]byte(test.file), Google).RulesFor(AgentByName(test.agent)).UsageSignals(mustURL(t, "http://h"+test.path)) {
 				got = append(got, fmt.Sprint(s.Line, " ", s.Field, " ", s.Category, " ", s.Preference))
 			}
 			if !slices.Equal(got, test.want) {
@@ -50,13 +50,13 @@ func TestUsage(t *testing.T) {
 func TestSignalsShapeNoGroup(t *testing.T) {
 	f := Parse([]byte("User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /x\n"), Google)
 	u := mustURL(t, "http://h/x")
-	if f.For(Named("a")).Check(u).Allowed {
+	if f.RulesFor(AgentByName("a")).Check(u).Allowed {
 		t.Error("GRP-08: the signal line has split the group")
 	}
-	if n := len(f.For(Named("b")).Usage(u)); n != 0 {
+	if n := len(f.RulesFor(AgentByName("b")).UsageSignals(u)); n != 0 {
 		t.Errorf("b has %d signals of a's record", n)
 	}
-	if o := (Options{NoExtensions: true}); len(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")).For(Agent{}).Usage(u)) != 0 {
+	if o := (ParseOptions{NoExtensions: true}); len(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")).RulesFor(Agent{}).UsageSignals(u)) != 0 {
 		t.Error("signals are read though extensions are off")
 	}
 }
@@ -67,7 +67,7 @@ func TestUsageIsBounded(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "Content-Usage: a%d=n, b%d=y\n", i, i)
 	}
-	if n := len(rulesOf(b.String()).Usage(mustURL(t, "http://h/"))); n != maxCategories {
+	if n := len(rulesOf(b.String()).UsageSignals(mustURL(t, "http://h/"))); n != maxCategories {
 		t.Errorf("%d categories, want %d", n, maxCategories)
 	}
 }

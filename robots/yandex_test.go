@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestHoldsName(t *testing.T) {
+func TestContainsToken(t *testing.T) {
 	for _, test := range []struct {
 		req, value, token string
 		want              bool
@@ -29,22 +29,22 @@ func TestHoldsName(t *testing.T) {
 		{"AGENT-03", "\u212aiwi", "kiwi", false}, // the Kelvin sign folds to k
 	} {
 		t.Run(test.req+"/"+test.value, func(t *testing.T) {
-			if got := holdsName(test.value, test.token); got != test.want {
+			if got := containsAgentToken(test.value, test.token); got != test.want {
 				t.Errorf("%q holds the name %q = %v, want %v", test.value, test.token, got, test.want)
 			}
 		})
 	}
 }
 
-// FuzzHoldsName compares holdsName with the same rule as a regular expression.
-func FuzzHoldsName(f *testing.F) {
+// FuzzContainsToken compares containsAgentToken with the same rule as a regular expression.
+func FuzzContainsToken(f *testing.F) {
 	const token = "yandex"
 	rule := regexp.MustCompile(`(?i:` + token + `)($|[^\p{L}\p{Nd}])`)
 	for _, seed := range []string{"Yandex", "yandexbot, YANDEX/1", "Yandexя", "yandex\xff", "yandexyandex1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		if got, want := holdsName(value, token), rule.MatchString(value); got != want {
+		if got, want := containsAgentToken(value, token), rule.MatchString(value); got != want {
 			t.Errorf("%q holds the name %q = %v, want %v", value, token, got, want)
 		}
 	})
@@ -64,16 +64,16 @@ func TestYandexRank(t *testing.T) {
 		{"SYS-10", "YandexCalendar", []string{"YandexCalendar", "Yandex"}, []string{"*", "SomeBot*"}},
 	} {
 		t.Run(test.req, func(t *testing.T) {
-			f, a := Parse(nil, Yandex), Named(test.agent)
-			var ranks []rank
+			f, a := Parse(nil, Yandex), AgentByName(test.agent)
+			var ranks []agentRank
 			for _, value := range test.order {
-				ranks = append(ranks, f.rank(a, value))
+				ranks = append(ranks, f.agentMatchRank(a, value))
 			}
-			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, unnamed) {
+			if !slices.IsSorted(ranks) || len(slices.Compact(slices.Clone(ranks))) != len(ranks) || slices.Contains(ranks, rankNoMatch) {
 				t.Errorf("ranks of %q = %v, want rising ones", test.order, ranks)
 			}
 			for _, value := range test.not {
-				if f.rank(a, value) != unnamed {
+				if f.agentMatchRank(a, value) != rankNoMatch {
 					t.Errorf("%q names %q", value, test.agent)
 				}
 			}
@@ -94,7 +94,7 @@ func TestYandexLines(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Extensions to Google's format are none to Yandex's.
-			got := Options{Dialect: Yandex, NoExtensions: true}.Parse([]byte(test.body)).lines
+			got := ParseOptions{Dialect: Yandex, NoExtensions: true}.Parse([]byte(test.body)).lines
 			if len(got) != len(test.want) || len(got) > 0 && !reflect.DeepEqual(got, test.want) {
 				t.Errorf("lines = %v, want %v", got, test.want)
 			}
@@ -104,21 +104,21 @@ func TestYandexLines(t *testing.T) {
 
 func TestYandexLimit(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\nSitemap: https://a.ru/s.xml\n"
-	largest := []byte(file + strings.Repeat("#", YandexLimit-len(file)))
+	largest := []byte(file + strings.Repeat("#", MaxYandexFileBytes-len(file)))
 	u := mustURL(t, "https://example.com/a")
 	t.Run("FMT-10/largest", func(t *testing.T) {
-		if Parse(largest, Yandex).For(Named("x")).Check(u).Allowed {
+		if Parse(largest, Yandex).RulesFor(AgentByName("x")).Check(u).Allowed {
 			t.Error("its rules are not heeded")
 		}
 	})
 	t.Run("FMT-10/larger", func(t *testing.T) {
-		f := Options{Dialect: Yandex, Limit: 1 << 20}.Parse(append(largest, '#'))
-		if !f.For(Named("x")).Check(u).Allowed || len(f.Sitemaps()) > 0 {
+		f := ParseOptions{Dialect: Yandex, MaxBytes: 1 << 20}.Parse(append(largest, '#'))
+		if !f.RulesFor(AgentByName("x")).Check(u).Allowed || len(f.Sitemaps()) > 0 {
 			t.Error("something of it is heeded")
 		}
 	})
 	t.Run("FMT-10/not in google", func(t *testing.T) {
-		if Parse(append(largest, '#'), Google).For(Named("x")).Check(u).Allowed {
+		if Parse(append(largest, '#'), Google).RulesFor(AgentByName("x")).Check(u).Allowed {
 			t.Error("the limit of another dialect is applied")
 		}
 	})
@@ -141,7 +141,7 @@ func TestNamedOnly(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+d.String(), func(t *testing.T) {
-				rules := Parse([]byte(test.file), d).For(Named("YandexDirect"))
+				rules := Parse([]byte(test.file), d).RulesFor(AgentByName("YandexDirect"))
 				delay, slow := rules.CrawlDelay()
 				if v := rules.Check(u); v.Allowed != test.allowed || delay != test.delay || slow != (test.delay > 0) {
 					t.Errorf("allowed = %v, delay %v; want %v, %v", v.Allowed, delay, test.allowed, test.delay)
@@ -151,7 +151,7 @@ func TestNamedOnly(t *testing.T) {
 	}
 	t.Run("EXC-10", func(t *testing.T) {
 		a, err := NewAgent("newbot", "yandex")
-		if err != nil || a.namedOnly || Named("newbot").namedOnly {
+		if err != nil || a.namedOnly || AgentByName("newbot").namedOnly {
 			t.Errorf("a new agent ignores the rules for all (%v)", err)
 		}
 	})

@@ -46,7 +46,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	must(err)
 	c.frontierStore, err = bolt.Open(p.path("data", "frontier.db"), opts)
 	must(err)
-	agent, err := robots.Configured(robots.Google, "decorum")
+	agent, err := robots.PresetOrNewAgent(robots.Google, "decorum")
 	must(err)
 	gate := robots.NewGate(robots.GateConfig{
 		Agent: agent, UserAgent: "decorum (+mailto:bot@example.com)", MinTTL: time.Minute, MaxTTL: 24 * time.Hour,
@@ -58,7 +58,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})
 	must(err)
-	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: gate.Clean, Budget: limits, MaxNextWait: 24 * time.Hour})
+	f := frontier.New(c.frontierStore, frontier.Config{Scope: projectScope(t), CleanURL: gate.CleanURL, Budget: limits, MaxNextWait: 24 * time.Hour})
 	collector := collyfetch.NewCollector(f, fetcher)
 	registerCallbacks(collector)
 	c.Crawler = &crawler.Crawler{

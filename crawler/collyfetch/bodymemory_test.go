@@ -86,7 +86,7 @@ func TestBodiesShareMemory(t *testing.T) {
 				case errors.As(v.Err, &full):
 				case v.Err != nil || v.Lease.Attempt > 0:
 					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.Attempt)
-				case !v.Clearance.ForRobots():
+				case !v.Clearance.IsForRobots():
 					pages[v.URL().String()]++
 					if len(v.Response.Body) == 0 || capture && v.Exchange == nil {
 						t.Errorf("%s: %d bytes", v.URL(), len(v.Response.Body))

@@ -200,9 +200,9 @@ func pageTicket(t testing.TB, url string) crawler.Ticket {
 	t.Helper()
 	gate := newGate(t)
 	clearance := checkRobots(t, gate, url)
-	if clearance.ForRobots() {
+	if clearance.IsForRobots() {
 		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound, Header: http.Header{}}
-		if _, err := gate.Learn(t.Context(), time.Now(), clearance, none, nil); err != nil {
+		if _, err := gate.RecordFetch(t.Context(), time.Now(), clearance, none, nil); err != nil {
 			t.Fatal(err)
 		}
 		clearance = checkRobots(t, gate, url)
@@ -285,7 +285,7 @@ func TestFetch(t *testing.T) {
 				var got *crawler.Visit
 				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
 				crawl.Hooks.Visited = func(v *crawler.Visit) {
-					if !v.Clearance.ForRobots() {
+					if !v.Clearance.IsForRobots() {
 						got = v
 					}
 				}

@@ -243,10 +243,10 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !v.Clearance.ForRobots() {
+		if !v.Clearance.IsForRobots() {
 			visits[v.URL().String()]++
 		}
-		if strings.HasPrefix(v.URL().String(), strings.TrimSuffix(good, "page")) && !v.Clearance.ForRobots() && !v.OK() {
+		if strings.HasPrefix(v.URL().String(), strings.TrimSuffix(good, "page")) && !v.Clearance.IsForRobots() && !v.OK() {
 			t.Errorf("%s of the good host: %v", v.URL(), v.Err)
 		}
 	}

@@ -21,7 +21,7 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 	}
 	run := crawler.NewLedgerRun(o.Policy)
 	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
-	run.FallbackTokens, run.NamedOnly = o.Robots.Agent.Wider(), o.Robots.Agent.NamedOnly()
+	run.FallbackTokens, run.NamedOnly = o.Robots.Agent.FallbackTokens(), o.Robots.Agent.NamedOnly()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	extent, err := recordedLedgerExtent(o.Dir)
 	if err != nil {

@@ -87,7 +87,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.Robots.Agent, err = robots.Configured(o.Robots.Dialect, product); err != nil {
+	if o.Robots.Agent, err = robots.PresetOrNewAgent(o.Robots.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
 	o.Fetch.UserAgent, o.Fetch.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
@@ -187,7 +187,7 @@ func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
 	}
 	limits := politeness.NewLimiter(o.Limiter)
 	gate := robots.NewGate(o.Robots, c.stores[0])
-	o.Frontier.CleanURL, o.Frontier.Budget = gate.Clean, limits
+	o.Frontier.CleanURL, o.Frontier.Budget = gate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
 		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limiter: limits,
 		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,

@@ -135,7 +135,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 // expectsRefetch reports whether the URL of a visit is asked for more than once as a
 // matter of course.
 func (a *warcArchive) expectsRefetch(v *crawler.Visit) bool {
-	return a.captureNotes != nil && (a.revisitsPages && v.Lease.Request == nil || v.Clearance.ForRobots())
+	return a.captureNotes != nil && (a.revisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
 // captureNoteKey is the key of the note that says what was archived of a URL.
@@ -187,12 +187,12 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("source", source.String())
 	add("depth", strconv.Itoa(v.Lease.Depth))
 	add("referrer", v.Lease.Referrer)
-	if file := v.Clearance.File(); !v.Clearance.ForRobots() {
+	if file := v.Clearance.FileStatus(); !v.Clearance.IsForRobots() {
 		verdict := v.Clearance.Verdict()
 		add("robots_file_sha256", file.SHA256)
 		add("robots_rule", verdict.Rule)
 		add("robots_line", strconv.Itoa(verdict.Line))
-		if verdict.NotForIndexing {
+		if verdict.DisallowedForMainRobot {
 			add("not_for_indexing", "true")
 		}
 	}

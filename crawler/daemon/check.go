@@ -163,7 +163,7 @@ func checkChoices(p *Project) *fieldProblem {
 	}
 	for i, purpose := range p.Robots.Purpose {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return newFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.Purposes)
+			return newFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ type robotsCacheKey struct {
 // A parsedRobotsFile is what a clerk knows of a file.
 type parsedRobotsFile struct {
 	file         *robots.File
-	cleaner      *robots.Cleaner
+	cleaner      *robots.URLCleaner
 	mainMirror   *string // nil: the file names none
 	sitemaps     []string
 	rulesByAgent map[string]*robots.Rules // by agent
@@ -96,16 +96,16 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchResult {
 }
 
 // setVerdict adds what the rules say of a URL.
-func (a *robotsBatchResult) setVerdict(url string, rules *robots.Rules, cleaner *robots.Cleaner, d robots.Dialect) {
+func (a *robotsBatchResult) setVerdict(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:
-		a.CleanURL = new(cleaner.Clean(u).String())
+		a.CleanURL = new(cleaner.CleanURL(u).String())
 	case d != robots.GoogleOSS:
 		a.Error = fmt.Sprintf("%q is not a URL that robots.txt speaks of: expected https://host/path", url)
 		return
 	}
-	v := rules.CheckRaw(url)
+	v := rules.CheckRawURL(url)
 	a.Allowed = &v.Allowed
 	if v.Rule != "" {
 		a.Rule, a.Line = &v.Rule, &v.Line
@@ -139,9 +139,9 @@ func (c *robotsBatchEvaluator) parsedFile(s robotsCacheKey) *parsedRobotsFile {
 		return f
 	}
 	c.reserveCache(5 * len(s.text)) // the text, its lines and its sitemaps
-	file := robots.Options{Dialect: s.dialect, NoExtensions: !s.extensions}.Parse([]byte(s.text))
-	f := &parsedRobotsFile{file: file, cleaner: file.Cleaner(), sitemaps: []string{}, rulesByAgent: make(map[string]*robots.Rules)}
-	if host, ok := file.Host(); ok {
+	file := robots.ParseOptions{Dialect: s.dialect, NoExtensions: !s.extensions}.Parse([]byte(s.text))
+	f := &parsedRobotsFile{file: file, cleaner: file.URLCleaner(), sitemaps: []string{}, rulesByAgent: make(map[string]*robots.Rules)}
+	if host, ok := file.MainMirror(); ok {
 		f.mainMirror = &host
 	}
 	for _, u := range file.Sitemaps() {
@@ -156,7 +156,7 @@ func (c *robotsBatchEvaluator) rulesFor(f *parsedRobotsFile, s robotsCacheKey, a
 	r := f.rulesByAgent[agent]
 	if r == nil {
 		c.reserveCache(10*len(s.text) + len(agent)) // compiled rules are larger than their text
-		r = f.file.For(robots.Named(agent))
+		r = f.file.RulesFor(robots.AgentByName(agent))
 		f.rulesByAgent[agent] = r
 	}
 	return r

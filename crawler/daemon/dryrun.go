@@ -150,7 +150,7 @@ func (s *dryRun) countVisit(v *crawler.Visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch o := v.URL().Origin(); {
-	case v.Clearance.ForRobots():
+	case v.Clearance.IsForRobots():
 		s.robotsRequestsByHost[o.Host()]++
 		if v.Lease.For.IsZero() {
 			s.requestsOfLastRobotsFetch[o] = 1

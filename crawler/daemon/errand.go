@@ -38,7 +38,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, Session: time.Now()})
+	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // projectSource returns a project of what the flags of a command that fetches say.
@@ -83,17 +83,17 @@ func (e *politeFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robo
 func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
 	o := u.Origin()
 	c, err := e.gate.Check(ctx, time.Now(), u)
-	for err == nil && c.ForRobots() {
-		var result robots.Lesson
+	for err == nil && c.IsForRobots() {
+		var result robots.FetchResult
 		if result, err = e.visit(ctx, c); err != nil {
 			break
 		}
-		if result.Hop.IsZero() {
+		if result.RedirectURL.IsZero() {
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		} else {
-			c, err = e.gate.CheckHop(ctx, time.Now(), result.Hop, o)
+			c, err = e.gate.CheckRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
-		if blocked := new(robots.ChainEnd); errors.As(err, &blocked) {
+		if blocked := new(robots.RedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		}
@@ -139,11 +139,11 @@ func (e *politeFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.R
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.Lesson, err error) {
+func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hostClocks[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {
-		e.gate.Forget(c) // if it is for a robots.txt: it is not being fetched
+		e.gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
 		return result, err
 	}
 	permit, err := e.limiter.RequestPermit(time.Now(), host, politeness.PermitRequest{NotBefore: due})
@@ -157,8 +157,8 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 	visit := politeness.Visit{Start: time.Now()}
 	e.lastResponse, err = e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
-	if c.ForRobots() {
-		result, err = e.gate.Learn(ctx, visit.End, c, e.lastResponse, err)
+	if c.IsForRobots() {
+		result, err = e.gate.RecordFetch(ctx, visit.End, c, e.lastResponse, err)
 	}
 	e.setNextVisit(ctx, c.URL().Origin(), visit)
 	return result, err
@@ -168,7 +168,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 // and the rules now known ask for.
 func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
 	host := e.hostClocks[o.Host()]
-	if crawlDelay, _, err := e.gate.Pace(ctx, o, visit.End); err == nil {
+	if crawlDelay, _, err := e.gate.DelayAndNextOpen(ctx, o, visit.End); err == nil {
 		host.delay = max(host.delay, crawlDelay)
 	}
 	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.delay, host.ConsecutiveFailures

@@ -89,7 +89,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 	u, removedParams, err := q.gate.ExplainClean(ctx, u)
 	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range removedParams {
-		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.Parameter, replaceControlChars(t.Rule), t.Line))
+		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, replaceControlChars(t.Rule), t.Line))
 	}
 	return u, append(steps, step), err
 }
@@ -165,17 +165,17 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 // explainRules asks the robots.txt that is kept, and the tdmrep.json.
 func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
-	file, err := q.gate.Known(ctx, o)
+	file, err := q.gate.LastFileStatus(ctx, o)
 	if err != nil {
 		return err
 	}
-	r.Outcome, r.FetchedAt = file.Outcome.String(), file.Fetched
+	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
 	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	if err != nil {
 		return err
 	}
 	if postponed != nil {
-		r.OriginPostponedReason, r.OriginPostponedUntil = replaceControlChars(postponed.Why), postponed.Until
+		r.OriginPostponedReason, r.OriginPostponedUntil = replaceControlChars(postponed.Reason), postponed.Until
 	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
 	if err != nil || evaluate == nil {
@@ -191,8 +191,8 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 		r.Reason = ruleText(v)
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
-	r.Signals = append(r.Signals, tdmrep.UsageSignals(u)...)
-	if r.Verdict = v; !v.NotForIndexing { // which may be that of a wish for AI use
+	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignals(u)...)
+	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
 		r.IndexingVerdict = nil
 	}
 	return err

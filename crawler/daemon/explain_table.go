@@ -81,7 +81,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", replaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
 	}
-	for _, s := range r.Signals {
+	for _, s := range r.UsageSignals {
 		lines = append(lines, "asks "+usageSignalText(s))
 	}
 	return lines

@@ -62,7 +62,7 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 		if err := k.loadScope(); err != nil {
 			return err
 		}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.Clean})
+		f := frontier.New(k.store, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.CleanURL})
 		in := newURLAdder(f.DiscoverWithCallback)
 		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
 		result := in.result()

@@ -475,7 +475,7 @@ func TestWhyParked(t *testing.T) {
 		}
 		return u
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).For(robots.Agent{})
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.Google).RulesFor(robots.Agent{})
 	q := &inspector{scope: frontier.NewScope(frontier.ScopeConfig{}, []decorum.URL{parse("http://a.example/")})}
 	for _, tt := range []struct {
 		entry    storage.Entry

@@ -179,8 +179,8 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 	g.RobotsDelayAndNextOpen = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {
-			delay = max(delay, rules.Pause(at))
-			if o := rules.Opens(at); o.After(nextOpen) {
+			delay = max(delay, rules.DelayAt(at))
+			if o := rules.NextOpen(at); o.After(nextOpen) {
 				nextOpen = o
 			}
 		}
@@ -194,15 +194,15 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
 	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.Prerequisite{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
 	var err error
-	if origin.Robots.ExpiresAt, err = f.gate.Fresh(ctx, o); err != nil {
+	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
 	}
-	file, err := f.gate.Known(ctx, o)
+	file, err := f.gate.LastFileStatus(ctx, o)
 	if err != nil {
 		return origin, nil, err
 	}
-	if !file.Fetched.IsZero() {
-		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.Fetched), time.Second)
+	if !file.FetchedAt.IsZero() {
+		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
 	tdmrep, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
 	if err != nil {

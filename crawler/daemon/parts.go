@@ -137,7 +137,7 @@ func (p *Project) robotsAgent() (robots.Agent, error) {
 	if err != nil {
 		return robots.Agent{}, err
 	}
-	return robots.Configured(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
+	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
 func (p *Project) gateConfig() (robots.GateConfig, error) {
@@ -155,7 +155,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purpose,
 	}
 	if dialect == robots.Yandex {
-		cfg.Session = time.Now() // a run of the crawl is a session
+		cfg.SessionStart = time.Now() // a run of the crawl is a session
 	}
 	return cfg, cfg.Validate()
 }

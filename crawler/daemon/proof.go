@@ -52,7 +52,7 @@ func (p *Project) ledgerRun() ledger.Run {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
-	run.FallbackTokens, run.NamedOnly = agent.Wider(), agent.NamedOnly()
+	run.FallbackTokens, run.NamedOnly = agent.FallbackTokens(), agent.NamedOnly()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
 	run.RecordsRefusals = p.Output.LedgerRefusals
 	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0

@@ -112,11 +112,11 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 	if err := q.setHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
-	status, err := q.gate.Known(ctx, h.firstOrigin)
+	status, err := q.gate.LastFileStatus(ctx, h.firstOrigin)
 	if err != nil {
 		return h.Host, err
 	}
-	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.Fetched
+	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
 	if b, ok := s.brakes.ForHost(h.Host.Host, q.now); ok {
 		h.Brake = new(toAPIBrake(b))
 	}

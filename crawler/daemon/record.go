@@ -42,10 +42,10 @@ type Record struct {
 // AIUseSignals is what the site asks of the use of the page's content, if it asks
 // anything.
 type AIUseSignals struct {
-	Signals robots.Signals `json:"stated"` // each wish, with where it stands
+	Signals robots.UsageSignals `json:"stated"` // each wish, with where it stands
 	// Conflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
-	Conflict *robots.Objection `json:"refused,omitempty"`
+	Conflict *robots.UsageConflictError `json:"refused,omitempty"`
 }
 
 // A RobotsVerdict is why robots.txt allowed the visit.
@@ -63,8 +63,8 @@ func newRecord(v *crawler.Visit, productToken string) Record {
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.Links,
-		Robots:          RobotsVerdict{FileSHA256: v.Clearance.File().SHA256, Rule: verdict.Rule, Line: verdict.Line},
-		NotForIndexing:  verdict.NotForIndexing,
+		Robots:          RobotsVerdict{FileSHA256: v.Clearance.FileStatus().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		NotForIndexing:  verdict.DisallowedForMainRobot,
 		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
 	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Signals) > 0 {

@@ -246,7 +246,7 @@ func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
 	switch {
 	case err != nil:
 	case postponed != nil:
-		h.HoldReason = replaceControlChars(postponed.Why)
+		h.HoldReason = replaceControlChars(postponed.Reason)
 	case h.HoldReason == "" && h.State == stateSuspended && maxPages > 0 && h.pagesTowardLimit >= maxPages:
 		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
 	case h.HoldReason == "" && h.State == stateSuspended && maxBytes > 0 && h.Bytes >= maxBytes:

@@ -12,23 +12,23 @@ import (
 
 // robotsFileInfo tells of the robots.txt of an origin, but for its text.
 func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
-	status, err := q.gate.Known(ctx, o)
+	status, err := q.gate.LastFileStatus(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.Fetched, SHA256: status.SHA256}
+	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt, SHA256: status.SHA256}
 	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case postponed != nil:
-		f.OriginPostponedReason, f.OriginPostponedUntil = replaceControlChars(postponed.Why), postponed.Until
-	case status.Outcome != robots.Unknown:
-		if f.ExpiresAt, err = q.gate.Fresh(ctx, o); err != nil {
+		f.OriginPostponedReason, f.OriginPostponedUntil = replaceControlChars(postponed.Reason), postponed.Until
+	case status.Outcome != robots.OutcomeUnknown:
+		if f.ExpiresAt, err = q.gate.ExpiresAt(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	crawlDelay, _, err := q.gate.Pace(ctx, o, q.now)
+	crawlDelay, _, err := q.gate.DelayAndNextOpen(ctx, o, q.now)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +40,14 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	for _, u := range sitemaps {
 		f.Sitemaps = append(f.Sitemaps, u.String())
 	}
-	if f.MainMirror, err = q.gate.Host(ctx, o); err != nil {
+	if f.MainMirror, err = q.gate.MainMirror(ctx, o); err != nil {
 		return nil, err
 	}
-	versions, err := q.gate.Versions(ctx, o)
+	versions, err := q.gate.FileVersions(ctx, o)
 	for _, v := range versions {
-		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Bytes, FirstFetchedAt: v.First, FinalURL: v.At})
+		f.History = append(f.History, api.RobotsVersion{SHA256: v.SHA256, Bytes: v.Size, FirstFetchedAt: v.FirstSeen, FinalURL: v.RedirectedTo})
 		if v.SHA256 == f.SHA256 {
-			f.Bytes, f.FinalURL = v.Bytes, v.At
+			f.Bytes, f.FinalURL = v.Size, v.RedirectedTo
 		}
 	}
 	return f, err
@@ -60,7 +60,7 @@ func (q *inspector) robotsFileWithText(ctx context.Context, o decorum.Origin, ve
 	switch {
 	case err != nil:
 		return nil, err
-	case f.Outcome == robots.Unknown.String() && f.OriginPostponedReason == "":
+	case f.Outcome == robots.OutcomeUnknown.String() && f.OriginPostponedReason == "":
 		return nil, api.NotFound("the robots.txt of %s was never fetched", o)
 	}
 	if version != "" && version != f.SHA256 {
@@ -77,7 +77,7 @@ func (q *inspector) robotsFileWithText(ctx context.Context, o decorum.Origin, ve
 	if f.TextWithheldReason = q.robotsTextWithheldReason(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
 		return f, nil
 	}
-	body, err := q.gate.Body(ctx, o, f.SHA256)
+	body, err := q.gate.FileBody(ctx, o, f.SHA256)
 	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
 	return f, err
 }

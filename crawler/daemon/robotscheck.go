@@ -73,7 +73,7 @@ func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 
 // checkRobots prints a verdict for each URL.
 func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
-	agent := robots.Named(q.agent)
+	agent := robots.AgentByName(q.agent)
 	if agent.Token() == "" {
 		return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
 	}
@@ -140,7 +140,7 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 	if v.Rule != "" {
 		reason = ruleText(v)
 	}
-	if v.NotForIndexing {
+	if v.DisallowedForMainRobot {
 		reason += "; not for indexing"
 	}
 	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", verdict, u, reason)
@@ -180,7 +180,7 @@ func newRobotsFileExplainFunc(name string, agent robots.Agent, dialect robots.Di
 	if err != nil {
 		return nil, err
 	}
-	rules, sum := robots.Parse(body, dialect).For(agent), fmt.Sprintf("%x", sha256.Sum256(body))
+	rules, sum := robots.Parse(body, dialect).RulesFor(agent), fmt.Sprintf("%x", sha256.Sum256(body))
 	return func(_ context.Context, u decorum.URL) (robots.Explanation, error) {
 		e := rules.Explain(u)
 		e.SHA256 = sum

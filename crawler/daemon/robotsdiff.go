@@ -66,7 +66,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 		return usageErrorf("--dialect: %w", err)
 	}
 	for _, name := range q.agents {
-		if name != "*" && robots.Named(name).Token() == "" {
+		if name != "*" && robots.AgentByName(name).Token() == "" {
 			return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
@@ -80,13 +80,13 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 		return err
 	}
 	anyChanged, err := a.diffURLs(q, stdin, old, new)
-	if err == nil && (anyChanged || !changes.Empty()) {
+	if err == nil && (anyChanged || !changes.IsEmpty()) {
 		return &exitError{code: ExitCheckFailed}
 	}
 	return err
 }
 
-func (q robotsDiffOptions) printChanges(w io.Writer, c robots.Changes) error {
+func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error {
 	if q.asJSON {
 		return jsonline.NewEncoder(w).Encode(c)
 	}
@@ -102,15 +102,15 @@ func (q robotsDiffOptions) printChanges(w io.Writer, c robots.Changes) error {
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
 		}
-		for _, line := range linesNotIn(agent.NewPace, agent.OldPace) {
+		for _, line := range linesNotIn(agent.NewRateAndVisitTimeLines, agent.OldRateAndVisitTimeLines) {
 			fmt.Fprintf(&b, "  + %s\n", line)
 		}
-		for _, line := range linesNotIn(agent.OldPace, agent.NewPace) {
+		for _, line := range linesNotIn(agent.OldRateAndVisitTimeLines, agent.NewRateAndVisitTimeLines) {
 			fmt.Fprintf(&b, "  - %s\n", line)
 		}
 	}
-	if c.Left > 0 {
-		fmt.Fprintf(&b, "%d more agents were not compared\n", c.Left)
+	if c.AgentsNotComparedCount > 0 {
+		fmt.Fprintf(&b, "%d more agents were not compared\n", c.AgentsNotComparedCount)
 	}
 	for _, s := range c.SitemapsAdded {
 		fmt.Fprintf(&b, "sitemap\n  + %s\n", s)
@@ -176,15 +176,15 @@ func (a *program) diffURLs(q robotsDiffOptions, stdin io.Reader, old, new *robot
 func (q robotsDiffOptions) agentsToCompare(old, new *robots.File) []comparedAgentRules {
 	names := q.agents
 	if len(names) == 0 {
-		names, _ = robots.DiffAgents(old, new)
+		names, _ = robots.ComparedAgents(old, new)
 	}
 	var agents []comparedAgentRules
 	seen := make(map[string]bool)
 	for _, name := range names {
 		if !seen[name] {
 			seen[name] = true
-			a := robots.Named(name)
-			agents = append(agents, comparedAgentRules{name, old.For(a), new.For(a)})
+			a := robots.AgentByName(name)
+			agents = append(agents, comparedAgentRules{name, old.RulesFor(a), new.RulesFor(a)})
 		}
 	}
 	return agents

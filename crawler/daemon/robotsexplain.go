@@ -36,7 +36,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 	if e.Group == "" {
 		b.WriteString("  group\tnone speaks to the agent\n")
 	} else {
-		fmt.Fprintf(&b, "  group\t%s (%s)\n", replaceControlChars(e.Group), lineNumbersText(e.GroupLines))
+		fmt.Fprintf(&b, "  group\t%s (%s)\n", replaceControlChars(e.Group), lineNumbersText(e.GroupAgentLines))
 	}
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
@@ -49,13 +49,13 @@ func robotsExplanationText(e robots.Explanation) []byte {
 		if i == 0 {
 			role = "decides"
 		}
-		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, replaceControlChars(m.Rule), m.Line, m.Octets, lostRuleReasonText(m, e.Matches[0]))
+		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, replaceControlChars(m.Rule), m.Line, m.RuleLength, lostRuleReasonText(m, e.Matches[0]))
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, matchMarks(m))
 	}
-	for _, s := range e.Signals {
+	for _, s := range e.UsageSignals {
 		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))
 	}
-	for _, line := range e.Pace {
+	for _, line := range e.PaceLines {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)
 	}
 	return b.Bytes()
@@ -68,7 +68,7 @@ func notForIndexingText(v robots.Verdict) string {
 }
 
 // usageSignalText words what is asked of the use of content.
-func usageSignalText(s robots.Signal) string {
+func usageSignalText(s robots.UsageSignal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, replaceControlChars(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:
@@ -97,22 +97,22 @@ func replaceControlChars(s string) string {
 }
 
 // lostRuleReasonText says why a rule does not decide.
-func lostRuleReasonText(m, winner robots.Match) string {
-	switch m.Lost {
-	case robots.Shorter:
-		return fmt.Sprintf(": shorter than %d octets", winner.Octets)
-	case robots.Tie:
+func lostRuleReasonText(m, winner robots.RuleMatch) string {
+	switch m.LosingReason {
+	case robots.LostShorter:
+		return fmt.Sprintf(": shorter than %d octets", winner.RuleLength)
+	case robots.LostTie:
 		return ": as long, and allow wins a tie"
-	case robots.Repeated:
+	case robots.LostRepeated:
 		return fmt.Sprintf(": line %d does the same", winner.Line)
 	}
 	return ""
 }
 
 // matchMarks marks the part of a path that a rule matches, wildcards by "*".
-func matchMarks(m robots.Match) string {
+func matchMarks(m robots.RuleMatch) string {
 	marks := []byte(strings.Repeat("^", m.Span.End))
-	for _, w := range m.Wildcards {
+	for _, w := range m.WildcardSpans {
 		for i := w.Start; i < w.End; i++ {
 			marks[i] = '*'
 		}

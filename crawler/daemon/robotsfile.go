@@ -27,7 +27,7 @@ func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
 
 // maxRobotsFileBytes is how many bytes of a file on disk are looked at, to the end of a line. It
 // is far beyond what a crawler reads, so that what is too large can be seen to be.
-const maxRobotsFileBytes = 32 * robots.Limit
+const maxRobotsFileBytes = 32 * robots.MaxFileBytes
 
 // readRobotsFile reads a robots.txt on disk.
 func readRobotsFile(name string) ([]byte, error) {
@@ -40,7 +40,7 @@ func readRobotsFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the robots.txt: %w", err)
 	}
-	if end := bytes.LastIndexAny(body[:min(len(body), maxRobotsFileBytes)], "\r\n"); len(body) > maxRobotsFileBytes && end > robots.Limit {
+	if end := bytes.LastIndexAny(body[:min(len(body), maxRobotsFileBytes)], "\r\n"); len(body) > maxRobotsFileBytes && end > robots.MaxFileBytes {
 		body = body[:end+1]
 	}
 	return body, nil

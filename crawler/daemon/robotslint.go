@@ -57,7 +57,7 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 		return err
 	}
 	bad := false
-	for _, f := range robots.Lint(body, robots.Options{Dialect: dialect}) {
+	for _, f := range robots.Lint(body, robots.ParseOptions{Dialect: dialect}) {
 		bad = bad || f.Severity > robots.LintHint
 		if err := printLintFinding(a.stdout, q.asJSON, name, f); err != nil {
 			return err
@@ -69,11 +69,11 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 	return nil
 }
 
-func printLintFinding(w io.Writer, asJSON bool, name string, f robots.Finding) error {
+func printLintFinding(w io.Writer, asJSON bool, name string, f robots.LintFinding) error {
 	if asJSON {
 		return jsonline.NewEncoder(w).Encode(struct {
 			File string `json:"file"`
-			robots.Finding
+			robots.LintFinding
 		}{name, f})
 	}
 	place := name
@@ -84,6 +84,6 @@ func printLintFinding(w io.Writer, asJSON bool, name string, f robots.Finding) e
 	if f.Advice != "" {
 		advice = "; " + f.Advice
 	}
-	_, err := fmt.Fprintf(w, "%s: %s: %s: %s%s [%s]\n", place, f.Severity, f.Message, f.Effect, advice, f.Requirement)
+	_, err := fmt.Fprintf(w, "%s: %s: %s: %s%s [%s]\n", place, f.Severity, f.Message, f.Effect, advice, f.RequirementID)
 	return err
 }

@@ -96,8 +96,8 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 	}
 	if g.now != nil {
 		scopeConfig.CurrentYear = g.now().Year()
-		if !gateConfig.Session.IsZero() {
-			gateConfig.Session = g.now()
+		if !gateConfig.SessionStart.IsZero() {
+			gateConfig.SessionStart = g.now()
 		}
 	}
 	r := &crawlEngine{
@@ -106,7 +106,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
-		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.Clean, Budget: budget,
+		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
 		Now: g.now, WaitForRevisits: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnDiscovered: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressure.IsMemoryLow,
 	})

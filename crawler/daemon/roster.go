@@ -165,13 +165,13 @@ func (r *hostList) sortedIndexes(ctx context.Context, q *inspector, key string) 
 func (r *hostList) robotsAges(ctx context.Context, q *inspector) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
 	for i := range r.hosts {
-		status, err := q.gate.Known(ctx, r.hosts[i].firstOrigin)
+		status, err := q.gate.LastFileStatus(ctx, r.hosts[i].firstOrigin)
 		if err != nil {
 			return nil, err
 		}
 		ages[i] = maxDuration
-		if !status.Fetched.IsZero() {
-			ages[i] = r.createdAt.Sub(status.Fetched)
+		if !status.FetchedAt.IsZero() {
+			ages[i] = r.createdAt.Sub(status.FetchedAt)
 		}
 	}
 	return ages, nil

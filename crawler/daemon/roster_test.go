@@ -59,7 +59,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 			tb.Fatal(err)
 		}
 		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
-		if _, err := q.gate.Learn(ctx, q.now.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+		if _, err := q.gate.RecordFetch(ctx, q.now.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}

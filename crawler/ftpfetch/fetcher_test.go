@@ -68,7 +68,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	}
 	if u != u.Origin().RobotsURL() {
 		none := &decorum.Response{URL: clearance.URL(), Status: http.StatusNotFound}
-		if _, err := gate.Learn(t.Context(), now, clearance, none, nil); err != nil {
+		if _, err := gate.RecordFetch(t.Context(), now, clearance, none, nil); err != nil {
 			t.Fatal(err)
 		}
 		if clearance, err = gate.Check(t.Context(), now, u); err != nil {

@@ -90,7 +90,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	limits := politeness.NewLimiter(politeness.LimiterConfig{RestartedAt: time.Now()})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope, CurrentYear: time.Now().Year()}, []decorum.URL{seed})
 	return &crawler.Crawler{
-		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.Clean, Budget: limits}),
+		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.CleanURL, Budget: limits}),
 		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
 		Settings: crawler.Settings{Follow: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
 	}, nil

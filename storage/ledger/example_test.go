@@ -57,7 +57,7 @@ func visit(l *ledger.Ledger, url string) error {
 	}
 	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
 	sum := sha256.Sum256(body)
-	file := robots.Snapshot{SHA256: hex.EncodeToString(sum[:]), Fetched: time.Now(), Outcome: robots.RulesKnown}
+	file := robots.FileStatus{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
 	if err := l.StoreRobots(file.SHA256, body); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func visit(l *ledger.Ledger, url string) error {
 	if err != nil {
 		return err
 	}
-	verdict := robots.Parse(body, robots.Google).For(agent).Check(u)
+	verdict := robots.Parse(body, robots.Google).RulesFor(agent).Check(u)
 	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage, Origin: u.Origin().String(),
 		Source: "seed", Slots: 1, RobotsVerdict: ledger.NewVerdict(verdict, file)}})
 	if err != nil {

@@ -34,7 +34,7 @@ type Run struct {
 	UserAgent        string                  `json:"user_agent"`
 	ProductToken     string                  `json:"agent"`                // the product token looked for in robots.txt
 	FallbackTokens   []string                `json:"wider,omitempty"`      // tokens that stand in for it, in order
-	NamedOnly        bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.Preset
+	NamedOnly        bool                    `json:"named_only,omitempty"` // rules for "*" do not bind ProductToken, a robots.PresetAgent
 	RobotsDialect    string                  `json:"dialect"`              // of robots.txt: the name of a robots.Dialect
 	RobotsExtensions bool                    `json:"extensions"`           // of robots.txt are read
 	Purposes         []string                `json:"purposes,omitempty"`   // what the crawl is for: see robots.GateConfig
@@ -106,7 +106,7 @@ type Refusal struct {
 // A Verdict is what robots.txt says to a URL, and by which line.
 type Verdict struct {
 	Allowed    bool      `json:"allowed"`
-	Outcome    string    `json:"outcome"`               // as robots.Outcome: rules, allow_all, cached_rules
+	Outcome    string    `json:"outcome"`               // as robots.FetchOutcome: rules, allow_all, cached_rules
 	FileSHA256 string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt  time.Time `json:"fetched"`               // when the answer came
 	Group      string    `json:"group"`                 // as robots.Rules.Group
@@ -119,11 +119,11 @@ type Verdict struct {
 
 // NewVerdict returns what the record says of a verdict by a file. Rules and groups
 // of more than 1 KiB are cut.
-func NewVerdict(v robots.Verdict, file robots.Snapshot) *Verdict {
+func NewVerdict(v robots.Verdict, file robots.FileStatus) *Verdict {
 	return &Verdict{
-		Allowed: v.Allowed, Outcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.Fetched),
+		Allowed: v.Allowed, Outcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
 		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
-		NotForIndexing: v.NotForIndexing,
+		NotForIndexing: v.DisallowedForMainRobot,
 	}
 }
 

@@ -18,7 +18,7 @@ type verdictChecker struct {
 	findings    []Finding       // what is wrong with files
 
 	agent         robots.Agent
-	robotsOptions robots.Options
+	robotsOptions robots.ParseOptions
 	purposes      []string
 	hasRun        bool                     // the three are: a run has begun
 	rulesByHash   map[string]*robots.Rules // of files, read as they say
@@ -28,7 +28,7 @@ type verdictChecker struct {
 const maxCachedRules = 1000
 
 // maxRobotsFileBytes is how many bytes of a robots.txt are read: a crawl keeps at most
-// robots.Limit.
+// robots.MaxFileBytes.
 const maxRobotsFileBytes = 16 << 20
 
 func newVerdictChecker(dir string) verdictChecker {
@@ -46,7 +46,7 @@ func (j *verdictChecker) startRun(run *Run) error {
 		return fmt.Errorf("dialect: %w", err)
 	}
 	j.agent, j.purposes, j.hasRun = agent, run.Purposes, true
-	j.robotsOptions = robots.Options{Dialect: dialect, NoExtensions: !run.RobotsExtensions, Limit: robots.Limit}
+	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
 	clear(j.rulesByHash)
 	return nil
 }
@@ -56,8 +56,8 @@ func (r *Run) robotsAgent() (robots.Agent, error) {
 	if !r.NamedOnly {
 		return robots.NewAgent(r.ProductToken, r.FallbackTokens...)
 	}
-	a, _ := robots.Preset(r.ProductToken)
-	if !a.NamedOnly() || !slices.Equal(a.Wider(), r.FallbackTokens) {
+	a, _ := robots.PresetAgent(r.ProductToken)
+	if !a.NamedOnly() || !slices.Equal(a.FallbackTokens(), r.FallbackTokens) {
 		return a, fmt.Errorf("says that rules for * do not bind %q, which is no such agent", r.ProductToken)
 	}
 	return a, nil
@@ -89,7 +89,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *Verdict) string {
 	if reason != "" {
 		return reason
 	}
-	want := NewVerdict(rules.CheckFor(u, j.purposes), robots.Snapshot{})
+	want := NewVerdict(rules.CheckForPurposes(u, j.purposes), robots.FileStatus{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.NotForIndexing != got.NotForIndexing {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
@@ -118,12 +118,12 @@ func (j *verdictChecker) findRules(v *Verdict) (rules *robots.Rules, reason stri
 		return nil, "it is not known how its run reads robots.txt"
 	}
 	switch v.Outcome {
-	case robots.AllowedAll.String():
+	case robots.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
 			return nil, "it names a robots.txt, and says that there is none"
 		}
 		return robots.AllowAll(), ""
-	case robots.RulesKnown.String(), robots.CachedRules.String():
+	case robots.OutcomeRules.String(), robots.OutcomeCachedRules.String():
 	default:
 		return nil, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.Outcome)
 	}
@@ -137,7 +137,7 @@ func (j *verdictChecker) findRules(v *Verdict) (rules *robots.Rules, reason stri
 	if len(j.rulesByHash) >= maxCachedRules {
 		clear(j.rulesByHash)
 	}
-	rules = j.robotsOptions.Parse(body).For(j.agent)
+	rules = j.robotsOptions.Parse(body).RulesFor(j.agent)
 	j.rulesByHash[v.FileSHA256] = rules
 	return rules, ""
 }
@@ -177,5 +177,5 @@ func (j *verdictChecker) robotsDelay(v *Verdict, at time.Time) time.Duration {
 	if reason != "" {
 		return 0
 	}
-	return min(rules.Pause(at), rules.Pause(at.Add(-time.Minute)))
+	return min(rules.DelayAt(at), rules.DelayAt(at.Add(-time.Minute)))
 }

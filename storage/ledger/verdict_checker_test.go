@@ -14,7 +14,7 @@ import (
 func TestVerdictsOfAgents(t *testing.T) {
 	direct, image, plain := Run{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, NamedOnly: true},
 		Run{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, Run{ProductToken: "YandexDirect"}
-	marked, unmarked := robots.Verdict{Allowed: true, NotForIndexing: true}, robots.Verdict{Allowed: true}
+	marked, unmarked := robots.Verdict{Allowed: true, DisallowedForMainRobot: true}, robots.Verdict{Allowed: true}
 	for _, test := range []struct {
 		name, file string
 		run        Run
@@ -43,7 +43,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := robots.Snapshot{SHA256: hash, Fetched: time.Now(), Outcome: robots.RulesKnown}
+			file := robots.FileStatus{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
 			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), Source: "seed",
 				RobotsVerdict: NewVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})

@@ -173,7 +173,7 @@ func notVisitedReason(err error) string {
 	switch {
 	case errors.Is(err, decorum.OutOfScope):
 		return string(frontier.RefusalReasonOf(err))
-	case errors.As(err, &refusal) && refusal.TDMRep != "":
+	case errors.As(err, &refusal) && refusal.TDMRepSHA256 != "":
 		return "tdmrep"
 	case errors.Is(err, decorum.Disallowed):
 		return "robots"
@@ -191,10 +191,10 @@ func notVisitedReason(err error) string {
 	return "other"
 }
 
-func (m *Metrics) countRobotsFetch(l robots.Lesson) {
+func (m *Metrics) countRobotsFetch(l robots.FetchResult) {
 	m.robotsFetches.WithLabelValues(l.Outcome.String()).Inc()
-	if l.Recheck != robots.NoRecheck {
-		m.robotsRechecks.WithLabelValues(string(l.Recheck)).Inc()
+	if l.RecheckResult != robots.NoRecheck {
+		m.robotsRechecks.WithLabelValues(string(l.RecheckResult)).Inc()
 	}
 }
 

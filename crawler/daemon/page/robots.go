@@ -176,12 +176,12 @@ type robotsLineMark struct{ kind, note string }
 // robotsLineMarks returns the lines that have a part in a verdict, by number.
 func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	marks := map[int]robotsLineMark{}
-	for _, line := range r.GroupLines {
+	for _, line := range r.GroupAgentLines {
 		marks[line] = robotsLineMark{"group", "the group that speaks to this crawler"}
 	}
 	for _, m := range r.Matches {
 		if len(marks) < maxMarks && m.Line != r.Line {
-			marks[m.Line] = robotsLineMark{"loses", "matches, but loses: " + lostRuleReasonText(m.Lost)}
+			marks[m.Line] = robotsLineMark{"loses", "matches, but loses: " + lostRuleReasonText(m.LosingReason)}
 		}
 	}
 	if r.Line > 0 {
@@ -194,13 +194,13 @@ func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	return marks
 }
 
-func lostRuleReasonText(l robots.Loss) string {
+func lostRuleReasonText(l robots.LosingReason) string {
 	switch l {
-	case robots.Shorter:
+	case robots.LostShorter:
 		return "a longer rule matches"
-	case robots.Tie:
+	case robots.LostTie:
 		return "as long, and allow wins a tie"
-	case robots.Repeated:
+	case robots.LostRepeated:
 		return "it stands there twice"
 	}
 	return "another rule goes first"
