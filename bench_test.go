@@ -34,13 +34,13 @@ func BenchmarkParseURL(b *testing.B) {
 		if !strings.Contains(l.ref, "://") {
 			continue
 		}
-		run(b, l.name+"/decorum", func() { decorum.ParseURL(l.ref) })
-		run(b, l.name+"/whatwg-url", func() {
+		runBenchmark(b, l.name+"/decorum", func() { decorum.ParseURL(l.ref) })
+		runBenchmark(b, l.name+"/whatwg-url", func() {
 			if u, err := whatwg.Parse(l.ref); err == nil {
 				_ = u.Href(true)
 			}
 		})
-		run(b, l.name+"/net-url", func() {
+		runBenchmark(b, l.name+"/net-url", func() {
 			if u, err := url.Parse(l.ref); err == nil {
 				_ = u.String()
 			}
@@ -56,14 +56,14 @@ func BenchmarkResolve(b *testing.B) {
 	netBase, _ := url.Parse(benchBase)
 	for _, l := range benchLinks {
 		ref := []byte(l.ref)
-		run(b, l.name+"/decorum", func() { base.Resolve(l.ref) })
-		run(b, l.name+"/decorum-bytes", func() { base.ResolveBytes(ref) })
-		run(b, l.name+"/whatwg-url", func() {
+		runBenchmark(b, l.name+"/decorum", func() { base.Resolve(l.ref) })
+		runBenchmark(b, l.name+"/decorum-bytes", func() { base.ResolveBytes(ref) })
+		runBenchmark(b, l.name+"/whatwg-url", func() {
 			if u, err := whatwgBase.Parse(l.ref); err == nil {
 				_ = u.Href(true)
 			}
 		})
-		run(b, l.name+"/net-url", func() {
+		runBenchmark(b, l.name+"/net-url", func() {
 			if u, err := netBase.Parse(l.ref); err == nil {
 				_ = u.String()
 			}
@@ -71,7 +71,7 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-func run(b *testing.B, name string, parse func()) {
+func runBenchmark(b *testing.B, name string, parse func()) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

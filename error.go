@@ -14,18 +14,18 @@ func (k Kind) Error() string { return string(k) }
 
 // The kinds of errors.
 const (
-	Invalid     Kind = "invalid"                     // what is no URL, or a setting that makes no sense
-	OutOfScope  Kind = "out of scope"                // a URL that does not belong to the crawl
-	Disallowed  Kind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
-	Pending     Kind = "robots.txt is being fetched" // nobody knows yet: ask again
-	Unreachable Kind = "unreachable"                 // no answer, or none that is whole
-	Malformed   Kind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit
-	NotDue      Kind = "not due"                     // the host, or what it shares, has to rest: ask again
-	Unticketed  Kind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
-	Forbidden   Kind = "forbidden address"           // not public, and so never connected to
-	Local       Kind = "failed on this machine"      // the crawl itself lacked something; it says nothing of the host: ask again
-	Dropped     Kind = "dropped"                     // given up by its handler
-	Panicked    Kind = "callback panicked"           // by a callback, whose stack is in the log
+	Invalid      Kind = "invalid"                     // what is no URL, or a setting that makes no sense
+	OutOfScope   Kind = "out of scope"                // a URL that does not belong to the crawl
+	Disallowed   Kind = "disallowed by robots.txt"    // the rules say no: see robots.Refusal
+	Pending      Kind = "robots.txt is being fetched" // nobody knows yet: ask again
+	Unreachable  Kind = "unreachable"                 // no answer, or none that is whole
+	Malformed    Kind = "malformed answer"            // an answer that HTTP does not know, or that broke a limit
+	NotDue       Kind = "not due"                     // the host, or what it shares, has to rest: ask again
+	Unticketed   Kind = "request without a ticket"    // sent without the two proofs, or not as they say; it was refused
+	Forbidden    Kind = "forbidden address"           // not public, and so never connected to
+	LocalFailure Kind = "failed on this machine"      // the crawl itself lacked something; it says nothing of the host: ask again
+	Dropped      Kind = "dropped"                     // given up by its handler
+	Panicked     Kind = "callback panicked"           // by a callback, whose stack is in the log
 	// InDoubt is of a request that must not be made twice (RFC 9110, section
 	// 9.2.2): it was sent, and no whole answer came.
 	InDoubt Kind = "sent, and its outcome is not known"
@@ -63,17 +63,17 @@ func (e *Error) Unwrap() []error {
 
 // RetryAfter is a handler's verdict: visit the URL again, not before the given
 // time has passed.
-func RetryAfter(d time.Duration) error { return Retry(d) }
+func RetryAfter(d time.Duration) error { return RetryAfterError(d) }
 
-// Retry is the error that RetryAfter returns.
-type Retry time.Duration
+// RetryAfterError is the error that RetryAfter returns.
+type RetryAfterError time.Duration
 
 // Error says when.
-func (r Retry) Error() string { return "retry after " + time.Duration(r).String() }
+func (r RetryAfterError) Error() string { return "retry after " + time.Duration(r).String() }
 
 // Drop is a handler's verdict: give the URL up, for the reason given.
-func Drop(why string) error { return &Error{Op: "handle", Kind: Dropped, Err: reason(why)} }
+func Drop(reason string) error { return &Error{Op: "handle", Kind: Dropped, Err: textError(reason)} }
 
-type reason string
+type textError string
 
-func (r reason) Error() string { return string(r) }
+func (r textError) Error() string { return string(r) }

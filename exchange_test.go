@@ -6,7 +6,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-func TestExchangeHead(t *testing.T) {
+func TestExchangeHeaderOnly(t *testing.T) {
 	for _, tt := range []struct{ name, response, head string }{
 		{"with a body", "HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"},
 		{"without one", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"},
@@ -19,15 +19,15 @@ func TestExchangeHead(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		x := &decorum.Exchange{Request: []byte("GET / HTTP/1.1\r\n\r\n"), Response: []byte(tt.response)}
-		head := x.Head()
-		if string(head.Response) != tt.head || string(head.Request) != string(x.Request) || head.Cut != decorum.CutOtherwise {
+		head := x.HeaderOnly()
+		if string(head.Response) != tt.head || string(head.Request) != string(x.Request) || head.Truncation != decorum.TruncatedUnspecified {
 			t.Errorf("%s: %q", tt.name, head.Response)
 		}
-		if string(x.Response) != tt.response || x.Cut != decorum.NotCut {
+		if string(x.Response) != tt.response || x.Truncation != decorum.NotTruncated {
 			t.Errorf("%s: the exchange itself has changed", tt.name)
 		}
 	}
-	if (*decorum.Exchange)(nil).Head() != nil {
+	if (*decorum.Exchange)(nil).HeaderOnly() != nil {
 		t.Error("no exchange has a head")
 	}
 }

@@ -6,17 +6,17 @@ var (
 	ResolveFast = resolveFast[string]
 )
 
-// MaxURL and MaxHost are the limits, for tests at their edges.
+// MaxURLBytes and MaxHostBytes are the limits, for tests at their edges.
 const (
-	MaxURL  = maxURL
-	MaxHost = maxHost
+	MaxURLBytes  = maxURLBytes
+	MaxHostBytes = maxHostBytes
 )
 
-// NameFast and NameByIDNA are the two ways to the canonical form of an
+// HostnameFast and HostnameByIDNA are the two ways to the canonical form of an
 // international host name, for tests that compare them.
-func NameFast(name string) (string, bool) {
-	b, ok := appendNameFast(nil, name)
+func HostnameFast(name string) (string, bool) {
+	b, ok := appendIDNHostFast(nil, name)
 	return string(b), ok
 }
 
-var NameByIDNA = toASCII
+var HostnameByIDNA = toASCII

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxHost is the length of the longest host: no name of the DNS is longer
+// maxHostBytes is the length of the longest host: no name of the DNS is longer
 // than 253 octets (RFC 1035 §2.3.4), to which comes the final dot.
-const maxHost = 254
+const maxHostBytes = 254
 
-// mapping is Unicode ToASCII (UTS 46) as the WHATWG URL standard asks for it:
+// idnaProfile is Unicode ToASCII (UTS 46) as the WHATWG URL standard asks for it:
 // beStrict is false.
-var mapping = idna.New(
+var idnaProfile = idna.New(
 	idna.MapForLookup(),
 	idna.Transitional(false),
 	idna.CheckHyphens(false),
@@ -29,9 +29,9 @@ func appendHost(b []byte, host string) (_ []byte, err error) {
 	if strings.HasPrefix(host, "[") {
 		return appendIPv6(b, host)
 	}
-	name := unescape(host)
-	if !isPlain(name) {
-		b, ok := appendNameFast(b, name)
+	name := unescapeHost(host)
+	if !isASCIIWithoutPunycode(name) {
+		b, ok := appendIDNHostFast(b, name)
 		if ok {
 			return b, nil
 		}
@@ -42,11 +42,11 @@ func appendHost(b []byte, host string) (_ []byte, err error) {
 	switch {
 	case name == "":
 		return b, errNoHost
-	case strings.ContainsFunc(name, isForbidden):
-		return b, errHost
+	case strings.ContainsFunc(name, isForbiddenHostRune):
+		return b, errForbiddenHostChar
 	case endsInNumber(name):
 		return appendIPv4(b, name)
-	case len(name) > maxHost:
+	case len(name) > maxHostBytes:
 		return b, errLongHost
 	}
 	return appendLower(b, name), nil
@@ -56,12 +56,12 @@ func appendHost(b []byte, host string) (_ []byte, err error) {
 // become a name is refused first: the time Punycode takes is quadratic.
 func toASCII(name string) (string, error) {
 	switch {
-	case len(name) > maxHost*utf8.UTFMax:
+	case len(name) > maxHostBytes*utf8.UTFMax:
 		return "", errLongHost
 	case hasEmptyPunycode(name):
 		return "", errIDNA
 	}
-	mapped, err := mapping.ToASCII(name)
+	mapped, err := idnaProfile.ToASCII(name)
 	switch {
 	case err != nil:
 		return "", errIDNA
@@ -70,7 +70,7 @@ func toASCII(name string) (string, error) {
 	}
 	// The idna package looks for right-to-left letters before it maps, and so
 	// accepts an alef sign between Latin letters. A second pass sees the letter.
-	if again, err := mapping.ToASCII(mapped); err != nil || again != mapped {
+	if again, err := idnaProfile.ToASCII(mapped); err != nil || again != mapped {
 		return "", errIDNA
 	}
 	return mapped, nil
@@ -87,9 +87,9 @@ func hasEmptyPunycode(name string) bool {
 	return false
 }
 
-// isPlain reports whether mapping would do no more to name than lower its
+// isASCIIWithoutPunycode reports whether mapping would do no more to name than lower its
 // letters: it is ASCII, without Punycode.
-func isPlain(name string) bool {
+func isASCIIWithoutPunycode(name string) bool {
 	label := 0
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -104,8 +104,8 @@ func isPlain(name string) bool {
 	return true
 }
 
-// isForbidden reports whether r is a forbidden domain code point.
-func isForbidden(r rune) bool {
+// isForbiddenHostRune reports whether r is a forbidden domain code point.
+func isForbiddenHostRune(r rune) bool {
 	return r <= ' ' || r >= 0x7F || strings.ContainsRune("#%/:<>?@[\\]^|", r)
 }
 
@@ -129,7 +129,7 @@ func endsInNumber(host string) bool {
 	if last == "" {
 		return false
 	}
-	_, ok := parseNumber(last)
+	_, ok := parseIPv4Number(last)
 	return ok || strings.Trim(last, "0123456789") == "" // 08 is no number, yet no name
 }
 
@@ -140,7 +140,7 @@ func appendIPv4(b []byte, host string) ([]byte, error) {
 	rest := strings.TrimSuffix(host, ".")
 	for remaining := 4; remaining > 0; remaining-- {
 		number, after, more := strings.Cut(rest, ".")
-		n, ok := parseNumber(number)
+		n, ok := parseIPv4Number(number)
 		switch {
 		case !ok || more && n > 255:
 			return b, errIPv4
@@ -157,9 +157,9 @@ func appendIPv4(b []byte, host string) ([]byte, error) {
 	return b, errIPv4
 }
 
-// parseNumber returns the value of s: decimal, octal behind 0, hexadecimal
+// parseIPv4Number returns the value of s: decimal, octal behind 0, hexadecimal
 // behind 0x. One beyond 32 bits comes out as 1<<32.
-func parseNumber(s string) (n uint64, ok bool) {
+func parseIPv4Number(s string) (n uint64, ok bool) {
 	base := uint64(10)
 	switch {
 	case s == "":
@@ -170,10 +170,10 @@ func parseNumber(s string) (n uint64, ok bool) {
 		s, base = s[1:], 8
 	}
 	for i := range len(s) {
-		if !is(s[i], hexDigit) || uint64(unhex(s[i])) >= base {
+		if !inClass(s[i], hexDigit) || uint64(hexValue(s[i])) >= base {
 			return 0, false
 		}
-		n = min(n*base+uint64(unhex(s[i])), 1<<32)
+		n = min(n*base+uint64(hexValue(s[i])), 1<<32)
 	}
 	return n, true
 }

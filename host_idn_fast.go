@@ -7,72 +7,72 @@ import (
 	"unicode/utf8"
 )
 
-// appendNameFast appends the canonical form of an international host name, if
+// appendIDNHostFast appends the canonical form of an international host name, if
 // that takes no more than lower case ASCII and Punycode. The idna package
 // takes several times as long, and it is asked about everything else.
-func appendNameFast(b []byte, host string) (name []byte, ok bool) {
-	if len(host) > maxHost {
+func appendIDNHostFast(b []byte, host string) (name []byte, ok bool) {
+	if len(host) > maxHostBytes {
 		return b, false
 	}
 	start := len(b)
 	for {
-		one, rest, more := strings.Cut(host, ".")
+		part, rest, more := strings.Cut(host, ".")
 		last := len(b)
-		if b, ok = appendLabelFast(b, one); !ok {
+		if b, ok = appendIDNLabelFast(b, part); !ok {
 			return b[:start], false
 		}
 		if !more {
 			// A name that may be an address, or ends in a dot, needs a closer look.
-			return b, len(b) > last && b[last] > '9' && len(b)-start <= maxHost
+			return b, len(b) > last && b[last] > '9' && len(b)-start <= maxHostBytes
 		}
 		b, host = append(b, '.'), rest
 	}
 }
 
-// appendLabelFast is appendNameFast for one label.
-func appendLabelFast(b []byte, s string) (name []byte, ok bool) {
-	if isPlain(s) {
+// appendIDNLabelFast is appendIDNHostFast for one label.
+func appendIDNLabelFast(b []byte, s string) (name []byte, ok bool) {
+	if isASCIIWithoutPunycode(s) {
 		b, start := appendLower(b, s), len(b)
-		return b, !slices.ContainsFunc(b[start:], func(c byte) bool { return !is(c, inName) && c != '-' })
+		return b, !slices.ContainsFunc(b[start:], func(c byte) bool { return !inClass(c, inHostname) && c != '-' })
 	}
-	var l label
-	ascii, ok := l.read(s)
+	var l hostLabel
+	ascii, ok := l.setLower(s)
 	switch {
 	case !ok:
 		return b, false
 	case !ascii:
-		return appendPunycode(append(b, "xn--"...), &l), !l.isPunycode()
+		return appendPunycode(append(b, "xn--"...), &l), !l.hasPunycodePrefix()
 	}
 	b, start := appendLower(b, s), len(b)
-	return b, isSettledPunycode(b[start+len("xn--"):])
+	return b, isStablePunycode(b[start+len("xn--"):])
 }
 
-// isSettledPunycode reports whether s, the part of a label behind "xn--", is
+// isStablePunycode reports whether s, the part of a label behind "xn--", is
 // what Punycode makes of settled runes.
-func isSettledPunycode[T text](s T) bool {
-	var l label
-	if !decodePunycode(&l, s) || l.isPunycode() {
+func isStablePunycode[T stringOrBytes](s T) bool {
+	var l hostLabel
+	if !decodePunycode(&l, s) || l.hasPunycodePrefix() {
 		return false
 	}
 	for _, r := range l.runes[:l.n] {
-		if !isSettled(r) {
+		if !isStableRune(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// read puts s into l, which is empty, with ASCII letters in lower case. It
+// setLower puts s into l, which is empty, with ASCII letters in lower case. It
 // reports false if s is too long or has a rune that is not settled.
-func (l *label) read(s string) (ascii, ok bool) {
+func (l *hostLabel) setLower(s string) (ascii, ok bool) {
 	ascii = true
 	for _, r := range s {
 		switch {
-		case l.n == maxLabel:
+		case l.n == maxLabelBytes:
 			return false, false
 		case 'A' <= r && r <= 'Z':
 			r += 'a' - 'A'
-		case !isSettled(r):
+		case !isStableRune(r):
 			return false, false
 		}
 		ascii = ascii && r < utf8.RuneSelf
@@ -82,19 +82,19 @@ func (l *label) read(s string) (ascii, ok bool) {
 	return ascii, true
 }
 
-// isPunycode reports whether l begins as Punycode does.
-func (l *label) isPunycode() bool {
+// hasPunycodePrefix reports whether l begins as Punycode does.
+func (l *hostLabel) hasPunycodePrefix() bool {
 	return l.n >= 4 && l.runes[0] == 'x' && l.runes[1] == 'n' && l.runes[2] == '-' && l.runes[3] == '-'
 }
 
-// isSettled reports whether UTS 46 leaves r as it is wherever it stands: it is
+// isStableRune reports whether UTS 46 leaves r as it is wherever it stands: it is
 // valid, written from left to right, composes with nothing before or behind it
 // that is settled, too, and asks nothing of its neighbours. There are more
 // such runes; these are what most names are written in.
-func isSettled(r rune) bool {
+func isStableRune(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
-		return is(byte(r), inName) || r == '-'
+		return inClass(byte(r), inHostname) || r == '-'
 	case r < 'ß':
 		return false
 	case r <= 'ÿ':

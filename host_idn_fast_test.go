@@ -9,37 +9,37 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// checkName fails if the fast path has another canonical form of the name than
+// checkHostname fails if the fast path has another canonical form of the name than
 // the idna package. It reports whether the fast path has one.
-func checkName(t *testing.T, name string) bool {
+func checkHostname(t *testing.T, name string) bool {
 	t.Helper()
-	fast, ok := decorum.NameFast(name)
+	fast, ok := decorum.HostnameFast(name)
 	if !ok {
 		return false
 	}
-	if slow, err := decorum.NameByIDNA(name); err != nil || fast != slow {
+	if slow, err := decorum.HostnameByIDNA(name); err != nil || fast != slow {
 		t.Fatalf("%q: the fast path says %q, the idna package %q, %v", name, fast, slow, err)
 	}
 	return true
 }
 
-// settled returns every rune outside ASCII that the fast path takes, and
+// stableRunes returns every rune outside ASCII that the fast path takes, and
 // checks that the idna package leaves each as it is.
-func settled(t *testing.T) []rune {
+func stableRunes(t *testing.T) []rune {
 	t.Helper()
 	var runes []rune
 	for r := rune(utf8.RuneSelf); r <= utf8.MaxRune; r++ {
-		if checkName(t, "a"+string(r)+"b.example") {
+		if checkHostname(t, "a"+string(r)+"b.example") {
 			runes = append(runes, r)
 		}
 	}
 	return runes
 }
 
-// TestNameFast compares the fast path of international names with the idna
+// TestHostnameFast compares the fast path of international names with the idna
 // package: every rune that it takes, and mixtures, both as text and in Punycode.
-func TestNameFast(t *testing.T) {
-	runes := settled(t)
+func TestHostnameFast(t *testing.T) {
+	runes := stableRunes(t)
 	if len(runes) < 30_000 {
 		t.Errorf("the fast path takes only %d runes", len(runes))
 	}
@@ -54,34 +54,34 @@ func TestNameFast(t *testing.T) {
 			label.WriteRune(runes[rng.IntN(len(runes))])
 		}
 		name := "www." + label.String() + ".example"
-		if !checkName(t, name) {
+		if !checkHostname(t, name) {
 			if utf8.RuneCountInString(label.String()) == len(label.String()) {
 				continue // ASCII alone may be an address, and is not for it
 			}
 			t.Fatalf("%q is left to the idna package", name)
 		}
-		ascii, _ := decorum.NameFast(name)
-		if again, ok := decorum.NameFast(ascii); !ok || again != ascii {
+		ascii, _ := decorum.HostnameFast(name)
+		if again, ok := decorum.HostnameFast(ascii); !ok || again != ascii {
 			t.Fatalf("%q is %q in Punycode, and that is %q", name, ascii, again)
 		}
 	}
 }
 
-// TestNameFastOnNoise decodes Punycode that is none, most of it.
-func TestNameFastOnNoise(t *testing.T) {
+// TestHostnameFastOnNoise decodes Punycode that is none, most of it.
+func TestHostnameFastOnNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 50_000 {
 		label := []byte("xn--")
 		for range 1 + rng.IntN(80) {
 			label = append(label, "9999999zya-b"[rng.IntN(12)])
 		}
-		checkName(t, string(label)+".example")
+		checkHostname(t, string(label)+".example")
 		checkInvariants(t, decorum.URL{}, "https://"+string(label)+".example/")
 	}
 }
 
-// TestNameFastKnowsItsLimits pins what must be left to the idna package.
-func TestNameFastKnowsItsLimits(t *testing.T) {
+// TestHostnameFastLeavesToIDNA pins what must be left to the idna package.
+func TestHostnameFastLeavesToIDNA(t *testing.T) {
 	for _, name := range []string{
 		"", "é.example.", "é.1", "é.0x1", // a closer look
 		"É.example", "e\u0301.example", "é。example", "ﬁ.example", "exam\u00adple.é", // mapped
@@ -91,18 +91,18 @@ func TestNameFastKnowsItsLimits(t *testing.T) {
 		"xn--xn---epa.example", "xn--99999999.example", "xn--" + strings.Repeat("9", 59) + ".example",
 		strings.Repeat("é", 64) + ".example", strings.Repeat("é.", 60) + "example", "xn---9ca.example",
 	} {
-		if ascii, ok := decorum.NameFast(name); ok {
+		if ascii, ok := decorum.HostnameFast(name); ok {
 			t.Errorf("%q is taken for %q", name, ascii)
 		}
 	}
 }
 
-func FuzzNameFast(f *testing.F) {
+func FuzzHostnameFast(f *testing.F) {
 	for _, name := range []string{
 		"www.exämple.com", "xn--exmple-cua.com", "XN--EXMPLE-CUA.com", "пример.испытание", "例え.テスト", "faß.example",
 		"xn--80akhbyknj4f.é", "xn--r8jz45g.xn--zckzah", "ab--é.example", "r3---sn.é", "한국.kr",
 	} {
 		f.Add(name)
 	}
-	f.Fuzz(func(t *testing.T, name string) { checkName(t, name) })
+	f.Fuzz(func(t *testing.T, name string) { checkHostname(t, name) })
 }

@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-const module = "github.com/decorum-crawler/decorum"
+const modulePath = "github.com/decorum-crawler/decorum"
 
-// plan says which of the module's packages each package may import. A package
+// allowedImports says which of the module's packages each package may import. A package
 // that is not in it does not belong in the house.
-var plan = map[string][]string{
+var allowedImports = map[string][]string{
 	".":                              {},
 	"internal/connlimit":             {},
 	"internal/disk":                  {},
@@ -60,10 +60,10 @@ var plan = map[string][]string{
 	"cmd/decorum":            {"crawler/daemon"},
 }
 
-// thirdParty says which packages may import code from outside the module and
+// allowedThirdParty says which packages may import code from outside the module and
 // the standard library; golang.org/x is free to all, so that the words, robots
 // and sitemap stay light to import.
-var thirdParty = map[string][]string{
+var allowedThirdParty = map[string][]string{
 	"storage/bolt":             {"go.etcd.io/bbolt"},
 	"storage/storagetest":      {"github.com/google/go-cmp"},
 	"storage/redis":            {"github.com/redis/rueidis"},
@@ -78,10 +78,10 @@ var thirdParty = map[string][]string{
 	"crawler/daemon":           {"github.com/spf13/", "github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"},
 }
 
-// fileLines is how long a file may be.
-const fileLines = 600
+// maxFileLines is how long a file may be.
+const maxFileLines = 600
 
-func TestHouse(t *testing.T) {
+func TestImportsAndFiles(t *testing.T) {
 	docs := map[string]int{}
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +109,8 @@ func checkFile(t *testing.T, file string, docs map[string]int) error {
 	if err != nil {
 		return err
 	}
-	if n := bytes.Count(src, []byte("\n")); n > fileLines {
-		t.Errorf("%s has %d lines, more than %d", file, n, fileLines)
+	if n := bytes.Count(src, []byte("\n")); n > maxFileLines {
+		t.Errorf("%s has %d lines, more than %d", file, n, maxFileLines)
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ParseComments)
 	if err != nil {
@@ -125,15 +125,15 @@ func checkFile(t *testing.T, file string, docs map[string]int) error {
 	if f.Doc != nil {
 		docs[pkg]++
 	}
-	if !inWorkshop(pkg) {
+	if !mayImportAll(pkg) {
 		checkImports(t, file, pkg, f)
 	}
 	return nil
 }
 
-// inWorkshop reports whether the package is a program beside the house that
+// mayImportAll reports whether the package is a program beside the house that
 // may use all of it.
-func inWorkshop(pkg string) bool {
+func mayImportAll(pkg string) bool {
 	return pkg == "bench" || strings.HasPrefix(pkg, "bench/") || strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "tools/")
 }
 
@@ -146,24 +146,24 @@ func checkNoInit(t *testing.T, file string, f *ast.File) {
 }
 
 func checkImports(t *testing.T, file, pkg string, f *ast.File) {
-	may, ok := plan[pkg]
+	allowed, ok := allowedImports[pkg]
 	if !ok {
 		t.Errorf("%s: package %s is not in the house plan", file, pkg)
 	}
 	for _, spec := range f.Imports {
 		to := strings.Trim(spec.Path.Value, `"`)
-		rel, ours := strings.CutPrefix(to, module)
+		rel, inModule := strings.CutPrefix(to, modulePath)
 		switch {
-		case ours:
+		case inModule:
 			rel = strings.TrimPrefix(rel, "/")
 			if rel == "" {
 				rel = "."
 			}
-			if !slices.Contains(may, rel) {
+			if !slices.Contains(allowed, rel) {
 				t.Errorf("%s: package %s must not import %s", file, pkg, rel)
 			}
 		case !strings.Contains(strings.Split(to, "/")[0], "."), strings.HasPrefix(to, "golang.org/x/"):
-		case !slices.ContainsFunc(thirdParty[pkg], func(p string) bool { return strings.HasPrefix(to, p) }):
+		case !slices.ContainsFunc(allowedThirdParty[pkg], func(p string) bool { return strings.HasPrefix(to, p) }):
 			t.Errorf("%s: package %s must not import %s", file, pkg, to)
 		}
 	}

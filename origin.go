@@ -51,5 +51,5 @@ func (o Origin) Host() string {
 // RobotsURL returns the URL of the origin's robots.txt (LOC-01). The origin
 // must not be zero.
 func (o Origin) RobotsURL() URL {
-	return URL{s: o.s + "/robots.txt", path: uint32(len(o.s))}
+	return URL{s: o.s + "/robots.txt", pathStart: uint32(len(o.s))}
 }

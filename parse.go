@@ -1,20 +1,20 @@
 package decorum
 
-// maxURL is the length of the longest URL, in bytes.
-const maxURL = 64 << 10
+// maxURLBytes is the length of the longest URL, in bytes.
+const maxURLBytes = 64 << 10
 
 // Why something is no URL for the crawl.
 const (
-	errScheme   = reason("scheme is not http, https or ftp")
-	errRelative = reason("relative, and there is no page to resolve it against")
-	errTooLong  = reason("longer than 64 KiB")
-	errNoHost   = reason("no host")
-	errHost     = reason("host has a character that is forbidden")
-	errIDNA     = reason("host is no valid international domain name")
-	errLongHost = reason("host is longer than 254 octets")
-	errIPv4     = reason("host ends in a number but is no IPv4 address")
-	errIPv6     = reason("host in brackets is no IPv6 address")
-	errPort     = reason("port is not a number up to 65535")
+	errScheme            = textError("scheme is not http, https or ftp")
+	errRelative          = textError("relative, and there is no page to resolve it against")
+	errTooLong           = textError("longer than 64 KiB")
+	errNoHost            = textError("no host")
+	errForbiddenHostChar = textError("host has a character that is forbidden")
+	errIDNA              = textError("host is no valid international domain name")
+	errLongHost          = textError("host is longer than 254 octets")
+	errIPv4              = textError("host ends in a number but is no IPv4 address")
+	errIPv6              = textError("host in brackets is no IPv6 address")
+	errPort              = textError("port is not a number up to 65535")
 )
 
 // ParseURL returns the canonical form of s. Two strings name the same page if
@@ -61,30 +61,30 @@ func (u URL) Resolve(ref string) (URL, error) { return resolve(u, ref) }
 // ResolveBytes is Resolve for a link in a buffer. The result does not alias ref.
 func (u URL) ResolveBytes(ref []byte) (URL, error) { return resolve(u, ref) }
 
-// text is what a link may come as. Converting it to a string is free or a copy.
-type text interface{ string | []byte }
+// stringOrBytes is what a link may come as. Converting it to a string is free or a copy.
+type stringOrBytes interface{ string | []byte }
 
 // resolve tries the fast path first, which gives the result of the full
 // parser or none.
-func resolve[T text](base URL, ref T) (URL, error) {
+func resolve[T stringOrBytes](base URL, ref T) (URL, error) {
 	if u, ok := resolveFast(base, ref); ok {
 		return u, nil
 	}
-	if len(ref) > maxURL {
-		return URL{}, invalid(string(ref[:maxShown]), errTooLong)
+	if len(ref) > maxURLBytes {
+		return URL{}, invalidURLError(string(ref[:maxShownBytes]), errTooLong)
 	}
 	s := string(ref)
 	u, err := resolveFull(base, s)
 	if err != nil {
-		return URL{}, invalid(s, err)
+		return URL{}, invalidURLError(s, err)
 	}
 	return u, nil
 }
 
-// maxShown is how much of a link an error shows.
-const maxShown = 256
+// maxShownBytes is how much of a link an error shows.
+const maxShownBytes = 256
 
-// invalid is the error about ref.
-func invalid(ref string, cause error) error {
-	return &Error{Op: "parse", URL: ref[:min(len(ref), maxShown)], Kind: Invalid, Err: cause}
+// invalidURLError is the error about ref.
+func invalidURLError(ref string, cause error) error {
+	return &Error{Op: "parse", URL: ref[:min(len(ref), maxShownBytes)], Kind: Invalid, Err: cause}
 }

@@ -6,13 +6,13 @@ import "strings"
 // stand in the canonical URL as they stand in ref. It only looks, and copies
 // at most once. It reports false whenever it is not sure of what the full
 // parser says.
-func resolveFast[T text](base URL, ref T) (u URL, ok bool) {
-	if len(base.s)+len(ref) > maxURL {
+func resolveFast[T stringOrBytes](base URL, ref T) (u URL, ok bool) {
+	if len(base.s)+len(ref) > maxURLBytes {
 		return URL{}, false
 	}
 	if path := scanOrigin(base, ref); path > 0 {
 		end, ok := scanPath(ref, path+1)
-		return URL{s: string(ref[:end]), path: uint32(path)}, ok
+		return URL{s: string(ref[:end]), pathStart: uint32(path)}, ok
 	}
 	if base.IsZero() {
 		return URL{}, false
@@ -20,29 +20,29 @@ func resolveFast[T text](base URL, ref T) (u URL, ok bool) {
 	if len(ref) == 0 || ref[0] == '#' {
 		return base, true
 	}
-	var keep, from, end int // of base; of ref
+	var baseEnd, refStart, end int // of base; of ref
 	switch ref[0] {
 	case '/':
 		if len(ref) > 1 && ref[1] == '/' {
 			return URL{}, false
 		}
-		keep = int(base.path)
+		baseEnd = int(base.pathStart)
 		end, ok = scanPath(ref, 1)
 	case '?':
-		keep = base.pathEnd()
+		baseEnd = base.pathEnd()
 		end, ok = scanQuery(ref, 1)
 	default:
-		keep, from = climb(base, ref)
-		end, ok = scanPath(ref, from)
+		baseEnd, refStart = resolveLeadingDotSegments(base, ref)
+		end, ok = scanPath(ref, refStart)
 	}
 	if !ok {
 		return URL{}, false
 	}
-	return URL{s: join(base.s[:keep], ref[from:end]), path: base.path}, true
+	return URL{s: concat(base.s[:baseEnd], ref[refStart:end]), pathStart: base.pathStart}, true
 }
 
-// join returns a and b as one string. If that is short, it is the only copy.
-func join[T text](a string, b T) string {
+// concat returns a and b as one string. If that is short, it is the only copy.
+func concat[T stringOrBytes](a string, b T) string {
 	var buf [256]byte
 	return string(append(append(buf[:0], a...), b...))
 }
@@ -50,27 +50,27 @@ func join[T text](a string, b T) string {
 // scanOrigin returns where the path begins in ref, if ref begins with a
 // canonical origin and a slash, and 0 if not, or if that takes more than a
 // look: ports, addresses, Punycode. The origin of base needs none.
-func scanOrigin[T text](base URL, ref T) (path int) {
-	if n := int(base.path); n > 0 && len(ref) > n && ref[n] == '/' && string(ref[:n]) == base.s[:n] {
+func scanOrigin[T stringOrBytes](base URL, ref T) (path int) {
+	if n := int(base.pathStart); n > 0 && len(ref) > n && ref[n] == '/' && string(ref[:n]) == base.s[:n] {
 		return n
 	}
-	host := schemeEnd(ref)
+	host := hostStart(ref)
 	if host == 0 {
 		return 0
 	}
 	start := host // of a label
 	for i := host; i < len(ref); i++ {
 		c := ref[i]
-		if is(c, inName) || c == '-' {
+		if inClass(c, inHostname) || c == '-' {
 			continue
 		}
-		if label := ref[start:i]; len(label) >= len("xn--") && string(label[:4]) == "xn--" && !isSettledPunycode(label[4:]) {
+		if label := ref[start:i]; len(label) >= len("xn--") && string(label[:4]) == "xn--" && !isStablePunycode(label[4:]) {
 			return 0
 		}
 		switch {
 		case c == '.':
 			start = i + 1
-		case c == '/' && ref[start] > '9' && i-host <= maxHost: // no number, not empty
+		case c == '/' && ref[start] > '9' && i-host <= maxHostBytes: // no number, not empty
 			return i
 		default:
 			return 0
@@ -79,9 +79,9 @@ func scanOrigin[T text](base URL, ref T) (path int) {
 	return 0
 }
 
-// schemeEnd returns where the host begins in ref, 0 if no canonical scheme
+// hostStart returns where the host begins in ref, 0 if no canonical scheme
 // stands before it.
-func schemeEnd[T text](ref T) int {
+func hostStart[T stringOrBytes](ref T) int {
 	switch {
 	case len(ref) > 8 && string(ref[:8]) == "https://":
 		return 8
@@ -95,36 +95,36 @@ func schemeEnd[T text](ref T) int {
 
 // scanPath looks at path and query in ref, of which a segment begins at i,
 // and returns where they end: at the fragment or the end of ref.
-func scanPath[T text](ref T, i int) (end int, ok bool) {
+func scanPath[T stringOrBytes](ref T, i int) (end int, ok bool) {
 	segment := i
 	for ; i < len(ref); i++ {
 		c := ref[i]
-		if is(c, inSegment) {
+		if inClass(c, inSegment) {
 			continue
 		}
 		switch {
-		case c == '/' && !isDots(ref[segment:i]):
+		case c == '/' && !isDotSegment(ref[segment:i]):
 			segment = i + 1
 		case c == ':' && segment > 0: // else it may end a scheme
 		case c == '%' && isNormalEscape(ref[i:]):
 			i += len("2F")
-		case c == '?' && !isDots(ref[segment:i]):
+		case c == '?' && !isDotSegment(ref[segment:i]):
 			return scanQuery(ref, i+1)
 		case c == '#':
-			return i, !isDots(ref[segment:i])
+			return i, !isDotSegment(ref[segment:i])
 		default:
 			return 0, false
 		}
 	}
-	return i, !isDots(ref[segment:])
+	return i, !isDotSegment(ref[segment:])
 }
 
 // scanQuery is scanPath within the query.
-func scanQuery[T text](ref T, i int) (end int, ok bool) {
+func scanQuery[T stringOrBytes](ref T, i int) (end int, ok bool) {
 	for ; i < len(ref); i++ {
 		c := ref[i]
 		switch {
-		case is(c, inQuery):
+		case inClass(c, inQuery):
 		case c == '%' && isNormalEscape(ref[i:]):
 			i += len("2F")
 		case c == '#':
@@ -136,32 +136,32 @@ func scanQuery[T text](ref T, i int) (end int, ok bool) {
 	return i, true
 }
 
-// isDots reports whether segment is "." or "..".
-func isDots[T text](segment T) bool {
+// isDotSegment reports whether segment is "." or "..".
+func isDotSegment[T stringOrBytes](segment T) bool {
 	n := len(segment)
 	return n == 1 && segment[0] == '.' || n == 2 && segment[0] == '.' && segment[1] == '.'
 }
 
 // isNormalEscape reports whether s, which begins with a percent sign, begins
 // with an escape that stays as it is.
-func isNormalEscape[T text](s T) bool {
-	return len(s) >= len("%2F") && is(s[1], hexDigit) && is(s[2], hexDigit) &&
-		s[1] < 'a' && s[2] < 'a' && !is(unhex(s[1])<<4|unhex(s[2]), unreserved)
+func isNormalEscape[T stringOrBytes](s T) bool {
+	return len(s) >= len("%2F") && inClass(s[1], hexDigit) && inClass(s[2], hexDigit) &&
+		s[1] < 'a' && s[2] < 'a' && !inClass(hexValue(s[1])<<4|hexValue(s[2]), unreserved)
 }
 
-// climb follows the segments "." and ".." that ref begins with. It returns
+// resolveLeadingDotSegments follows the segments "." and ".." that ref begins with. It returns
 // how much of base is kept, a directory, and what of ref is to follow it.
-func climb[T text](base URL, ref T) (keep, from int) {
-	keep = directory(base.s, int(base.path), base.pathEnd())
+func resolveLeadingDotSegments[T stringOrBytes](base URL, ref T) (baseEnd, refStart int) {
+	baseEnd = directoryEnd(base.s, int(base.pathStart), base.pathEnd())
 	for {
-		switch rest := ref[from:]; {
+		switch rest := ref[refStart:]; {
 		case len(rest) >= 2 && rest[0] == '.' && rest[1] == '/':
-			from += len("./")
+			refStart += len("./")
 		case len(rest) >= 3 && rest[0] == '.' && rest[1] == '.' && rest[2] == '/':
-			from += len("../")
-			keep = parent(base.s, int(base.path), keep)
+			refStart += len("../")
+			baseEnd = parentDirectoryEnd(base.s, int(base.pathStart), baseEnd)
 		default:
-			return keep, from
+			return baseEnd, refStart
 		}
 	}
 }

@@ -6,35 +6,35 @@ import "strings"
 // schemes of the crawl, which leave few of its states: no opaque paths, no
 // file URLs, and nothing is kept of user information and fragment.
 func resolveFull(base URL, ref string) (URL, error) {
-	scheme, rest, err := cutScheme(clean(ref))
+	scheme, rest, err := cutScheme(stripBlanksAndFragment(ref))
 	if err != nil {
 		return URL{}, err
 	}
-	own := base.Origin().Scheme()
+	baseScheme := base.Origin().Scheme()
 	slashes := len(rest) - len(strings.TrimLeft(rest, `/\`))
 	var buf [512]byte
 	b := buf[:0]
 	switch {
 	case base.IsZero() && scheme == "":
 		return URL{}, errRelative
-	case scheme == "" || scheme == own:
+	case scheme == "" || scheme == baseScheme:
 		if slashes < 2 {
 			return resolvePath(b, base, rest)
 		}
-		scheme = own
+		scheme = baseScheme
 	}
-	authority, after := cutAny(rest[slashes:], `/\?`)
+	authority, after := cutBeforeAny(rest[slashes:], `/\?`)
 	b = append(append(b, scheme...), "://"...)
 	if b, err = appendAuthority(b, authority, scheme); err != nil {
 		return URL{}, err
 	}
-	return finish(b, len(b), after)
+	return appendPathAndQuery(b, len(b), after)
 }
 
 // resolvePath resolves ref, which has no authority, against base.
 func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	page, _, _ := strings.Cut(base.s, "?")
-	path := int(base.path)
+	path := int(base.pathStart)
 	switch {
 	case ref == "":
 		return base, nil
@@ -45,43 +45,43 @@ func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	default:
 		b = append(b, page[:strings.LastIndexByte(page, '/')+1]...)
 	}
-	return finish(b, path, ref)
+	return appendPathAndQuery(b, path, ref)
 }
 
-// finish appends path and query in ref to b, whose own path, if it has one
+// appendPathAndQuery appends path and query in ref to b, whose own path, if it has one
 // yet, begins at path.
-func finish(b []byte, path int, ref string) (URL, error) {
-	way, query, asked := strings.Cut(ref, "?")
-	if way != "" || len(b) == path {
-		b = appendPath(b, path, way)
+func appendPathAndQuery(b []byte, path int, ref string) (URL, error) {
+	refPath, query, hasQuery := strings.Cut(ref, "?")
+	if refPath != "" || len(b) == path {
+		b = appendPath(b, path, refPath)
 	}
-	if asked {
-		b = appendNormal(append(b, '?'), query, inQuery)
+	if hasQuery {
+		b = appendNormalized(append(b, '?'), query, inQuery)
 	}
-	if len(b) > maxURL {
+	if len(b) > maxURLBytes {
 		return URL{}, errTooLong
 	}
-	return URL{s: string(b), path: uint32(path)}, nil
+	return URL{s: string(b), pathStart: uint32(path)}, nil
 }
 
 // appendPath appends the segments of way to the path that begins at b[path:].
 // That is empty, or a directory and ends in a slash.
-func appendPath(b []byte, path int, way string) []byte {
+func appendPath(b []byte, path int, refPath string) []byte {
 	if len(b) == path {
 		b = append(b, '/')
-		if way != "" && (way[0] == '/' || way[0] == '\\') {
-			way = way[1:]
+		if refPath != "" && (refPath[0] == '/' || refPath[0] == '\\') {
+			refPath = refPath[1:]
 		}
 	}
 	for {
-		segment, rest := cutAny(way, `/\`)
+		segment, rest := cutBeforeAny(refPath, `/\`)
 		start := len(b)
-		b = appendNormal(b, segment, inPath)
+		b = appendNormalized(b, segment, inPath)
 		switch string(b[start:]) { // as decoded: %2e is a dot
 		case ".":
 			b = b[:start]
 		case "..":
-			b = b[:parent(b, path, start)]
+			b = b[:parentDirectoryEnd(b, path, start)]
 		default:
 			if rest != "" {
 				b = append(b, '/')
@@ -90,40 +90,40 @@ func appendPath(b []byte, path int, way string) []byte {
 		if rest == "" {
 			return b
 		}
-		way = rest[1:]
+		refPath = rest[1:]
 	}
 }
 
-// directory returns the end of the directory of the path s[path:end]: behind
+// directoryEnd returns the end of the directory of the path s[path:end]: behind
 // its last slash.
-func directory[T text](s T, path, end int) int {
+func directoryEnd[T stringOrBytes](s T, path, end int) int {
 	for end > path+1 && s[end-1] != '/' {
 		end--
 	}
 	return end
 }
 
-// parent returns the end of the directory above the one that ends at end. The
+// parentDirectoryEnd returns the end of the directory above the one that ends at end. The
 // root is its own parent.
-func parent[T text](s T, path, end int) int {
-	return directory(s, path, max(end-1, path+1))
+func parentDirectoryEnd[T stringOrBytes](s T, path, end int) int {
+	return directoryEnd(s, path, max(end-1, path+1))
 }
 
-// clean returns ref without what the standard ignores, and without fragment.
-func clean(ref string) string {
+// stripBlanksAndFragment returns ref without what the standard ignores, and without fragment.
+func stripBlanksAndFragment(ref string) string {
 	for i := range len(ref) { // most have nothing to clean
 		if ref[i] == '#' {
 			return ref[:i]
 		}
 		if ref[i] <= ' ' {
-			return scour(ref)
+			return stripBlanksAndFragmentSlow(ref)
 		}
 	}
 	return ref
 }
 
-// scour is clean for a ref that has blanks or control characters.
-func scour(ref string) string {
+// stripBlanksAndFragmentSlow is clean for a ref that has blanks or control characters.
+func stripBlanksAndFragmentSlow(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(ref, "\t\n\r") {
 		ref = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(ref)
@@ -174,8 +174,8 @@ func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	return appendPort(b, port, scheme)
 }
 
-// cutAny cuts s before the first byte that is in chars.
-func cutAny(s, chars string) (before, from string) {
+// cutBeforeAny cuts s before the first byte that is in chars.
+func cutBeforeAny(s, chars string) (before, from string) {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return s[:i], s[i:]
 	}

@@ -23,7 +23,7 @@ func mustParse(t testing.TB, s string) decorum.URL {
 }
 
 // resolve resolves l.ref as the row asks: on its base, or on none.
-func (l link) resolve(t testing.TB) (decorum.URL, error) {
+func (l resolveCase) resolve(t testing.TB) (decorum.URL, error) {
 	t.Helper()
 	if l.base == "" {
 		return decorum.ParseURL(l.ref)
@@ -32,9 +32,9 @@ func (l link) resolve(t testing.TB) (decorum.URL, error) {
 }
 
 func TestCanonicalForm(t *testing.T) {
-	for _, topic := range links {
+	for _, topic := range resolveCases {
 		t.Run(topic.topic, func(t *testing.T) {
-			for _, l := range topic.rows {
+			for _, l := range topic.cases {
 				if u, err := l.resolve(t); err != nil || u.String() != l.want {
 					t.Errorf("%q on %q\n got %q, %v\nwant %q", l.ref, l.base, u, err, l.want)
 				}
@@ -44,7 +44,7 @@ func TestCanonicalForm(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, l := range refused {
+	for _, l := range refusedCases {
 		u, err := l.resolve(t)
 		var e *decorum.Error
 		if !errors.As(err, &e) || !errors.Is(err, decorum.Invalid) || e.Err.Error() != l.want {
@@ -95,7 +95,7 @@ func TestTheSamePage(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	const origin = "https://example.com/"
-	available := decorum.MaxURL - len(origin)
+	available := decorum.MaxURLBytes - len(origin)
 	base := mustParse(t, origin)
 	label := strings.Repeat("a", 49) + "."
 	for _, tt := range []struct {
@@ -105,9 +105,9 @@ func TestLimits(t *testing.T) {
 		{"absolute, too long", origin + strings.Repeat("a", available+1), "longer than 64 KiB"},
 		{"relative, as long as may be", strings.Repeat("a", available), ""},
 		{"relative, too long once resolved", strings.Repeat("a", available+1), "longer than 64 KiB"},
-		{"too long once escaped", strings.Repeat(" ", decorum.MaxURL/3) + "\xff" + strings.Repeat(" é", 11000), "longer than 64 KiB"},
-		{"short once cleaned", strings.Repeat(" ", decorum.MaxURL-1) + "a", ""},
-		{"fragment, too long", "#" + strings.Repeat("a", decorum.MaxURL), "longer than 64 KiB"},
+		{"too long once escaped", strings.Repeat(" ", decorum.MaxURLBytes/3) + "\xff" + strings.Repeat(" é", 11000), "longer than 64 KiB"},
+		{"short once cleaned", strings.Repeat(" ", decorum.MaxURLBytes-1) + "a", ""},
+		{"fragment, too long", "#" + strings.Repeat("a", decorum.MaxURLBytes), "longer than 64 KiB"},
 		{"host, as long as may be", "//" + strings.Repeat(label, 5) + "bcd./", ""},
 		{"host, too long", "//" + strings.Repeat(label, 5) + "bcde./", "host is longer than 254 octets"},
 		{"canonical host, too long", "https://" + strings.Repeat(label, 5) + "bcde.f/", "host is longer than 254 octets"},
@@ -140,7 +140,7 @@ func TestResolveBytes(t *testing.T) {
 		"https://example.com/x", "https://other.example/x", "/x", "x", "../x", "?x", "#x", "", "é", "//other.example",
 	} {
 		t.Run(ref, func(t *testing.T) {
-			base := mustParse(t, page)
+			base := mustParse(t, basePage)
 			want, err := base.Resolve(ref)
 			if err != nil {
 				t.Fatal(err)
@@ -155,7 +155,7 @@ func TestResolveBytes(t *testing.T) {
 	}
 	t.Run("error", func(t *testing.T) {
 		buffer := []byte("mailto:someone@example.com")
-		_, err := mustParse(t, page).ResolveBytes(buffer)
+		_, err := mustParse(t, basePage).ResolveBytes(buffer)
 		clear(buffer)
 		var e *decorum.Error
 		if !errors.As(err, &e) || e.URL != "mailto:someone@example.com" {
@@ -166,7 +166,7 @@ func TestResolveBytes(t *testing.T) {
 
 // TestAllocations pins what a page full of links costs.
 func TestAllocations(t *testing.T) {
-	base := mustParse(t, page)
+	base := mustParse(t, basePage)
 	for _, tt := range []struct {
 		ref               string
 		ofString, ofBytes float64
@@ -194,8 +194,8 @@ func TestAllocations(t *testing.T) {
 
 // TestCanonicalIsNotCopied pins the promise of ParseURL about memory.
 func TestCanonicalIsNotCopied(t *testing.T) {
-	u := mustParse(t, page)
-	if unsafe.StringData(u.String()) != unsafe.StringData(page) {
+	u := mustParse(t, basePage)
+	if unsafe.StringData(u.String()) != unsafe.StringData(basePage) {
 		t.Error("a canonical string was copied")
 	}
 }
@@ -221,8 +221,8 @@ func checkInvariants(t *testing.T, base decorum.URL, ref string) {
 	if again, err := decorum.ResolveFull(u, u.String()); again != u {
 		t.Fatalf("%q is not stable: resolved against itself it is %q, %v", u, again, err)
 	}
-	if again, err := decorum.ResolveFull(u, u.Path()); !strings.HasPrefix(u.Path(), "//") && again != u {
-		t.Fatalf("path %q is not stable: %q, %v", u.Path(), again, err)
+	if again, err := decorum.ResolveFull(u, u.PathAndQuery()); !strings.HasPrefix(u.PathAndQuery(), "//") && again != u {
+		t.Fatalf("path %q is not stable: %q, %v", u.PathAndQuery(), again, err)
 	}
 	checkPath(t, u)
 }
@@ -230,15 +230,15 @@ func checkInvariants(t *testing.T, base decorum.URL, ref string) {
 // checkPath checks what Path promises to the matching of rules.
 func checkPath(t *testing.T, u decorum.URL) {
 	t.Helper()
-	path := u.Path()
+	path := u.PathAndQuery()
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "#") {
 		t.Fatalf("%q: path is %q", u, path)
 	}
 	if strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7F }) {
 		t.Fatalf("%q: path is not printable ASCII", u)
 	}
-	way, _, _ := strings.Cut(path, "?")
-	for segment := range strings.SplitSeq(way, "/") {
+	pathOnly, _, _ := strings.Cut(path, "?")
+	for segment := range strings.SplitSeq(pathOnly, "/") {
 		if segment == "." || segment == ".." {
 			t.Fatalf("%q: path has a dot segment", u)
 		}
@@ -248,20 +248,20 @@ func checkPath(t *testing.T, u decorum.URL) {
 func TestInvariants(t *testing.T) {
 	var bases []decorum.URL
 	for _, s := range []string{
-		page, "http://example.com/", "ftp://example.com/a//b/", "https://example.com/a?b/../c?d",
+		basePage, "http://example.com/", "ftp://example.com/a//b/", "https://example.com/a?b/../c?d",
 		"https://[::1]:8080/%%341/%4", "https://www.xn--exmple-cua.com/%C3%A9/",
 	} {
 		bases = append(bases, mustParse(t, s))
 	}
 	bases = append(bases, decorum.URL{})
 	for _, base := range bases {
-		for _, topic := range links {
-			for _, l := range topic.rows {
+		for _, topic := range resolveCases {
+			for _, l := range topic.cases {
 				checkInvariants(t, base, l.ref)
 				checkInvariants(t, base, l.want)
 			}
 		}
-		for _, l := range refused {
+		for _, l := range refusedCases {
 			checkInvariants(t, base, l.ref)
 		}
 	}
@@ -269,7 +269,7 @@ func TestInvariants(t *testing.T) {
 
 // TestFastPathIsUsed fails if links that pages are full of take the long way.
 func TestFastPathIsUsed(t *testing.T) {
-	base := mustParse(t, page)
+	base := mustParse(t, basePage)
 	for _, ref := range []string{
 		"https://example.com/x", "https://www.other.example/a-b/c.html?d=e%26#f", "http://other.example/", "ftp://other.example/x",
 		"/", "/x/y.html?a=b", "x.html", "./x", "../y/z.html#top", "../../..a/.b/", "?page=2", "#x", "", "/%D0%9E/a:b@c",
@@ -280,20 +280,20 @@ func TestFastPathIsUsed(t *testing.T) {
 	}
 }
 
-// addLinks has f begin with the links of the tests.
-func addLinks(f *testing.F) {
-	for _, topic := range links {
-		for _, l := range topic.rows {
+// addResolveSeeds has f begin with the links of the tests.
+func addResolveSeeds(f *testing.F) {
+	for _, topic := range resolveCases {
+		for _, l := range topic.cases {
 			f.Add(l.base, l.ref)
 		}
 	}
-	for _, l := range refused {
+	for _, l := range refusedCases {
 		f.Add(l.base, l.ref)
 	}
 }
 
 func FuzzResolve(f *testing.F) {
-	addLinks(f)
+	addResolveSeeds(f)
 	f.Fuzz(func(t *testing.T, base, ref string) {
 		page, _ := decorum.ParseURL(base) // none is a base, too
 		checkInvariants(t, page, ref)

@@ -15,25 +15,25 @@ const (
 	punyInitial = 0x80
 )
 
-// maxLabel is the length of the longest label (RFC 1035 §2.3.4), in octets. No
+// maxLabelBytes is the length of the longest label (RFC 1035 §2.3.4), in octets. No
 // label has more runes.
-const maxLabel = 63
+const maxLabelBytes = 63
 
-// A label is one label of a host name, as runes. It lives on the stack.
-type label struct {
-	runes [maxLabel]rune
+// A hostLabel is one label of a host name, as runes. It lives on the stack.
+type hostLabel struct {
+	runes [maxLabelBytes]rune
 	n     int
 }
 
-// insert puts r before the i-th rune. There must be room.
-func (l *label) insert(i int, r rune) {
+// insertRune puts r before the i-th rune. There must be room.
+func (l *hostLabel) insertRune(i int, r rune) {
 	copy(l.runes[i+1:l.n+1], l.runes[i:l.n])
 	l.runes[i] = r
 	l.n++
 }
 
 // appendPunycode appends the Punycode of l, without "xn--" (RFC 3492 §6.3).
-func appendPunycode(b []byte, l *label) []byte {
+func appendPunycode(b []byte, l *hostLabel) []byte {
 	runes := l.runes[:l.n]
 	basic := 0
 	for _, r := range runes {
@@ -53,7 +53,7 @@ func appendPunycode(b []byte, l *label) []byte {
 				next = min(next, r)
 			}
 		}
-		delta += int(next-n) * (done + 1) // at most 0x10FFFF * maxLabel: fits in 31 bits
+		delta += int(next-n) * (done + 1) // at most 0x10FFFF * maxLabelBytes: fits in 31 bits
 		n = next
 		for _, r := range runes {
 			if r < n {
@@ -62,7 +62,7 @@ func appendPunycode(b []byte, l *label) []byte {
 			if r != n {
 				continue
 			}
-			b = appendDelta(b, delta, bias)
+			b = appendPunycodeDelta(b, delta, bias)
 			bias = punyAdapt(delta, done+1, done == basic)
 			delta = 0
 			done++
@@ -73,8 +73,8 @@ func appendPunycode(b []byte, l *label) []byte {
 	return b
 }
 
-// appendDelta appends delta as a generalized variable-length integer.
-func appendDelta(b []byte, delta, bias int) []byte {
+// appendPunycodeDelta appends delta as a generalized variable-length integer.
+func appendPunycodeDelta(b []byte, delta, bias int) []byte {
 	const digits = "abcdefghijklmnopqrstuvwxyz0123456789"
 	for k := punyBase; ; k += punyBase {
 		t := punyThreshold(k, bias)
@@ -89,18 +89,18 @@ func appendDelta(b []byte, delta, bias int) []byte {
 // decodePunycode puts what s, the part of a label behind "xn--", stands for
 // into l, which is empty (RFC 3492 §6.2). It reports false for what is not in
 // lower case, for ASCII alone, and for what is no Punycode.
-func decodePunycode[T text](l *label, s T) bool {
+func decodePunycode[T stringOrBytes](l *hostLabel, s T) bool {
 	pos := 0
 	for i := range len(s) {
 		if s[i] == '-' {
 			pos = i + 1
 		}
 	}
-	if len(s) > maxLabel || pos == 1 || pos == len(s) {
+	if len(s) > maxLabelBytes || pos == 1 || pos == len(s) {
 		return false
 	}
 	for i := range pos - 1 {
-		l.insert(l.n, rune(s[i]))
+		l.insertRune(l.n, rune(s[i]))
 	}
 	n, i, bias := int64(punyInitial), int64(0), punyBias
 	for basic := l.n; pos < len(s); {
@@ -112,7 +112,7 @@ func decodePunycode[T text](l *label, s T) bool {
 			}
 			pos++
 			i += digit * w
-			if digit == punyBase || i > 0x10FFFF*(maxLabel+1) {
+			if digit == punyBase || i > 0x10FFFF*(maxLabelBytes+1) {
 				return false
 			}
 			t := int64(punyThreshold(k, bias))
@@ -128,7 +128,7 @@ func decodePunycode[T text](l *label, s T) bool {
 		if n > 0x10FFFF {
 			return false
 		}
-		l.insert(int(i), rune(n))
+		l.insertRune(int(i), rune(n))
 		i++
 	}
 	return true

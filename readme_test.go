@@ -16,23 +16,23 @@ import (
 	"time"
 )
 
-var tour = flag.Bool("tour", false, "walk through the README as a newcomer does: builds, a demo, a crawl, callbacks, a daemon")
+var runReadme = flag.Bool("tour", false, "walk through the README as a newcomer does: builds, a demo, a crawl, callbacks, a daemon")
 
-// A step of the tour is a block of the README behind a comment that readers do not
+// A readmeBlock of the tour is a block of the README behind a comment that readers do not
 // see: commands, or the text of a file.
-type step struct{ file, text string }
+type readmeBlock struct{ file, text string }
 
-var stepBlock = regexp.MustCompile("(?ms)^<!-- tour(?:: (\\S+))? -->\n```\\w+\n(.*?)^```$")
+var readmeBlockPattern = regexp.MustCompile("(?ms)^<!-- tour(?:: (\\S+))? -->\n```\\w+\n(.*?)^```$")
 
-func readTour(t *testing.T) []step {
+func readReadmeBlocks(t *testing.T) []readmeBlock {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var steps []step
-	for _, m := range stepBlock.FindAllStringSubmatch(string(readme), -1) {
-		steps = append(steps, step{file: m[1], text: m[2]})
+	var steps []readmeBlock
+	for _, m := range readmeBlockPattern.FindAllStringSubmatch(string(readme), -1) {
+		steps = append(steps, readmeBlock{file: m[1], text: m[2]})
 	}
 	if n := strings.Count(string(readme), "<!-- tour"); n != len(steps) || n < 7 {
 		t.Fatalf("%d of %d steps can be read", len(steps), n)
@@ -40,11 +40,11 @@ func readTour(t *testing.T) []step {
 	return steps
 }
 
-// TestTour does what the README tells a newcomer to do, in a copy of this directory
+// TestReadme does what the README tells a newcomer to do, in a copy of this directory
 // and as it is printed. It takes ports 8080 and 8470.
-func TestTour(t *testing.T) {
-	steps := readTour(t)
-	if !*tour {
+func TestReadme(t *testing.T) {
+	steps := readReadmeBlocks(t)
+	if !*runReadme {
 		t.Skip("minutes of building and polite crawling: run with -tour")
 	}
 	dir := t.TempDir()
@@ -52,18 +52,18 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh := openShell(t, dir)
-	var said strings.Builder
+	var output strings.Builder
 	for i, s := range steps {
 		begin := time.Now()
 		if s.file == "" {
-			said.WriteString(sh.do(s.text))
-		} else if err := writeStep(filepath.Join(dir, s.file), s.text); err != nil {
+			output.WriteString(sh.run(s.text))
+		} else if err := writeBlockFile(filepath.Join(dir, s.file), s.text); err != nil {
 			t.Fatal(err)
 		}
 		what, _, _ := strings.Cut(cmp.Or(s.file, s.text), "\n")
 		t.Logf("step %d took %6.1f s: %s", i+1, time.Since(begin).Seconds(), what)
 	}
-	sh.do("kill %1 %2\nwait\n")
+	sh.run("kill %1 %2\nwait\n")
 	for _, want := range []string{
 		"0 disallowed by robots.txt",                 // the demo
 		"library.example",                            // the report
@@ -71,16 +71,16 @@ func TestTour(t *testing.T) {
 		"http://library.example/shelves/1/ Here and", // the callback
 		"library  running",                           // top
 	} {
-		if !strings.Contains(said.String(), want) {
+		if !strings.Contains(output.String(), want) {
 			t.Errorf("nothing of it said %q", want)
 		}
 	}
 	if t.Failed() {
-		t.Log(said.String())
+		t.Log(output.String())
 	}
 }
 
-func writeStep(file, text string) error {
+func writeBlockFile(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -89,10 +89,10 @@ func writeStep(file, text string) error {
 
 // A shell is the one in which the tour is made.
 type shell struct {
-	t   *testing.T
-	in  io.Writer
-	out *bufio.Reader
-	n   int
+	t        *testing.T
+	in       io.Writer
+	out      *bufio.Reader
+	commands int
 }
 
 // openShell opens a shell that ends at the first command that fails. Whatever it
@@ -126,26 +126,26 @@ func openShell(t *testing.T, dir string) *shell {
 	return &shell{t: t, in: in, out: bufio.NewReader(out)}
 }
 
-// do runs commands, and returns what was said until they were done, by what runs in
+// run runs commands, and returns what was said until they were done, by what runs in
 // the background too. Of what they end with in the background it awaits the words that
 // it serves.
-func (s *shell) do(commands string) string {
+func (s *shell) run(commands string) string {
 	s.t.Helper()
-	s.n++
-	done := fmt.Sprintf("step-%d-is-done", s.n)
+	s.commands++
+	done := fmt.Sprintf("step-%d-is-done", s.commands)
 	fmt.Fprintf(s.in, "%s\necho\necho %s\n", commands, done)
-	var said strings.Builder
+	var output strings.Builder
 	serves := strings.HasSuffix(strings.TrimSpace(commands), "&")
-	for ended := false; !ended || serves && !strings.Contains(said.String(), "serving"); {
+	for ended := false; !ended || serves && !strings.Contains(output.String(), "serving"); {
 		line, err := s.out.ReadString('\n')
 		if strings.TrimSpace(line) == done {
 			ended = true
 			continue
 		}
-		said.WriteString(line)
+		output.WriteString(line)
 		if err != nil {
-			s.t.Fatalf("%v in\n%s\n%s", err, commands, &said)
+			s.t.Fatalf("%v in\n%s\n%s", err, commands, &output)
 		}
 	}
-	return said.String()
+	return output.String()
 }

@@ -1,16 +1,16 @@
 package decorum_test
 
-// page is what the links of the tables are resolved against, unless a row
+// basePage is what the links of the tables are resolved against, unless a row
 // names another.
-const page = "https://example.com/dir/sub/page.html?q=1"
+const basePage = "https://example.com/dir/sub/page.html?q=1"
 
-// links are references and what they name, by what they show. base is empty
+// resolveCases are references and what they name, by what they show. base is empty
 // where the reference needs none.
-var links = []struct {
+var resolveCases = []struct {
 	topic string
-	rows  []link
+	cases []resolveCase
 }{
-	{"every rule: canonical already", []link{
+	{"every rule: canonical already", []resolveCase{
 		{"", "https://example.com/", "https://example.com/"},
 		{"", "http://example.com/a/b.html", "http://example.com/a/b.html"},
 		{"", "ftp://example.com/pub/file", "ftp://example.com/pub/file"},
@@ -24,7 +24,7 @@ var links = []struct {
 		{"", "https://localhost/", "https://localhost/"},
 		{"", "https://1.example/", "https://1.example/"},
 	}},
-	{"rule 1: white space and control characters", []link{
+	{"rule 1: white space and control characters", []resolveCase{
 		{"", " \t\r\n https://example.com/a \x00\x1f", "https://example.com/a"},
 		{"", "ht\ntps://exa\tmple.com/a\r\nb", "https://example.com/ab"},
 		{"", "https://example.com:4\t4\n3/", "https://example.com/"},
@@ -35,11 +35,11 @@ var links = []struct {
 		{"", "https://example.com/a?b c ", "https://example.com/a?b%20c"},
 		{"", "https://example.com/a #b", "https://example.com/a%20"},
 		{"", "https://example.com/a\u00a0", "https://example.com/a%C2%A0"},
-		{page, "  next.html  ", "https://example.com/dir/sub/next.html"},
-		{page, "  ", "https://example.com/dir/sub/page.html?q=1"},
-		{page, "\n../\nx", "https://example.com/dir/x"},
+		{basePage, "  next.html  ", "https://example.com/dir/sub/next.html"},
+		{basePage, "  ", "https://example.com/dir/sub/page.html?q=1"},
+		{basePage, "\n../\nx", "https://example.com/dir/x"},
 	}},
-	{"rules 1 and 2: schemes (LOC-17)", []link{
+	{"rules 1 and 2: schemes (LOC-17)", []resolveCase{
 		{"", "HTTPS://example.com/", "https://example.com/"},
 		{"", "HtTp://example.com/", "http://example.com/"},
 		{"", "FTP://example.com/", "ftp://example.com/"},
@@ -48,18 +48,18 @@ var links = []struct {
 		{"", "https:////example.com/a", "https://example.com/a"},
 		{"", `https:\\example.com\a`, "https://example.com/a"},
 		{"", `https:/\/\example.com/a`, "https://example.com/a"},
-		{page, "https:", "https://example.com/dir/sub/page.html?q=1"},
-		{page, "https:x.html", "https://example.com/dir/sub/x.html"},
-		{page, "https:/x.html", "https://example.com/x.html"},
-		{page, "https:?x", "https://example.com/dir/sub/page.html?x"},
-		{page, "https://other.example", "https://other.example/"},
-		{page, `https:\\other.example`, "https://other.example/"},
-		{page, `https:/\other.example`, "https://other.example/"},
-		{page, "http:other.example/x", "http://other.example/x"},
-		{page, "http:/other.example/x", "http://other.example/x"},
-		{page, "ftp:other.example", "ftp://other.example/"},
+		{basePage, "https:", "https://example.com/dir/sub/page.html?q=1"},
+		{basePage, "https:x.html", "https://example.com/dir/sub/x.html"},
+		{basePage, "https:/x.html", "https://example.com/x.html"},
+		{basePage, "https:?x", "https://example.com/dir/sub/page.html?x"},
+		{basePage, "https://other.example", "https://other.example/"},
+		{basePage, `https:\\other.example`, "https://other.example/"},
+		{basePage, `https:/\other.example`, "https://other.example/"},
+		{basePage, "http:other.example/x", "http://other.example/x"},
+		{basePage, "http:/other.example/x", "http://other.example/x"},
+		{basePage, "ftp:other.example", "ftp://other.example/"},
 	}},
-	{"rule 3: user information is dropped (LOC-17)", []link{
+	{"rule 3: user information is dropped (LOC-17)", []resolveCase{
 		{"", "https://user@example.com/", "https://example.com/"},
 		{"", "https://user:password@example.com/", "https://example.com/"},
 		{"", "https://@example.com/", "https://example.com/"},
@@ -72,7 +72,7 @@ var links = []struct {
 		{"", "https://example.com?@other.example/", "https://example.com/?@other.example/"},
 		{"", "https://example.com#@other.example/", "https://example.com/"},
 	}},
-	{"rule 4: host names", []link{
+	{"rule 4: host names", []resolveCase{
 		{"", "https://EXAMPLE.Com/", "https://example.com/"},
 		{"", "https://ex%61mple%2Ecom/", "https://example.com/"},
 		{"", "https://example.com./", "https://example.com./"},
@@ -83,7 +83,7 @@ var links = []struct {
 		{"", "https://r3---sn-p5q.example.com/", "https://r3---sn-p5q.example.com/"},
 		{"", "https://a!$&'()*+,;=~`{}\".example/", "https://a!$&'()*+,;=~`{}\".example/"},
 	}},
-	{"rule 4: international host names (LOC-07)", []link{
+	{"rule 4: international host names (LOC-07)", []resolveCase{
 		{"", "https://www.exämple.com/", "https://www.xn--exmple-cua.com/"},
 		{"", "https://www.xn--exmple-cua.com/", "https://www.xn--exmple-cua.com/"},
 		{"", "https://WWW.XN--EXMPLE-CUA.COM/", "https://www.xn--exmple-cua.com/"},
@@ -103,7 +103,7 @@ var links = []struct {
 		{"https://www.xn--exmple-cua.com/", "https://www.exämple.com/a", "https://www.xn--exmple-cua.com/a"},
 		{"https://www.xn--exmple-cua.com/", "https://www.xn--exmple-cua.com/a", "https://www.xn--exmple-cua.com/a"},
 	}},
-	{"rule 5: IPv4 addresses (LOC-09)", []link{
+	{"rule 5: IPv4 addresses (LOC-09)", []resolveCase{
 		{"", "https://192.0.2.1/", "https://192.0.2.1/"},
 		{"", "https://192.0.2.1./", "https://192.0.2.1/"},
 		{"", "https://0x7f.1/", "https://127.0.0.1/"},
@@ -128,7 +128,7 @@ var links = []struct {
 		{"", "https://99999999999999999999x/", "https://99999999999999999999x/"},
 		{"http://127.0.0.1:8080/a", "http://127.0.0.1:8080/b", "http://127.0.0.1:8080/b"},
 	}},
-	{"rule 5: IPv6 addresses (LOC-09)", []link{
+	{"rule 5: IPv6 addresses (LOC-09)", []resolveCase{
 		{"", "https://[::1]/", "https://[::1]/"},
 		{"", "https://[::]/", "https://[::]/"},
 		{"", "https://[2001:DB8:0:0:0:0:0:1]:443/", "https://[2001:db8::1]/"},
@@ -141,7 +141,7 @@ var links = []struct {
 		{"", "https://[64:ff9b::192.0.2.1]/", "https://[64:ff9b::c000:201]/"},
 		{"https://[::1]:8080/a", "b", "https://[::1]:8080/b"},
 	}},
-	{"rule 6: ports (LOC-10, LOC-11)", []link{
+	{"rule 6: ports (LOC-10, LOC-11)", []resolveCase{
 		{"", "http://example.com:80/", "http://example.com/"},
 		{"", "https://example.com:443/", "https://example.com/"},
 		{"", "ftp://example.com:21/", "ftp://example.com/"},
@@ -154,7 +154,7 @@ var links = []struct {
 		{"", "https://example.com:000000000000000000443/", "https://example.com/"},
 		{"", "https://example.com:08080?x", "https://example.com:8080/?x"},
 	}},
-	{"rules 1, 7 and 9: paths", []link{
+	{"rules 1, 7 and 9: paths", []resolveCase{
 		{"", "https://example.com", "https://example.com/"},
 		{"", "https://example.com?x", "https://example.com/?x"},
 		{"", "https://example.com#x", "https://example.com/"},
@@ -164,7 +164,7 @@ var links = []struct {
 		{"", "https://example.com/'|[]", "https://example.com/'|[]"},
 		{"", "https://example.com/A/a", "https://example.com/A/a"},
 	}},
-	{"rule 7: dot segments", []link{
+	{"rule 7: dot segments", []resolveCase{
 		{"", "https://example.com/.", "https://example.com/"},
 		{"", "https://example.com/..", "https://example.com/"},
 		{"", "https://example.com/../../a", "https://example.com/a"},
@@ -185,7 +185,7 @@ var links = []struct {
 		{"", "https://example.com/a/%252e", "https://example.com/a/%252e"},
 		{"", "https://example.com/a?/../b", "https://example.com/a?/../b"},
 	}},
-	{"rules 8 and 9: queries", []link{
+	{"rules 8 and 9: queries", []resolveCase{
 		{"", "https://example.com/a?", "https://example.com/a?"},
 		{"", "https://example.com/a?#b", "https://example.com/a?"},
 		{"", "https://example.com/a?b?c", "https://example.com/a?b?c"},
@@ -196,7 +196,7 @@ var links = []struct {
 		{"", "https://example.com/a?q=é", "https://example.com/a?q=%C3%A9"},
 		{"", "https://example.com/a?q=%7e%c3%a9%26", "https://example.com/a?q=~%C3%A9%26"},
 	}},
-	{"rule 10: escapes (MATCH-22)", []link{
+	{"rule 10: escapes (MATCH-22)", []resolveCase{
 		{"", "https://example.com/foo/bar/%62%61%7A", "https://example.com/foo/bar/baz"},
 		{"", "https://example.com/%c3%a9", "https://example.com/%C3%A9"},
 		{"", "https://example.com/a%2fb", "https://example.com/a%2Fb"},
@@ -205,9 +205,9 @@ var links = []struct {
 		{"", "https://example.com/%20%25%3f%23%5c", "https://example.com/%20%25%3F%23%5C"},
 		{"", "https://example.com/%2541", "https://example.com/%2541"},
 		{"", "https://example.com/%00", "https://example.com/%00"},
-		{page, "/wiki/%D0%9E", "https://example.com/wiki/%D0%9E"},
+		{basePage, "/wiki/%D0%9E", "https://example.com/wiki/%D0%9E"},
 	}},
-	{"rule 11: stray percent signs", []link{
+	{"rule 11: stray percent signs", []resolveCase{
 		{"", "https://example.com/100%", "https://example.com/100%"},
 		{"", "https://example.com/%zz%4", "https://example.com/%zz%4"},
 		{"", "https://example.com/%%341", "https://example.com/%%341"},
@@ -218,93 +218,93 @@ var links = []struct {
 		{"", "https://example.com/%%32%65/", "https://example.com/%%32e/"},
 		{"", "https://example.com/a?%%341&%", "https://example.com/a?%%341&%"},
 	}},
-	{"rule 9: text outside ASCII (MATCH-04)", []link{
+	{"rule 9: text outside ASCII (MATCH-04)", []resolveCase{
 		{"", "https://example.com/Овощи", "https://example.com/%D0%9E%D0%B2%D0%BE%D1%89%D0%B8"},
 		{"", "https://example.com/café?x=café#café", "https://example.com/caf%C3%A9?x=caf%C3%A9"},
 		{"", "https://example.com/☕", "https://example.com/%E2%98%95"},
 		{"", "https://example.com/e\u0301", "https://example.com/e%CC%81"}, // not composed
 		{"", "https://example.com/\ufeff", "https://example.com/%EF%BB%BF"},
 	}},
-	{"rule 9: bytes that are no UTF-8 (FMT-14)", []link{
+	{"rule 9: bytes that are no UTF-8 (FMT-14)", []resolveCase{
 		{"", "https://example.com/caf\xe9", "https://example.com/caf%E9"},
 		{"", "https://example.com/\xff?\xfe", "https://example.com/%FF?%FE"},
-		{page, "caf\xe9.html", "https://example.com/dir/sub/caf%E9.html"},
-		{page, "/\xc3", "https://example.com/%C3"},
+		{basePage, "caf\xe9.html", "https://example.com/dir/sub/caf%E9.html"},
+		{basePage, "/\xc3", "https://example.com/%C3"},
 	}},
-	{"rule 1: relative to a page", []link{
-		{page, "", page},
-		{page, "#top", page},
-		{page, "#a b\n\xff", page},
-		{page, "?", "https://example.com/dir/sub/page.html?"},
-		{page, "?p=2#x", "https://example.com/dir/sub/page.html?p=2"},
-		{page, "?p='2'", "https://example.com/dir/sub/page.html?p=%272%27"},
-		{page, "x.html", "https://example.com/dir/sub/x.html"},
-		{page, "x/y.html?z#w", "https://example.com/dir/sub/x/y.html?z"},
-		{page, ".", "https://example.com/dir/sub/"},
-		{page, "./", "https://example.com/dir/sub/"},
-		{page, "..", "https://example.com/dir/"},
-		{page, "../", "https://example.com/dir/"},
-		{page, "../../", "https://example.com/"},
-		{page, "../../../../x", "https://example.com/x"},
-		{page, "./../x/./y", "https://example.com/dir/x/y"},
-		{page, "..?x", "https://example.com/dir/?x"},
-		{page, "..#x", "https://example.com/dir/"},
-		{page, "x/..#y", "https://example.com/dir/sub/"},
-		{page, "x/..", "https://example.com/dir/sub/"},
-		{page, "..x", "https://example.com/dir/sub/..x"},
-		{page, `..\x\y`, "https://example.com/dir/x/y"},
-		{page, "%2e%2e/x", "https://example.com/dir/x"},
-		{page, "a%7eb", "https://example.com/dir/sub/a~b"},
-		{page, "./a:b", "https://example.com/dir/sub/a:b"},
-		{page, "1:b", "https://example.com/dir/sub/1:b"},
-		{page, ":b", "https://example.com/dir/sub/:b"},
-		{page, "a/b:c", "https://example.com/dir/sub/a/b:c"},
-		{page, "x?y:z", "https://example.com/dir/sub/x?y:z"},
-		{page, "http", "https://example.com/dir/sub/http"},
-		{page, "https/", "https://example.com/dir/sub/https/"},
-		{page, "@x", "https://example.com/dir/sub/@x"},
-		{page, "é", "https://example.com/dir/sub/%C3%A9"},
-		{page, "a//b/", "https://example.com/dir/sub/a//b/"},
+	{"rule 1: relative to a page", []resolveCase{
+		{basePage, "", basePage},
+		{basePage, "#top", basePage},
+		{basePage, "#a b\n\xff", basePage},
+		{basePage, "?", "https://example.com/dir/sub/page.html?"},
+		{basePage, "?p=2#x", "https://example.com/dir/sub/page.html?p=2"},
+		{basePage, "?p='2'", "https://example.com/dir/sub/page.html?p=%272%27"},
+		{basePage, "x.html", "https://example.com/dir/sub/x.html"},
+		{basePage, "x/y.html?z#w", "https://example.com/dir/sub/x/y.html?z"},
+		{basePage, ".", "https://example.com/dir/sub/"},
+		{basePage, "./", "https://example.com/dir/sub/"},
+		{basePage, "..", "https://example.com/dir/"},
+		{basePage, "../", "https://example.com/dir/"},
+		{basePage, "../../", "https://example.com/"},
+		{basePage, "../../../../x", "https://example.com/x"},
+		{basePage, "./../x/./y", "https://example.com/dir/x/y"},
+		{basePage, "..?x", "https://example.com/dir/?x"},
+		{basePage, "..#x", "https://example.com/dir/"},
+		{basePage, "x/..#y", "https://example.com/dir/sub/"},
+		{basePage, "x/..", "https://example.com/dir/sub/"},
+		{basePage, "..x", "https://example.com/dir/sub/..x"},
+		{basePage, `..\x\y`, "https://example.com/dir/x/y"},
+		{basePage, "%2e%2e/x", "https://example.com/dir/x"},
+		{basePage, "a%7eb", "https://example.com/dir/sub/a~b"},
+		{basePage, "./a:b", "https://example.com/dir/sub/a:b"},
+		{basePage, "1:b", "https://example.com/dir/sub/1:b"},
+		{basePage, ":b", "https://example.com/dir/sub/:b"},
+		{basePage, "a/b:c", "https://example.com/dir/sub/a/b:c"},
+		{basePage, "x?y:z", "https://example.com/dir/sub/x?y:z"},
+		{basePage, "http", "https://example.com/dir/sub/http"},
+		{basePage, "https/", "https://example.com/dir/sub/https/"},
+		{basePage, "@x", "https://example.com/dir/sub/@x"},
+		{basePage, "é", "https://example.com/dir/sub/%C3%A9"},
+		{basePage, "a//b/", "https://example.com/dir/sub/a//b/"},
 		{"https://example.com/a?/b/c", "x", "https://example.com/x"},
 		{"https://example.com/a?/b/c", "?x", "https://example.com/a?x"},
 		{"https://example.com//", "..", "https://example.com/"},
 		{"https://example.com//", "x", "https://example.com//x"},
 		{"https://example.com/%%34", "1", "https://example.com/1"},
 	}},
-	{"rule 1: relative to an origin", []link{
-		{page, "/", "https://example.com/"},
-		{page, "/x/y?z", "https://example.com/x/y?z"},
-		{page, `\x`, "https://example.com/x"},
-		{page, "/../x", "https://example.com/x"},
-		{page, "/x/..", "https://example.com/"},
-		{page, "/x//y", "https://example.com/x//y"},
-		{page, "/.//x", "https://example.com//x"},
-		{page, "/:80", "https://example.com/:80"},
-		{page, "/?", "https://example.com/?"},
-		{page, "/#x", "https://example.com/"},
+	{"rule 1: relative to an origin", []resolveCase{
+		{basePage, "/", "https://example.com/"},
+		{basePage, "/x/y?z", "https://example.com/x/y?z"},
+		{basePage, `\x`, "https://example.com/x"},
+		{basePage, "/../x", "https://example.com/x"},
+		{basePage, "/x/..", "https://example.com/"},
+		{basePage, "/x//y", "https://example.com/x//y"},
+		{basePage, "/.//x", "https://example.com//x"},
+		{basePage, "/:80", "https://example.com/:80"},
+		{basePage, "/?", "https://example.com/?"},
+		{basePage, "/#x", "https://example.com/"},
 	}},
-	{"rule 1: relative to a scheme", []link{
-		{page, "//other.example/x", "https://other.example/x"},
-		{page, "//OTHER.example:443", "https://other.example/"},
-		{page, "///other.example/x", "https://other.example/x"},
-		{page, `\\other.example\x`, "https://other.example/x"},
-		{page, `/\other.example`, "https://other.example/"},
-		{page, "/\t/other.example/x", "https://other.example/x"},
+	{"rule 1: relative to a scheme", []resolveCase{
+		{basePage, "//other.example/x", "https://other.example/x"},
+		{basePage, "//OTHER.example:443", "https://other.example/"},
+		{basePage, "///other.example/x", "https://other.example/x"},
+		{basePage, `\\other.example\x`, "https://other.example/x"},
+		{basePage, `/\other.example`, "https://other.example/"},
+		{basePage, "/\t/other.example/x", "https://other.example/x"},
 		{"http://example.com/", "//other.example:443/", "http://other.example:443/"},
 	}},
-	{"rule 1: absolute on a page", []link{
-		{page, "https://example.com/x", "https://example.com/x"},
-		{page, "https://example.com", "https://example.com/"},
-		{page, "https://example.com/../x", "https://example.com/x"},
-		{page, "https://example.com.other.example/x", "https://example.com.other.example/x"},
-		{page, "https://example.com:8080/x", "https://example.com:8080/x"},
-		{page, "http://example.com/x", "http://example.com/x"},
-		{page, "https://example.com@other.example/", "https://other.example/"},
+	{"rule 1: absolute on a page", []resolveCase{
+		{basePage, "https://example.com/x", "https://example.com/x"},
+		{basePage, "https://example.com", "https://example.com/"},
+		{basePage, "https://example.com/../x", "https://example.com/x"},
+		{basePage, "https://example.com.other.example/x", "https://example.com.other.example/x"},
+		{basePage, "https://example.com:8080/x", "https://example.com:8080/x"},
+		{basePage, "http://example.com/x", "http://example.com/x"},
+		{basePage, "https://example.com@other.example/", "https://other.example/"},
 	}},
 }
 
-// refused are references that name nothing to visit, and the cause.
-var refused = []link{
+// refusedCases are references that name nothing to visit, and the cause.
+var refusedCases = []resolveCase{
 	{"", "", "relative, and there is no page to resolve it against"},
 	{"", "#x", "relative, and there is no page to resolve it against"},
 	{"", "/x", "relative, and there is no page to resolve it against"},
@@ -316,13 +316,13 @@ var refused = []link{
 	{"", "file:///etc/passwd", "scheme is not http, https or ftp"},
 	{"", "example.com:80/", "scheme is not http, https or ftp"},
 	{"", "httpss://example.com/", "scheme is not http, https or ftp"},
-	{page, "mailto:someone@example.com", "scheme is not http, https or ftp"},
-	{page, "JavaScript:void(0)", "scheme is not http, https or ftp"},
-	{page, "java\nscript:alert(1)", "scheme is not http, https or ftp"},
-	{page, "data:text/plain,x", "scheme is not http, https or ftp"},
-	{page, "tel:+420", "scheme is not http, https or ftp"},
-	{page, "a:b", "scheme is not http, https or ftp"},
-	{page, "view-source+x.1:b", "scheme is not http, https or ftp"},
+	{basePage, "mailto:someone@example.com", "scheme is not http, https or ftp"},
+	{basePage, "JavaScript:void(0)", "scheme is not http, https or ftp"},
+	{basePage, "java\nscript:alert(1)", "scheme is not http, https or ftp"},
+	{basePage, "data:text/plain,x", "scheme is not http, https or ftp"},
+	{basePage, "tel:+420", "scheme is not http, https or ftp"},
+	{basePage, "a:b", "scheme is not http, https or ftp"},
+	{basePage, "view-source+x.1:b", "scheme is not http, https or ftp"},
 
 	{"", "https://", "no host"},
 	{"", "https:", "no host"},
@@ -332,8 +332,8 @@ var refused = []link{
 	{"", "https://user@/x", "no host"},
 	{"", "https://:80/", "no host"},
 	{"", "https://\u00ad/", "no host"},
-	{page, "//", "no host"},
-	{page, `\\`, "no host"},
+	{basePage, "//", "no host"},
+	{basePage, `\\`, "no host"},
 
 	{"", "https://exa mple.com/", "host has a character that is forbidden"},
 	{"", "https://exa%20mple.com/", "host has a character that is forbidden"},
@@ -391,8 +391,8 @@ var refused = []link{
 	{"", "https://example.com:8a/", "port is not a number up to 65535"},
 	{"", "https://example.com:-1/", "port is not a number up to 65535"},
 	{"", "https://example.com: 80/", "port is not a number up to 65535"},
-	{page, "//example.com:x/", "port is not a number up to 65535"},
+	{basePage, "//example.com:x/", "port is not a number up to 65535"},
 }
 
-// link is a reference on a page, and what it names or why it names nothing.
-type link struct{ base, ref, want string }
+// resolveCase is a reference on a page, and what it names or why it names nothing.
+type resolveCase struct{ base, ref, want string }

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	rule    = regexp.MustCompile(`^## (\d+\..*)`)
-	example = regexp.MustCompile("^\\| `(.*)` \\|(?: `(.*)`)? \\| (?:`(.*)`|refused: (.*)) \\|$")
+	ruleHeading = regexp.MustCompile(`^## (\d+\..*)`)
+	exampleRow  = regexp.MustCompile("^\\| `(.*)` \\|(?: `(.*)`)? \\| (?:`(.*)`|refused: (.*)) \\|$")
 )
 
 // TestIdentityPage holds docs/url-identity.md to what it says: every example
@@ -25,10 +25,10 @@ func TestIdentityPage(t *testing.T) {
 	section, examples := "", map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
-		if m := rule.FindStringSubmatch(line); m != nil {
+		if m := ruleHeading.FindStringSubmatch(line); m != nil {
 			section = m[1]
 		}
-		m := example.FindStringSubmatch(line)
+		m := exampleRow.FindStringSubmatch(line)
 		if m == nil {
 			if strings.HasPrefix(line, "| `") {
 				t.Errorf("not understood: %s", line)
@@ -36,14 +36,14 @@ func TestIdentityPage(t *testing.T) {
 			continue
 		}
 		examples[section]++
-		checkExample(t, section, link{base: m[2], ref: m[1], want: m[3]}, m[4])
+		checkExample(t, section, resolveCase{base: m[2], ref: m[1], want: m[3]}, m[4])
 	}
 	if len(examples) != 11 {
 		t.Errorf("%d rules have examples, want 11: %v", len(examples), examples)
 	}
 }
 
-func checkExample(t *testing.T, section string, l link, refused string) {
+func checkExample(t *testing.T, section string, l resolveCase, refused string) {
 	t.Helper()
 	u, err := l.resolve(t)
 	if refused == "" {

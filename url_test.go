@@ -25,10 +25,10 @@ func TestURLParts(t *testing.T) {
 		t.Run(tt.url, func(t *testing.T) {
 			u := mustParse(t, tt.url)
 			o := u.Origin()
-			if o.String() != tt.origin || u.Path() != tt.path || o.Scheme() != tt.scheme ||
+			if o.String() != tt.origin || u.PathAndQuery() != tt.path || o.Scheme() != tt.scheme ||
 				o.HostPort() != tt.hostPort || o.Host() != tt.host {
 				t.Errorf("got origin %q, path %q, scheme %q, host and port %q, host %q",
-					o, u.Path(), o.Scheme(), o.HostPort(), o.Host())
+					o, u.PathAndQuery(), o.Scheme(), o.HostPort(), o.Host())
 			}
 			if u.IsZero() || o.IsZero() {
 				t.Error("a URL is zero")
@@ -92,10 +92,10 @@ func TestOriginScope(t *testing.T) {
 	}
 }
 
-func TestZeroWords(t *testing.T) {
+func TestZeroValues(t *testing.T) {
 	var u decorum.URL
 	var o decorum.Origin
-	if !u.IsZero() || u.String() != "" || u.Path() != "" || u.Origin() != o {
+	if !u.IsZero() || u.String() != "" || u.PathAndQuery() != "" || u.Origin() != o {
 		t.Errorf("the zero URL is %q with origin %q", u, u.Origin())
 	}
 	if !o.IsZero() || o.String() != "" || o.HostPort() != "" || o.Host() != "" || o.Scheme() != "" {
@@ -104,11 +104,11 @@ func TestZeroWords(t *testing.T) {
 }
 
 func TestPartsDoNotAllocate(t *testing.T) {
-	u := mustParse(t, page)
+	u := mustParse(t, basePage)
 	var n int
 	if got := testing.AllocsPerRun(100, func() {
 		o := u.Origin()
-		n += len(u.Path()) + len(o.Scheme()) + len(o.Host())
+		n += len(u.PathAndQuery()) + len(o.Scheme()) + len(o.Host())
 	}); got != 0 {
 		t.Errorf("taking a URL apart allocates %v times", got)
 	}
@@ -125,7 +125,7 @@ func TestLocation(t *testing.T) {
 		{"relative", http.StatusFound, "../x", "https://example.com/dir/x"},
 		{"without scheme", http.StatusSeeOther, "//other.example", "https://other.example/"},
 		{"fragment of another page", http.StatusTemporaryRedirect, "/x#y", "https://example.com/x"},
-		{"itself", http.StatusPermanentRedirect, "#", page},
+		{"itself", http.StatusPermanentRedirect, "#", basePage},
 		{"raw UTF-8", http.StatusFound, "/é", "https://example.com/%C3%A9"},
 		{"raw Latin-1", http.StatusFound, "/\xe9", "https://example.com/%E9"},
 		{"no header", http.StatusFound, "", ""},
@@ -137,7 +137,7 @@ func TestLocation(t *testing.T) {
 		{"multiple choices", http.StatusMultipleChoices, "/x", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := decorum.Response{URL: mustParse(t, page), Status: tt.status, Header: http.Header{}}
+			r := decorum.Response{URL: mustParse(t, basePage), Status: tt.status, Header: http.Header{}}
 			if tt.location != "" {
 				r.Header.Set("Location", tt.location)
 			}
@@ -154,9 +154,9 @@ func TestErrorSaysWhatItKnows(t *testing.T) {
 		err  decorum.Error
 		want string
 	}{
-		{decorum.Error{Op: "fetch", URL: page, Kind: decorum.Unreachable, Err: io.ErrUnexpectedEOF},
-			"fetch " + page + ": unreachable: unexpected EOF"},
-		{decorum.Error{Op: "fetch", URL: page, Kind: decorum.NotDue}, "fetch " + page + ": not due"},
+		{decorum.Error{Op: "fetch", URL: basePage, Kind: decorum.Unreachable, Err: io.ErrUnexpectedEOF},
+			"fetch " + basePage + ": unreachable: unexpected EOF"},
+		{decorum.Error{Op: "fetch", URL: basePage, Kind: decorum.NotDue}, "fetch " + basePage + ": not due"},
 		{decorum.Error{Op: "handle", Kind: decorum.Panicked}, "handle: callback panicked"},
 	} {
 		if got := tt.err.Error(); got != tt.want {
@@ -181,8 +181,8 @@ func TestErrorIsKindAndCause(t *testing.T) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
-	var retry decorum.Retry
+func TestRetryAfterAndDrop(t *testing.T) {
+	var retry decorum.RetryAfterError
 	if err := decorum.RetryAfter(time.Minute); !errors.As(err, &retry) || time.Duration(retry) != time.Minute {
 		t.Errorf("RetryAfter says %v", err)
 	} else if err.Error() != "retry after 1m0s" {

@@ -11,20 +11,20 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A row of the WHATWG's test data, testdata/urltestdata.jsonl: the rows of
+// A whatwgCase of the WHATWG's test data, testdata/urltestdata.jsonl: the rows of
 // web-platform-tests' url/resources/urltestdata.json whose base is none or of a
 // scheme of the crawl, reduced to what the crawl asks. A row without href is
 // refused, by the standard or because its scheme is not one of the crawl.
-type row struct{ Input, Base, Href string }
+type whatwgCase struct{ Input, Base, Href string }
 
-func readRows(t *testing.T) (rows []row) {
+func readWHATWGCases(t *testing.T) (rows []whatwgCase) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/urltestdata.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		var r row
+		var r whatwgCase
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func readRows(t *testing.T) (rows []row) {
 
 // TestWHATWGData holds the words against the standard's own test data.
 func TestWHATWGData(t *testing.T) {
-	rows := readRows(t)
+	rows := readWHATWGCases(t)
 	if len(rows) < 200 {
 		t.Errorf("only %d rows", len(rows))
 	}
@@ -46,7 +46,7 @@ func TestWHATWGData(t *testing.T) {
 		}
 		got, err := base.Resolve(r.Input)
 		want, _, _ := strings.Cut(r.Href, "#")
-		if want = inOurForm(want); got.String() != want {
+		if want = normalizeHref(want); got.String() != want {
 			t.Errorf("%q on %q:\n got %q, %v\nwant %q", r.Input, r.Base, got, err, want)
 		}
 		checkInvariants(t, base, r.Input)

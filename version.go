@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Module is the path of decorum's module.
-const Module = "github.com/decorum-crawler/decorum"
+// ModulePath is the path of decorum's module.
+const ModulePath = "github.com/decorum-crawler/decorum"
 
 // Version returns the version of decorum in this program, as its module has it,
 // without the leading v; "devel" if it was built from a work tree.
@@ -17,7 +17,7 @@ func Version() string {
 	}
 	version := info.Main.Version
 	for _, dep := range info.Deps {
-		if dep.Path == Module {
+		if dep.Path == ModulePath {
 			version = dep.Version
 		}
 	}

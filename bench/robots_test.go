@@ -152,7 +152,7 @@ func BenchmarkRobotsCheck(b *testing.B) {
 				}, func() {
 					for _, group := range theirs {
 						for _, u := range all {
-							group.Test(u.Path())
+							group.Test(u.PathAndQuery())
 						}
 					}
 				})

@@ -54,12 +54,12 @@ func ExampleHandler() {
 	}
 	read := func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 		switch {
-		case v.URL().Path() == "/login":
+		case v.URL().PathAndQuery() == "/login":
 			return nil, decorum.Drop("a page for people")
-		case v.URL().Path() == "/today" && v.Lease.Attempt == 0:
+		case v.URL().PathAndQuery() == "/today" && v.Lease.Attempt == 0:
 			return nil, decorum.RetryAfter(50 * time.Millisecond) // not ready: later again
 		}
-		fmt.Println(v.URL().Path(), v.Document().Title)
+		fmt.Println(v.URL().PathAndQuery(), v.Document().Title)
 		return c.LinksToFollow(ctx, v)
 	}
 	// A Handler is a function: what goes around it is one too.
@@ -67,7 +67,7 @@ func ExampleHandler() {
 		return func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			links, err := next(ctx, v)
 			if err != nil {
-				fmt.Println(v.URL().Path(), err)
+				fmt.Println(v.URL().PathAndQuery(), err)
 			}
 			return links, err
 		}

@@ -110,7 +110,7 @@ func (v *Visit) markLocalFailure(why string) {
 	if v.markedSent {
 		return
 	}
-	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.Local, Err: &NetworkFaultError{why, v.Err}}
+	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &NetworkFaultError{why, v.Err}}
 	v.interrupted = true
 }
 

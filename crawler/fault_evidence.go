@@ -34,7 +34,7 @@ func (f *NetworkFaultError) Unwrap() error { return f.Err }
 // and its host is not charged. A request that must not be sent twice and may have been
 // sent stays in doubt, even if this machine is to blame.
 func isLocalFault(v *Visit) bool {
-	return v.Response == nil && errors.Is(v.Err, decorum.Local) && !errors.Is(v.Err, decorum.InDoubt)
+	return v.Response == nil && errors.Is(v.Err, decorum.LocalFailure) && !errors.Is(v.Err, decorum.InDoubt)
 }
 
 // faultErrnos are the system's errors that may be faults of this machine. A Probable one may

@@ -60,7 +60,7 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again
 				c.Fetcher = &failingFetcher{Fetcher: c.Fetcher, times: times, sends: sends,
-					err: &decorum.Error{Op: "read", Kind: decorum.Local, Err: errors.New("no room for the body")}}
+					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}}
 				c.Settings.MaxPages = 2
 				var attempts []int
 				c.Hooks.Visited = func(v *crawler.Visit) { attempts = append(attempts, v.Lease.Attempt) }

@@ -62,7 +62,7 @@ func (b SchemeFetcher) FinishVisit(t Ticket) {
 func NewFetchError(t Ticket, cause error) error {
 	kind := decorum.Unreachable
 	for _, ours := range []decorum.Kind{
-		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.Local,
+		decorum.InDoubt, decorum.Unticketed, decorum.Forbidden, decorum.NotDue, decorum.LocalFailure,
 	} {
 		if errors.Is(cause, ours) {
 			kind = ours

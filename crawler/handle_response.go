@@ -176,7 +176,7 @@ func (c *Crawler) discoverLinks(ctx context.Context, v *Visit, links []Link) err
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue
 		}
-		if l.URL.Path() != "/robots.txt" { // the gate asks for it, and knows when
+		if l.URL.PathAndQuery() != "/robots.txt" { // the gate asks for it, and knows when
 			entries = append(entries, found)
 		}
 	}

@@ -211,7 +211,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		return c.postponeBrakedLease(ctx, l, braked)
 	case errors.As(err, &memoryFull):
 		return c.postponeLease(ctx, l, c.now().Add(memoryRetryDelay), false)
-	case errors.Is(err, decorum.Local), errors.As(err, &paused):
+	case errors.Is(err, decorum.LocalFailure), errors.As(err, &paused):
 		return storage.Ack{Outcome: storage.Again}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Parked}, nil

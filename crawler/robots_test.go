@@ -67,13 +67,13 @@ func TestBlockedIsAnEvent(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if r, ok := errors.AsType[*robots.Refusal](err); ok && errors.Is(err, decorum.Disallowed) {
-				rules[l.URL.Path()] = r.Verdict.Rule
+				rules[l.URL.PathAndQuery()] = r.Verdict.Rule
 			}
 		}
 		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			handled[v.URL().Path()] = true
+			handled[v.URL().PathAndQuery()] = true
 			return c.LinksToFollow(ctx, v)
 		}
 		runCrawl(t, c)

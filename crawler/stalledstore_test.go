@@ -48,7 +48,7 @@ func TestStalledStorePausesTheCrawl(t *testing.T) {
 		c := newCrawl(t, web, store, "http://a.test/")
 		const outage = time.Hour
 		c.Hooks.Visited = func(v *crawler.Visit) {
-			if v.URL().Path() == "/1" {
+			if v.URL().PathAndQuery() == "/1" {
 				store.stalled.Store(true)
 				time.AfterFunc(outage, func() { store.stalled.Store(false) })
 			}
@@ -86,7 +86,7 @@ func TestStalledStoreDoesNotKeepTheCrawl(t *testing.T) {
 		c := newCrawl(t, web, store, "http://a.test/")
 		var halted time.Time
 		c.Hooks.Visited = func(v *crawler.Visit) {
-			if v.URL().Path() == "/" {
+			if v.URL().PathAndQuery() == "/" {
 				store.stalled.Store(true)
 				time.AfterFunc(time.Minute, func() { halted = time.Now(); c.Halt() })
 			}

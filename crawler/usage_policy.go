@@ -106,7 +106,7 @@ func (c *Crawler) redactedVisit(v *Visit) *Visit {
 	redacted, res := *v, *v.Response
 	redacted.withheld, redacted.withheldBytes = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
-	redacted.Response, redacted.Exchange, redacted.bodySum = &res, v.Exchange.Head(), nil
+	redacted.Response, redacted.Exchange, redacted.bodySum = &res, v.Exchange.HeaderOnly(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().PurposeConflict}
 	if page := v.Document(); page != nil {
 		doc := &extract.Document{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,

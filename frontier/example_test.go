@@ -37,7 +37,7 @@ func Example() {
 		}
 		fmt.Println(lease.Source, lease.URL)
 		var found []storage.Entry
-		for _, ref := range links[lease.URL.Path()] {
+		for _, ref := range links[lease.URL.PathAndQuery()] {
 			if u, err := lease.URL.Resolve(ref); err == nil {
 				found = append(found, storage.Entry{URL: u, Source: storage.Link, Depth: lease.Depth + 1})
 			}

@@ -33,7 +33,7 @@ func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 	}{{rules.Drop, &p.drop}, {rules.Keep, &p.keep}} {
 		for _, name := range list.from {
 			u, err := decorum.ParseURL("http://x/?" + name)
-			_, canonical, _ := strings.Cut(u.Path(), "?")
+			_, canonical, _ := strings.Cut(u.PathAndQuery(), "?")
 			if err != nil || canonical == "" || strings.ContainsAny(name, "&=#") {
 				return nil, fmt.Errorf("%q is not the name of a parameter", name)
 			}
@@ -68,7 +68,7 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLChange)) decorum.U
 	if report == nil {
 		report = func(URLChange) {}
 	}
-	original := u.Path()
+	original := u.PathAndQuery()
 	path, query, hasQuery := strings.Cut(original, "?")
 	cleaned := stripSessionIDsFromPath(path, report)
 	if hasQuery {

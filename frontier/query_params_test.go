@@ -51,8 +51,8 @@ func TestParamCleaner(t *testing.T) {
 	} {
 		p, u := mustParamCleaner(t, tt.rules), mustURL(t, "http://a.test"+tt.path)
 		got := p.CleanURL(u)
-		if got.Path() != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got.Path(), tt.want)
+		if got.PathAndQuery() != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got.PathAndQuery(), tt.want)
 		}
 		explained, changes := p.Explain(u)
 		if explained != got || (len(changes) > 0) != (got != u) {
@@ -66,7 +66,7 @@ func TestParamCleaner(t *testing.T) {
 	}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if got := (*frontier.ParamCleaner)(nil).CleanURL(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.Path() != "/x?b&a" {
+	if got := (*frontier.ParamCleaner)(nil).CleanURL(mustURL(t, "http://a.test/x;jsessionid=1?b&a")); got.PathAndQuery() != "/x?b&a" {
 		t.Errorf("without rules: %s", got)
 	}
 	for _, bad := range []string{"", "a=b", "a&b", "a#b"} {

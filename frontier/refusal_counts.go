@@ -76,7 +76,7 @@ func (f *Frontier) recordRefusal(e storage.Entry, why error) {
 // session in its path: a site that puts a new one into every link has pages
 // without end, of which no limit tells.
 func (f *Frontier) countSessionID(found decorum.URL, e storage.Entry) {
-	path, _, _ := strings.Cut(found.Path(), "?")
+	path, _, _ := strings.Cut(found.PathAndQuery(), "?")
 	if stripSessionIDsFromPath(path, func(URLChange) {}) == path || f.CheckScope(e) != nil {
 		return
 	}

@@ -145,7 +145,7 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 	case matchesAny(s.cfg.Exclude, u):
 		return &Refusal{Excluded, "matches an exclude pattern"}
 	}
-	return s.cfg.trapRefusal(e.URL.Path())
+	return s.cfg.trapRefusal(e.URL.PathAndQuery())
 }
 
 func newRefusal(r RefusalReason, format string, args ...any) *Refusal {

@@ -52,7 +52,7 @@ func (f *Frontier) applyPatternLimit(ctx context.Context, entries []storage.Entr
 			return nil, err
 		}
 		if exceeds {
-			pattern, _ := URLPattern(e.URL.Path())
+			pattern, _ := URLPattern(e.URL.PathAndQuery())
 			f.recordRefusal(e, outOfScopeError(e.URL, newRefusal(TooManyPatternURLs, "more than %d URLs as %s", c.maxURLs, pattern)))
 			continue
 		}
@@ -67,7 +67,7 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	if e.Source == storage.Sitemap {
 		return 0
 	}
-	return patternKey(e.URL.Origin().Host(), e.URL.Path())
+	return patternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
 // A patternCheck judges the entries of one call by how many URLs there are of their

@@ -113,7 +113,7 @@ func canonicalParam(name string) string {
 	if err != nil {
 		return ""
 	}
-	_, name, _ = strings.Cut(u.Path(), "?")
+	_, name, _ = strings.Cut(u.PathAndQuery(), "?")
 	return name
 }
 
@@ -124,7 +124,7 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 	if c == nil || u.IsZero() {
 		return u
 	}
-	path, query, ok := strings.Cut(u.Path(), "?")
+	path, query, ok := strings.Cut(u.PathAndQuery(), "?")
 	if !ok {
 		return u
 	}

@@ -19,7 +19,7 @@ type RemovedParam struct {
 // If several lines remove the same parameter, it names the first.
 func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, removed []RemovedParam) {
 	c, applied := f.newCleaner()
-	path, query, _ := strings.Cut(u.Path(), "?")
+	path, query, _ := strings.Cut(u.PathAndQuery(), "?")
 	set := c.linesForQuery(query)
 	c.dropNonMatching(&set, path)
 	for parameter := range strings.SplitSeq(query, "&") {

@@ -25,8 +25,8 @@ func TestExplainClean(t *testing.T) {
 			t.Fatal(err)
 		}
 		clean, removed := f.ExplainClean(u)
-		if clean.Path() != tt.clean || clean != f.URLCleaner().CleanURL(u) || !slices.Equal(removed, tt.taken) {
-			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.Path(), removed, tt.clean, tt.taken)
+		if clean.PathAndQuery() != tt.clean || clean != f.URLCleaner().CleanURL(u) || !slices.Equal(removed, tt.taken) {
+			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.PathAndQuery(), removed, tt.clean, tt.taken)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func countCleanWork(c *URLCleaner, u decorum.URL) (literals, numbers int) {
 	if c == nil {
 		return 0, 0
 	}
-	_, query, _ := strings.Cut(u.Path(), "?")
+	_, query, _ := strings.Cut(u.PathAndQuery(), "?")
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
 		if l := c.linesByParam[name]; l != nil && l.lineSet != nil {
@@ -198,8 +198,8 @@ func remainingParams(t *testing.T, c *URLCleaner, path string, parameters []stri
 	if again := c.CleanURL(clean); again != clean {
 		t.Fatalf("%v is cleaned to %v, and that to %v", u, clean, again)
 	}
-	_, before, _ := strings.Cut(u.Path(), "?")
-	left, query, any := strings.Cut(clean.Path(), "?")
+	_, before, _ := strings.Cut(u.PathAndQuery(), "?")
+	left, query, any := strings.Cut(clean.PathAndQuery(), "?")
 	if left != path || u.Origin() != clean.Origin() {
 		t.Fatalf("%v is cleaned to %v", u, clean)
 	}
@@ -258,7 +258,7 @@ func refClean(value, url string) string {
 		name, _, _ := strings.Cut(p, "=")
 		named := slices.ContainsFunc(strings.Split(fields[0], "&"), func(s string) bool {
 			u, err := decorum.ParseURL("https://example.com/?" + s)
-			return s != "" && err == nil && u.Path() == "/?"+name
+			return s != "" && err == nil && u.PathAndQuery() == "/?"+name
 		})
 		if !named || name == "" {
 			remaining = append(remaining, p)

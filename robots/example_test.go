@@ -36,7 +36,7 @@ func Example() {
 			return
 		}
 		v := rules.Check(u)
-		fmt.Printf("%s %v by line %d %q\n", u.Path(), v.Allowed, v.Line, v.Rule)
+		fmt.Printf("%s %v by line %d %q\n", u.PathAndQuery(), v.Allowed, v.Line, v.Rule)
 	}
 	delay, _ := rules.CrawlDelay()
 	fmt.Println(delay, f.Sitemaps())

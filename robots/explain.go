@@ -52,7 +52,7 @@ const (
 // Explain judges u as Check does, and says why. It is for people: it is much
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), Path: u.Path(), GroupAgentLines: r.groupAgentLines, UsageSignals: r.UsageSignals(u), PaceLines: r.paceLines()}
+	e := Explanation{Verdict: r.Check(u), Path: u.PathAndQuery(), GroupAgentLines: r.groupAgentLines, UsageSignals: r.UsageSignals(u), PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
 		e.IndexingVerdict = new(r.indexingRules.Check(u))
 	}

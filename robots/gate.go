@@ -173,7 +173,7 @@ func (g *Gate) currentFile(ctx context.Context, o decorum.Origin) (*File, error)
 // ignore, as far as the file is in mind: it does no I/O. After Check has judged
 // a URL, it is.
 func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
-	if strings.IndexByte(u.Path(), '?') < 0 { // as most links: nobody need be asked
+	if strings.IndexByte(u.PathAndQuery(), '?') < 0 { // as most links: nobody need be asked
 		return u
 	}
 	if s := g.cache.state(u.Origin()); s != nil {

@@ -148,7 +148,7 @@ func (x *lookupExample) setUp(s *gateTest, page decorum.URL) {
 	s.now = start
 	for _, blocked := range x.KnownBlocked {
 		u := mustURL(s.t, blocked)
-		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " + u.Path() + "\n"}.responseTo)
+		s.fetchRobots(u, scriptedResponse{Status: http.StatusOK, Body: "User-agent: *\nDisallow: " + u.PathAndQuery() + "\n"}.responseTo)
 	}
 }
 

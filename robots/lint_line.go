@@ -113,7 +113,7 @@ func (l *linter) lintRulePath(s *lintLine) {
 		advice := fmt.Sprintf("probably \"%s: /%s\"", s.name, truncateForMessage(strings.TrimLeft(s.value, "./")))
 		what := "the path does not begin with /"
 		if u, err := decorum.ParseURL(s.value); err == nil {
-			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.name, truncateForMessage(u.Path()))
+			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.name, truncateForMessage(u.PathAndQuery()))
 		}
 		l.addFinding(s.number, LintError, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
 		return

@@ -167,7 +167,7 @@ func TestClassicExamples(t *testing.T) {
 		ran++
 		t.Run(e.Req, func(t *testing.T) {
 			c := parseOriginal1994(e.Robots)
-			if got := c.allows(e.Agent, mustURL(t, e.URL).Path()); got != *e.Allowed {
+			if got := c.allows(e.Agent, mustURL(t, e.URL).PathAndQuery()); got != *e.Allowed {
 				t.Errorf("%s: allowed = %v\n%s", e.URL, got, e.Robots)
 			}
 		})

@@ -76,11 +76,11 @@ func compareWithReference(t *testing.T, patterns []string, u decorum.URL) {
 		reference = append(reference, newRefRule(allow, path, i+2))
 	}
 	want := Verdict{Allowed: true, Group: "*"}
-	if r := refCheck(reference, u.Path()); r != nil {
+	if r := refCheck(reference, u.PathAndQuery()); r != nil {
 		field := map[bool]string{true: "allow: ", false: "disallow: "}[r.allow]
 		want = Verdict{Allowed: r.allow, Rule: field + r.path, Line: r.line, Group: "*"}
 	}
-	if u.Path() == "/robots.txt" {
+	if u.PathAndQuery() == "/robots.txt" {
 		want = Verdict{Allowed: true, Group: "*"}
 	}
 	if got := Parse([]byte(file), Google).RulesFor(Agent{}).Check(u); got != want {
@@ -157,8 +157,8 @@ func FuzzLiteralMeetsURL(f *testing.F) {
 		if err != nil {
 			t.Skip(err)
 		}
-		if l, _ := newLiteral(path); l.prefixEnd(u.Path()) != len(u.Path()) {
-			t.Errorf("%q becomes %q in a rule and %q in a link", path, l.text, u.Path())
+		if l, _ := newLiteral(path); l.prefixEnd(u.PathAndQuery()) != len(u.PathAndQuery()) {
+			t.Errorf("%q becomes %q in a rule and %q in a link", path, l.text, u.PathAndQuery())
 		}
 	})
 }

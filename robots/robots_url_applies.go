@@ -23,7 +23,7 @@ func RobotsURLAppliesTo(robotsURL, page string) bool {
 // URL.
 func originAndPath(s string) (origin, path string) {
 	if u, err := decorum.ParseURL(s); err == nil {
-		return u.Origin().String(), u.Path()
+		return u.Origin().String(), u.PathAndQuery()
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {

@@ -51,7 +51,7 @@ func DisallowAll() *Rules { return &Rules{disallowByDefault: true} }
 // wildcards, and at worst with the length of each other rule times the length
 // of u.
 func (r *Rules) Check(u decorum.URL) Verdict {
-	path := u.Path()
+	path := u.PathAndQuery()
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}

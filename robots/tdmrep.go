@@ -121,7 +121,7 @@ func (t *TDMRep) UsageSignals(u decorum.URL) UsageSignals {
 		return nil
 	}
 	for i := range t.rules {
-		if r := &t.rules[i]; r.pattern.matches(u.Path()) {
+		if r := &t.rules[i]; r.pattern.matches(u.PathAndQuery()) {
 			return UsageSignals{r.signal}
 		}
 	}

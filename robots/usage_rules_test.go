@@ -72,7 +72,7 @@ func refUsage(text string, u decorum.URL) (all UsageSignals) {
 				path = "/"
 			}
 			r := newRefRule(true, path, n+1)
-			if strings.ToLower(name) != f || !r.matches(u.Path()) || r.length < longest {
+			if strings.ToLower(name) != f || !r.matches(u.PathAndQuery()) || r.length < longest {
 				continue
 			}
 			if r.length > longest {

@@ -56,7 +56,7 @@ const (
 func (r *Rules) UsageSignals(u decorum.URL) UsageSignals {
 	var found UsageSignals
 	for i, f := range signalFields {
-		found = append(found, r.usageRules[i].signalsForPath(u.Path(), UsageSignal{Source: InRobots, Field: f.String()})...)
+		found = append(found, r.usageRules[i].signalsForPath(u.PathAndQuery(), UsageSignal{Source: InRobots, Field: f.String()})...)
 	}
 	slices.SortStableFunc(found, func(a, b UsageSignal) int { return a.Line - b.Line })
 	return found

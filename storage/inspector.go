@@ -32,7 +32,7 @@ type Inspector interface {
 // Fingerprint returns what stands for u among the URLs of its origin where only
 // so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
 // and stays as it is.
-func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.Path()) }
+func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery()) }
 
 // Fingerprint returns what stands for e in the seen set: the Fingerprint of its
 // URL and, if it has a Request, over a line feed, the method, a line feed and the

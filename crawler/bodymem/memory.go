@@ -111,7 +111,7 @@ func (m *Memory) Usage() Usage {
 }
 
 // FullError is the error of a visit that got no memory for its body, because the wait took
-// too long or because all visits with memory waited. It is of Kind decorum.Local.
+// too long or because all visits with memory waited. It is of Kind decorum.LocalFailure.
 type FullError struct {
 	MemorySize    int64 // of the Memory
 	FirstInSeries bool  // no visit was ended for ten minutes before this one
@@ -124,7 +124,7 @@ func (f *FullError) Error() string {
 }
 
 // Unwrap lets errors.Is see the Kind.
-func (*FullError) Unwrap() error { return decorum.Local }
+func (*FullError) Unwrap() error { return decorum.LocalFailure }
 
 // denyShare counts a visit that got no memory, and returns its error.
 func (m *Memory) denyShare(s *Share) error {

@@ -68,7 +68,7 @@ func TestDeadlock(t *testing.T) {
 		synctest.Wait()
 		err := young.Reserve(t.Context(), mib)
 		full := new(FullError)
-		if !errors.As(err, &full) || !full.FirstInSeries || !errors.Is(err, decorum.Local) || young.Err() != err {
+		if !errors.As(err, &full) || !full.FirstInSeries || !errors.Is(err, decorum.LocalFailure) || young.Err() != err {
 			t.Errorf("got %v, want a new Full of Kind Local", err)
 		}
 		young.Close()
@@ -149,7 +149,7 @@ func TestStall(t *testing.T) {
 				m.OpenShare(s, name)
 			}
 			go func() {
-				if err := s.Reserve(ctx, 4*mib); errors.Is(err, decorum.Local) {
+				if err := s.Reserve(ctx, 4*mib); errors.Is(err, decorum.LocalFailure) {
 					ended <- fmt.Sprint(name, " after ", time.Since(begin))
 				}
 				s.Close()
@@ -296,7 +296,7 @@ func TestEveryVisitEnds(t *testing.T) {
 						case errors.Is(err, errDone):
 							left.Done()
 							continue
-						case errors.Is(err, decorum.Local):
+						case errors.Is(err, decorum.LocalFailure):
 							mu.Lock()
 							ended[u]++
 							mu.Unlock()

@@ -327,7 +327,7 @@ func TestCapturedCounts(t *testing.T) {
 	crawl := newCrawlOfHosts(t, 2, address, cfg)
 	crawl.Settings.MaxSitemapBody = 1000
 	var mu sync.Mutex // guards cuts
-	cuts := map[string]decorum.Cut{}
+	cuts := map[string]decorum.Truncation{}
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
 		if v.Exchange == nil {
 			t.Errorf("nothing of %s was captured", v.URL())
@@ -335,7 +335,7 @@ func TestCapturedCounts(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		cuts[v.URL().String()] = v.Exchange.Cut
+		cuts[v.URL().String()] = v.Exchange.Truncation
 		if n := int64(len(v.Exchange.Response)); v.Response == nil && (n < part || memory.Usage().Bytes < n) {
 			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Usage())
 		}
@@ -345,7 +345,7 @@ func TestCapturedCounts(t *testing.T) {
 	if err := crawl.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if cuts["http://h0.test/sitemap.xml"] != decorum.CutByLength || cuts["http://h1.test/page"] != decorum.CutByTime ||
+	if cuts["http://h0.test/sitemap.xml"] != decorum.TruncatedByLength || cuts["http://h1.test/page"] != decorum.TruncatedByTime ||
 		memory.Usage().Bytes != 0 {
 		t.Errorf("got %v, and %+v at the end", cuts, memory.Usage())
 	}

@@ -44,7 +44,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := d.collector.fetcher.fetchWithHeader(ctx, r.ticket, filterAllowedHeaders(req.Header, r.ticket.Request()))
 	switch {
-	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.Local) && !errors.Is(err, decorum.InDoubt),
+	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
 		r.err = err
 		panic(errStopCoroutine) // no news of the page: it will be asked for again

@@ -95,7 +95,7 @@ func (t *wireRecorder) growResponse(n int) error {
 
 // stop ends the recording and returns what is on the tape, nil if nothing was
 // sent. The tape lets go of it: a connection that is kept open keeps its tape.
-func (t *wireRecorder) stop(truncation decorum.Cut) *decorum.Exchange {
+func (t *wireRecorder) stop(truncation decorum.Truncation) *decorum.Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.exchange
@@ -103,8 +103,8 @@ func (t *wireRecorder) stop(truncation decorum.Cut) *decorum.Exchange {
 	if len(x.Request) == 0 {
 		return nil
 	}
-	if x.Cut = truncation; t.truncated {
-		x.Cut = decorum.CutByLength
+	if x.Truncation = truncation; t.truncated {
+		x.Truncation = decorum.TruncatedByLength
 	}
 	return &x
 }
@@ -119,7 +119,7 @@ func (p *roundTrip) stopRecorder(ctx context.Context, err error) *decorum.Exchan
 }
 
 // truncation says how the reading of a visit's answer ended: err is why there is none.
-func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Cut {
+func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncation {
 	var (
 		timeout timeoutError
 		netErr  net.Error
@@ -127,19 +127,19 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Cut {
 	)
 	switch {
 	case p.response != nil && !p.response.Truncated:
-		return decorum.NotCut
+		return decorum.NotTruncated
 	case p.response != nil && (len(p.response.Body) > 0 || p.bodySpool != nil):
-		return decorum.CutByLength
+		return decorum.TruncatedByLength
 	case p.response != nil:
-		return decorum.CutOtherwise // its type is not wanted
+		return decorum.TruncatedUnspecified // its type is not wanted
 	case errors.As(context.Cause(ctx), &timeout), errors.As(err, &netErr) && netErr.Timeout():
-		return decorum.CutByTime
+		return decorum.TruncatedByTime
 	case errors.Is(err, errEncodedTooLong):
-		return decorum.CutByLength
+		return decorum.TruncatedByLength
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errConnBroken), errors.As(err, &opErr):
-		return decorum.Disconnected
+		return decorum.TruncatedByDisconnect
 	}
-	return decorum.CutOtherwise
+	return decorum.TruncatedUnspecified
 }
 
 // A recordedConn connection writes what passes through it onto the tape that is in.

@@ -219,8 +219,8 @@ func TestCaptureByteForByte(t *testing.T) {
 					t.Errorf("%s was not captured (asked: %q)", path, w.requestFor(path))
 					continue
 				}
-				if string(x.Response) != page.bytes || x.Cut != decorum.NotCut {
-					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.Response, x.Cut, page.bytes)
+				if string(x.Response) != page.bytes || x.Truncation != decorum.NotTruncated {
+					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.Response, x.Truncation, page.bytes)
 				}
 				if string(x.Request) != w.requestFor(path) || len(x.Request) == 0 {
 					t.Errorf("%s: request %q, want %q", path, x.Request, w.requestFor(path))
@@ -244,15 +244,15 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 	const limit = 1000
 	for path, tt := range map[string]struct {
 		rawResponse
-		cut decorum.Cut
+		cut decorum.Truncation
 	}{
-		"/long":       {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.CutByLength},
-		"/slow":       {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.CutByTime},
-		"/silent":     {rawResponse{stall: true}, decorum.CutByTime},
-		"/hangs-up":   {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.Disconnected},
-		"/at-once":    {rawResponse{close: true}, decorum.Disconnected},
-		"/unwanted":   {rawResponse{bytes: okResponse("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.CutOtherwise},
-		"/bad-chunks": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.CutOtherwise},
+		"/long":       {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.TruncatedByLength},
+		"/slow":       {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.TruncatedByTime},
+		"/silent":     {rawResponse{stall: true}, decorum.TruncatedByTime},
+		"/hangs-up":   {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", close: true}, decorum.TruncatedByDisconnect},
+		"/at-once":    {rawResponse{close: true}, decorum.TruncatedByDisconnect},
+		"/unwanted":   {rawResponse{bytes: okResponse("Content-Type: video/mp4\r\n", strings.Repeat("x", 50*limit))}, decorum.TruncatedUnspecified},
+		"/bad-chunks": {rawResponse{bytes: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", close: true}, decorum.TruncatedUnspecified},
 	} {
 		t.Run(path, func(t *testing.T) {
 			w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")}, path: tt.rawResponse}, nil)
@@ -260,8 +260,8 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 			if x == nil {
 				t.Fatal("nothing was captured")
 			}
-			if x.Cut != tt.cut || !strings.HasPrefix(tt.bytes, string(x.Response)) {
-				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.Response, x.Cut, tt.bytes, tt.cut)
+			if x.Truncation != tt.cut || !strings.HasPrefix(tt.bytes, string(x.Response)) {
+				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.Response, x.Truncation, tt.bytes, tt.cut)
 			}
 			if string(x.Request) != w.requestFor(path) {
 				t.Errorf("request %q, want %q", x.Request, w.requestFor(path))
@@ -278,7 +278,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")},
 		"/": {bytes: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + empty, close: true}}, nil)
 	x := captureExchanges(t, "http://example.com", w, collyfetch.Config{MaxBody: limit})["/"]
-	if x == nil || x.Cut != decorum.CutByLength || len(x.Response) < limit || len(x.Response) > limit+1<<20 {
-		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.Response), x.Cut, limit, limit+1<<20, decorum.CutByLength)
+	if x == nil || x.Truncation != decorum.TruncatedByLength || len(x.Response) < limit || len(x.Response) > limit+1<<20 {
+		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.Response), x.Truncation, limit, limit+1<<20, decorum.TruncatedByLength)
 	}
 }

@@ -85,7 +85,7 @@ func openWARCDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error
 // warcConfig returns where and how WARC files are written.
 func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 	info := []warc.Field{
-		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.Module + ")"},
+		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
 		{Name: "operator", Value: p.Agent.Contact},
 		{Name: "http-header-user-agent", Value: p.userAgent()},
 		{Name: "robots", Value: "obeyed (RFC 9309, dialect " + p.Robots.Dialect + ")"},

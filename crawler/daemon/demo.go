@@ -32,7 +32,7 @@ const demoDelay = 200 * time.Millisecond
 // demoTimeout bounds the demo on a slow machine; it ends by itself in half of it.
 const demoTimeout = time.Minute
 
-const demoContact = "https://" + decorum.Module
+const demoContact = "https://" + decorum.ModulePath
 
 func (a *program) demoCommand() *cobra.Command {
 	var serve, progress string

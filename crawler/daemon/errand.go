@@ -44,7 +44,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 // projectSource returns a project of what the flags of a command that fetches say.
 func (q robotsCheckOptions) projectSource() *projectSource {
 	d := newDefaultProjectSource()
-	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.Module}
+	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
 	d.setBy["agent.contact"], d.setBy["fetch.connect_to"] = "--contact", "--connect-to"
 	return d

@@ -112,8 +112,8 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 	if origin := bare[:path]; origin != u.Origin().String() {
 		why = append(why, "the origin "+replaceControlChars(origin)+" is written "+u.Origin().String())
 	}
-	if bare[path:] != u.Path() {
-		why = append(why, "the path "+replaceControlChars(bare[path:])+" is written "+u.Path())
+	if bare[path:] != u.PathAndQuery() {
+		why = append(why, "the path "+replaceControlChars(bare[path:])+" is written "+u.PathAndQuery())
 	}
 	return why
 }
@@ -140,7 +140,7 @@ func (q *inspector) visitTargets(ctx context.Context, u decorum.URL, stored stor
 func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry storage.Entry, targets []decorum.URL, e *explainedURL) error {
 	s := &e.Scope
 	s.InScope = true
-	if pattern, folded := frontier.URLPattern(u.Path()); folded {
+	if pattern, folded := frontier.URLPattern(u.PathAndQuery()); folded {
 		s.CountedPattern = pattern
 	}
 	if q.scope == nil {

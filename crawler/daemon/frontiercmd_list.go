@@ -77,7 +77,7 @@ func (q *frontierListOptions) parseFilters() (states []storage.State, host strin
 		return nil, "", o, usageErrorf("--limit: %d is not a number of URLs", q.limit)
 	case q.origin != "":
 		u, err := decorum.ParseURL(q.origin)
-		if err != nil || u.Path() != "/" {
+		if err != nil || u.PathAndQuery() != "/" {
 			return nil, "", o, usageErrorf("--origin: %q is not an origin, as https://example.com", q.origin)
 		}
 		o = u.Origin()

@@ -226,7 +226,7 @@ func (at *paramEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name
 // evidenceFor returns the evidence on a parameter where u is; nil if there is too
 // much.
 func (s *paramAnalysis) evidenceFor(u decorum.URL, parameter string) *paramEvidence {
-	path, _, _ := strings.Cut(u.Path(), "?")
+	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
 	key := paramKey{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.evidence[key] == nil {
 		if len(s.evidence) >= maxParamPlaces {

@@ -189,7 +189,7 @@ func newUnknownHostError(project, host string) error {
 // it had before.
 func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
 	u, err := decorum.ParseURL(origin)
-	if err != nil || u.Path() != "/" {
+	if err != nil || u.PathAndQuery() != "/" {
 		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {

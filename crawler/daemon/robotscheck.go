@@ -66,7 +66,7 @@ func (a *program) robotsCheckCommand() *cobra.Command {
 
 // addFetchFlags adds the flags of a command that fetches robots.txt files.
 func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&q.contact, "contact", "https://"+decorum.Module, "`URL` or mailto: that is sent with the requests")
+	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
 	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }

@@ -78,7 +78,7 @@ func FuzzScanHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, field string) {
 		link := `</before>; rel=next, ` + field
 		doc := ScanHeader(http.Header{"Link": {link}, "Refresh": {field}}, home)
-		if !slices.ContainsFunc(doc.Links, func(l Link) bool { return l.URL.Path() == "/before" }) {
+		if !slices.ContainsFunc(doc.Links, func(l Link) bool { return l.URL.PathAndQuery() == "/before" }) {
 			t.Errorf("%q hides the link before it", field)
 		}
 	})

@@ -26,7 +26,7 @@ func filePath(u decorum.URL) (string, error) {
 	if u.Origin().Scheme() != "ftp" {
 		return "", errUnsupportedScheme
 	}
-	segments := strings.Split(u.Path(), "/")
+	segments := strings.Split(u.PathAndQuery(), "/")
 	for i, s := range segments {
 		name, err := url.PathUnescape(s)
 		switch {

@@ -36,7 +36,7 @@ func main() {
 // by rank, then as they were found.
 func orderNewsFirst(e *storage.Entry) {
 	frontier.AssignDefaultOrder(e)
-	switch path := e.URL.Path(); {
+	switch path := e.URL.PathAndQuery(); {
 	case strings.HasPrefix(path, "/news/"):
 		e.Class, e.Rank = storage.Early, 1 // after the seeds
 	case strings.HasPrefix(path, "/archive/"):

@@ -53,7 +53,7 @@ type sink struct {
 func newSink(base decorum.URL, options Options, yield func(Entry) error) *sink {
 	s := &sink{Options: options, base: base, left: options.Entries, yield: yield}
 	if !base.IsZero() {
-		path, _, _ := strings.Cut(base.Path(), "?")
+		path, _, _ := strings.Cut(base.PathAndQuery(), "?")
 		s.site = base.Origin().String() + "/"
 		s.place = base.Origin().String() + path[:strings.LastIndexByte(path, '/')+1]
 	}

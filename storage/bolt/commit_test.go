@@ -74,7 +74,7 @@ func TestDiskFull(t *testing.T) {
 	defer s.Close()
 	for i := 1; i <= 3; i++ {
 		l := mustLease(t, s, time.Now(), 1)
-		if want := fmt.Sprintf("/%d", i); len(l) != 1 || l[0].URL.Path() != want {
+		if want := fmt.Sprintf("/%d", i); len(l) != 1 || l[0].URL.PathAndQuery() != want {
 			t.Fatalf("leased %v, want %s", l, want)
 		}
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l[0]}}))

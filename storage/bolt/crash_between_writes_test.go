@@ -162,7 +162,7 @@ func (w *randomCaller) callRandom() {
 	case n == 5:
 		must(w.T, w.store.Hold(ctx, o, w.now.Add(time.Minute), true))
 	case n == 6:
-		_, err := w.store.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.Path())%2 == 0 })
+		_, err := w.store.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
 		must(w.T, err)
 		_, err = w.store.Recall(ctx, w.now, []storage.Sighting{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
 		must(w.T, err)

@@ -133,7 +133,7 @@ func TestInspector(t *testing.T) {
 		}
 		urls := func(state storage.State) (paths []string, timed int) {
 			must(t, s.URLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
-				paths = append(paths, e.URL.Path())
+				paths = append(paths, e.URL.PathAndQuery())
 				if !at.IsZero() {
 					timed++
 				}

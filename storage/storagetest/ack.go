@@ -183,8 +183,8 @@ var keepTests = []test{
 		f.must(f.store.Flush(f.Context()))
 		offered := make(map[string]int)
 		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(e storage.Entry) bool {
-			offered[e.URL.Path()]++
-			return offered[e.URL.Path()] == 1
+			offered[e.URL.PathAndQuery()]++
+			return offered[e.URL.PathAndQuery()] == 1
 		})
 		f.must(err)
 		if n != many || len(offered) != many {
@@ -236,8 +236,8 @@ func testRevive(f *fixture) {
 	}
 	var offered []string
 	odd := func(e storage.Entry) bool {
-		offered = append(offered, e.URL.Path())
-		return e.URL.Path() != "/2"
+		offered = append(offered, e.URL.PathAndQuery())
+		return e.URL.PathAndQuery() != "/2"
 	}
 	for i, want := range []struct {
 		offered []string

@@ -79,7 +79,7 @@ func (l *ledger) visit(lease storage.Lease, now time.Time, limit int) {
 	slots := 1 + int(host[1]-'0')%3 // h0 has one, h1 two, …
 	l.begin(host, slots, now, lease)
 	var n int
-	fmt.Sscanf(lease.URL.Path(), "/%d", &n)
+	fmt.Sscanf(lease.URL.PathAndQuery(), "/%d", &n)
 	var links []storage.Entry
 	for _, child := range []int{2 * n, 2*n + 1, n} { // the last is known
 		if child < limit {

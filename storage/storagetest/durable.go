@@ -110,7 +110,7 @@ var durableTests = []struct {
 			d.Fatalf("counts %+v, want 4 queued", c)
 		}
 		for _, l := range d.lease(at(0), 2) {
-			if l.URL.Path() != "/1" {
+			if l.URL.PathAndQuery() != "/1" {
 				d.Errorf("leased %v, want the one that was out", l.URL)
 			}
 		}
@@ -147,7 +147,7 @@ var durableTests = []struct {
 		if c := d.counts(); c.Parked != 2 || c.Seen != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
-		_, err := d.store.Revive(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.Path() == "/2" })
+		_, err := d.store.Revive(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
 		d.must(err)
 		d.reopen()
 		d.drain(at(0), "https://a.example/2")

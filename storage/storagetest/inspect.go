@@ -65,7 +65,7 @@ func (i *inspection) all() map[string]storage.OriginInfo {
 func (i *inspection) urls(o string, in storage.State) (urls []string) {
 	i.Helper()
 	i.must(i.URLs(i.Context(), origin(o), in, func(e storage.Entry, when time.Time) bool {
-		listed := e.URL.Path()
+		listed := e.URL.PathAndQuery()
 		if !when.IsZero() {
 			listed += fmt.Sprintf(" at %g", when.Sub(start).Seconds())
 		}

@@ -243,7 +243,7 @@ func (w *walk) doRecall() error {
 
 func (w *walk) doRevive() error {
 	o, kind := w.origin(), w.rand.IntN(3)
-	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.Path())%3 != kind }
+	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
 	n, err := w.store.Revive(w.Context(), o, shouldUnpark)
 	if want := w.model.revive(o, shouldUnpark); err == nil && n != want {
 		return fmt.Errorf("revived %d, want %d", n, want)

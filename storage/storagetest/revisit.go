@@ -179,7 +179,7 @@ var restTests = []test{
 		var order []string
 		for range 7 {
 			l := f.lease(at(10), 1)[0]
-			order = append(order, l.URL.Path()[1:2])
+			order = append(order, l.URL.PathAndQuery()[1:2])
 			f.ack(storage.Ack{Lease: l})
 		}
 		if got := strings.Join(order, ""); got != "ferurlr" && got != "feurlrr" {

@@ -130,7 +130,7 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 	packed := zipped("hello, world")
 	for _, tt := range []struct {
 		name, received, block, payload string
-		cut                            decorum.Cut
+		cut                            decorum.Truncation
 		truncated                      string
 	}{
 		{name: "plain", received: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", payload: "hello"},
@@ -148,19 +148,19 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
 		{name: "however many there are", received: strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 1000) + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
 			block: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", payload: "hi"},
-		{name: "cut by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.CutByLength, truncated: "length"},
-		{name: "cut by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.CutByTime, truncated: "time"},
-		{name: "hung up", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.Disconnected, truncated: "disconnect"},
-		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", cut: decorum.CutOtherwise, truncated: "unspecified"},
-		{name: "without length, and cut", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.CutByTime, truncated: "time"},
-		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", cut: decorum.CutOtherwise, payload: "hi"},
+		{name: "cut by length", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByLength, truncated: "length"},
+		{name: "cut by time", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "hung up", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", cut: decorum.TruncatedByDisconnect, truncated: "disconnect"},
+		{name: "not wanted", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
+		{name: "without length, and cut", received: "HTTP/1.1 200 OK\r\n\r\nhi", cut: decorum.TruncatedByTime, truncated: "time"},
+		{name: "not wanted, but it was there", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", cut: decorum.TruncatedUnspecified, payload: "hi"},
 		{name: "ended early without a word", received: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi", truncated: "disconnect"},
-		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.CutOtherwise, truncated: "unspecified"},
+		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := open(t, Config{})
 			v := answered(tt.received)
-			v.Exchange.Cut = tt.cut
+			v.Exchange.Truncation = tt.cut
 			capture, err := a.Write(v)
 			if err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ var ErrNoAnswer = errors.New("no answer to archive")
 // records returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
 func (v *Visit) records() (*bytes.Buffer, Capture, error) {
-	m, err := readMessage(methodOf(v.Exchange.Request), v.Exchange.Response, v.Exchange.Cut != decorum.NotCut)
+	m, err := readMessage(methodOf(v.Exchange.Request), v.Exchange.Response, v.Exchange.Truncation != decorum.NotTruncated)
 	if err != nil {
 		return nil, Capture{}, errors.Join(ErrNoAnswer, err)
 	}
@@ -88,9 +88,9 @@ func (v *Visit) response(m message) Header {
 	h := v.header(Response)
 	h.add("WARC-Payload-Digest", m.payload)
 	if m.payload == "" {
-		cut := v.Exchange.Cut
-		if cut == decorum.NotCut { // it was read as far as the server sent it
-			cut = decorum.Disconnected
+		cut := v.Exchange.Truncation
+		if cut == decorum.NotTruncated { // it was read as far as the server sent it
+			cut = decorum.TruncatedByDisconnect
 		}
 		h.add("WARC-Truncated", cut.String())
 	}

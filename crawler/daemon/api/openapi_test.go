@@ -151,7 +151,7 @@ func externalTypes() []reflect.Type {
 				return
 			}
 			seen[t] = true
-			if strings.Contains(goTypeName(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.Module) {
+			if strings.Contains(goTypeName(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.ModulePath) {
 				types = append(types, t)
 			}
 			for f := range t.Fields() {
@@ -200,7 +200,7 @@ var update = flag.Bool("update", false, "write others.json anew")
 func TestExternalComments(t *testing.T) {
 	want := map[string]string{}
 	for _, typ := range externalTypes() {
-		files, err := filepath.Glob("../../.." + strings.TrimPrefix(typ.PkgPath(), decorum.Module) + "/*.go")
+		files, err := filepath.Glob("../../.." + strings.TrimPrefix(typ.PkgPath(), decorum.ModulePath) + "/*.go")
 		if err != nil || files == nil {
 			t.Fatal(typ, files, err)
 		}

@@ -125,7 +125,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.Panicked) {
 		m.panics.Inc()
 	}
-	if errors.Is(v.Err, decorum.Local) {
+	if errors.Is(v.Err, decorum.LocalFailure) {
 		m.localFailures.Inc()
 	}
 	if !v.Sent() {
@@ -156,7 +156,7 @@ func (m *Metrics) CountRefused(_ storage.Entry, err error) {
 // countNotVisited counts a URL whose turn it was, and that was not visited.
 func (m *Metrics) countNotVisited(err error) {
 	m.refused.WithLabelValues(notVisitedReason(err)).Inc()
-	if errors.Is(err, decorum.Local) {
+	if errors.Is(err, decorum.LocalFailure) {
 		m.localFailures.Inc()
 	}
 }
@@ -181,7 +181,7 @@ func notVisitedReason(err error) string {
 		return "robots_awaited"
 	case errors.As(err, &notDue), errors.As(err, &busy), errors.Is(err, decorum.NotDue):
 		return "not_due"
-	case errors.Is(err, decorum.Local):
+	case errors.Is(err, decorum.LocalFailure):
 		return "local"
 	case errors.Is(err, crawler.ErrPages), errors.Is(err, crawler.ErrBytes):
 		return "limit"

@@ -54,7 +54,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	}
 	b = append(b, flags, byte(e.Source), byte(e.Class))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
-	b = AppendString(b, e.URL.Path())
+	b = AppendString(b, e.URL.PathAndQuery())
 	if flags&hasReferrer != 0 {
 		b = AppendString(b, referrer)
 	}
@@ -68,7 +68,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		b = binary.AppendUvarint(b, uint64(e.Attempt))
 	}
 	if flags&hasFound != 0 {
-		b = AppendString(b, e.Found.Path())
+		b = AppendString(b, e.Found.PathAndQuery())
 	}
 	if flags&hasMore != 0 {
 		b = appendMore(b, e)
