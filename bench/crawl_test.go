@@ -49,7 +49,7 @@ func startSite(b *testing.B) *httptest.Server {
 }
 
 func BenchmarkCrawl(b *testing.B) {
-	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, storage.NewMemory(storage.Config{})) })
+	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, storage.NewMemory(storage.MemoryConfig{})) })
 	b.Run("decorum/bolt", func(b *testing.B) {
 		store, err := bolt.Open(filepath.Join(b.TempDir(), "frontier.db"), bolt.Options{})
 		if err != nil {

@@ -164,7 +164,7 @@ func (h *activeLeases) renewLease(ctx context.Context, f *frontier.Frontier, act
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case errors.Is(err, storage.ErrStale):
+	case errors.Is(err, storage.ErrStaleLease):
 		active.expire()
 	case err == nil && active.expiryTimer.Stop(): // else it has run out, as far as we know
 		active.lease.Expires = until

@@ -81,8 +81,8 @@ func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 		if err := c.Run(t.Context()); !errors.Is(err, errBrokenArchive) {
 			t.Errorf("error %v, want that of the archive", err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 1 {
-			t.Errorf("%d URLs queued (%v), want the page", n.Queued, err)
+		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 1 {
+			t.Errorf("%d URLs queued (%v), want the page", n.QueuedURLs, err)
 		}
 	})
 }

@@ -38,6 +38,6 @@ func (c *Crawler) reportInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
 		c.counters.inDoubt.Add(1)
 		c.Log.Warn("a request was sent whose outcome is not known; it is not sent again",
-			"method", v.Lease.Request.Name(), "url", v.URL(), "why", v.Err)
+			"method", v.Lease.Request.MethodOrGet(), "url", v.URL(), "why", v.Err)
 	}
 }

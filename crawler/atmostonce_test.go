@@ -51,7 +51,7 @@ type failingFlushStore struct {
 func (s *failingFlushStore) Flush(ctx context.Context) error {
 	if time.Now().Before(s.until) {
 		s.failedFlushes++
-		return storage.ErrStalled
+		return storage.ErrWriteStalled
 	}
 	return s.Store.Flush(ctx)
 }
@@ -90,7 +90,7 @@ func TestSentBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(c.Frontier.MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Again})); err != nil {
+		if err := errors.Join(c.Frontier.MarkSent(t.Context(), l, true), c.Frontier.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Requeue})); err != nil {
 			t.Fatal(err)
 		}
 		var failed []error

@@ -22,7 +22,7 @@ func TestSitemapsSurviveACrash(t *testing.T) {
 			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/map.xml": sitemapPage("urlset", "http://a.test/listed")}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
-			if es[0].Source == storage.Robots {
+			if es[0].Source == storage.SourcePrerequisite {
 				return cut
 			}
 			return nil
@@ -50,7 +50,7 @@ func TestRobotsRedirectSurvivesCrash(t *testing.T) {
 			Pages:  map[string]crawltest.PageFunc{"/": pageWithLinks(), "/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow: /x\n"))}})
 		cut := errors.New("power cut")
 		store := &faultyStore{Store: newMemoryStore(), add: func(es []storage.Entry) error {
-			if !es[0].For.IsZero() {
+			if !es[0].RobotsFor.IsZero() {
 				return cut
 			}
 			return nil
@@ -104,7 +104,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			}
 			time.Sleep(25*time.Hour + time.Second)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.Parked != 1 {
+		if n, err := store.Counts(t.Context()); err != nil || n.ParkedURLs != 1 {
 			t.Errorf("%+v, %v: want the page parked", n, err)
 		}
 	})

@@ -87,7 +87,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 			seeds = append(seeds, fmt.Sprintf("http://site%d.test/%d", host, page))
 		}
 	}
-	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.Config{}), seeds...)
+	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.MemoryConfig{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})

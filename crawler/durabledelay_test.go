@@ -27,7 +27,7 @@ func TestLongDelayIsDurableAtOnce(t *testing.T) {
 		c := newCrawl(t, web, openBolt(t, file), "http://a.test/")
 		var copied string
 		c.Hooks.Acked = func(a storage.Ack) {
-			if a.Outcome == storage.Later {
+			if a.Outcome == storage.RetryAt {
 				copied = copyStoreFile(t, file)
 				go c.Halt()
 			}

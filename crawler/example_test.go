@@ -28,7 +28,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
 	return &crawler.Crawler{
@@ -56,7 +56,7 @@ func ExampleHandler() {
 		switch {
 		case v.URL().PathAndQuery() == "/login":
 			return nil, decorum.Drop("a page for people")
-		case v.URL().PathAndQuery() == "/today" && v.Lease.Attempt == 0:
+		case v.URL().PathAndQuery() == "/today" && v.Lease.FailedAttempts == 0:
 			return nil, decorum.RetryAfter(50 * time.Millisecond) // not ready: later again
 		}
 		fmt.Println(v.URL().PathAndQuery(), v.Document().Title)
@@ -78,7 +78,7 @@ func ExampleHandler() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := c.Frontier.Discover(context.Background(), storage.Entry{URL: seed, Source: storage.Seed}); err != nil {
+	if _, err := c.Frontier.Discover(context.Background(), storage.Entry{URL: seed, Source: storage.SourceSeed}); err != nil {
 		fmt.Println(err)
 		return
 	}

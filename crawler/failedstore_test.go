@@ -61,7 +61,7 @@ func testFailedStore(t *testing.T, cfg frontier.Config) {
 	pages := len(pageTimes(web.Log(), "a.test"))
 	reopened := openBolt(t, file)
 	n, err := reopened.Counts(t.Context())
-	if err != nil || n.Seen != 3 || n.Queued+pages < 3 {
+	if err != nil || n.SeenURLs != 3 || n.QueuedURLs+pages < 3 {
 		t.Errorf("%+v (%v) after %d pages, want all three URLs known and none lost", n, err, pages)
 	}
 }

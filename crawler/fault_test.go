@@ -57,13 +57,13 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.Robots {
 					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
 				}})
-				c := newCrawl(t, web, storage.NewMemory(storage.Config{}), "http://a.test/1", "http://a.test/2")
+				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again
 				c.Fetcher = &failingFetcher{Fetcher: c.Fetcher, times: times, sends: sends,
 					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}}
 				c.Settings.MaxPages = 2
 				var attempts []int
-				c.Hooks.Visited = func(v *crawler.Visit) { attempts = append(attempts, v.Lease.Attempt) }
+				c.Hooks.Visited = func(v *crawler.Visit) { attempts = append(attempts, v.Lease.FailedAttempts) }
 				begin := time.Now()
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)

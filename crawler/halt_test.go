@@ -34,8 +34,8 @@ func TestHandlerIsHalted(t *testing.T) {
 					t.Fatal(err)
 				}
 				counts, err := store.Counts(t.Context())
-				if s := c.Stats(); err != nil || counts.Queued != 1 || len(records) != 0 || s.GivenUp+s.Retries != 0 {
-					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.Queued, len(records), s, err)
+				if s := c.Stats(); err != nil || counts.QueuedURLs != 1 || len(records) != 0 || s.GivenUp+s.Retries != 0 {
+					t.Errorf("queued: %d, recorded: %d, %+v (%v)", counts.QueuedURLs, len(records), s, err)
 				}
 				c.Handler = nil
 				if err := c.Run(t.Context()); err != nil || records["http://a.test/x/0"] != 1 {

@@ -59,12 +59,12 @@ func (c *Crawler) archiveVisit(ctx context.Context, v *Visit) error {
 // handlePage follows a page's answer to its outcome.
 func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error) {
 	if v.interrupted {
-		return storage.Ack{Outcome: storage.Again}, nil
+		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
 	links, verdict := c.callHandler(ctx, v)
 	if !v.markedSent && isCancellation(ctx, verdict) {
 		v.interrupted = true
-		return storage.Ack{Outcome: storage.Again}, nil
+		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
 	if verdict == nil {
 		c.countDuplicateOrNonCanonical(v)
@@ -77,15 +77,15 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 	if c.PageRecorder != nil {
 		err := c.PageRecorder.Record(ctx, c.redactedVisit(v))
 		if err != nil && ctx.Err() != nil {
-			return storage.Ack{Outcome: storage.Again}, nil // it was waiting for room on the disk
+			return storage.Ack{Outcome: storage.Requeue}, nil // it was waiting for room on the disk
 		}
 		if err != nil {
-			return storage.Ack{Outcome: storage.Again}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
+			return storage.Ack{Outcome: storage.Requeue}, fmt.Errorf("cannot record %s: %w", v.URL(), err)
 		}
 	}
 	// What was read is kept, even when the crawl is being halted.
 	if err := c.discoverLinks(commitContext(ctx), v, links); err != nil {
-		return storage.Ack{Outcome: storage.Again}, err
+		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	return c.decideOutcome(commitContext(ctx), v, verdict)
 }

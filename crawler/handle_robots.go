@@ -14,15 +14,15 @@ import (
 // frontier what follows from it. The URL whose turn it was goes back and waits
 // the delay just learned.
 func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, error) {
-	ack := storage.Ack{Outcome: storage.Again}
-	if !v.Lease.For.IsZero() {
+	ack := storage.Ack{Outcome: storage.Requeue}
+	if !v.Lease.RobotsFor.IsZero() {
 		ack.Outcome = storage.Done // a hop is an errand of its own
 	}
 	if v.interrupted {
 		c.Gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
-		return storage.Ack{Outcome: storage.Again}, nil
+		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
-	if v.notSent() && v.Lease.For.IsZero() {
+	if v.notSent() && v.Lease.RobotsFor.IsZero() {
 		c.Gate.CancelFetch(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
@@ -84,7 +84,7 @@ func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o d
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.Robots, Class: storage.First, For: o, Referrer: from.String()}
+	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite, Class: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
 	if _, err := c.Frontier.Discover(ctx, entry); err != nil {
 		return err
 	}

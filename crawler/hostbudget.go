@@ -20,7 +20,7 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
 func (c *Crawler) checkHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
-	isRepeat := l.Attempt > 0 || l.AsFound || l.Page != nil
+	isRepeat := l.FailedAttempts > 0 || l.UseOriginal || l.History != nil
 	switch {
 	case isRepeat || cl.IsForRobots():
 		return ""
@@ -44,8 +44,8 @@ func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why s
 		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
-	requeued.Class = max(l.Class, storage.Usual)
-	ack := storage.Ack{Outcome: storage.Later, At: now, Lease: requeued}
+	requeued.Class = max(l.Class, storage.ClassNormal)
+	ack := storage.Ack{Outcome: storage.RetryAt, NotBefore: now, Lease: requeued}
 	if l.Class < requeued.Class || !c.hostTable.markOverBudget(l) {
 		return ack, nil // what goes before revisits is only handed out so once
 	}

@@ -88,7 +88,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 			t.Errorf("run %d: %d URLs were handed out in vain", run, n)
 		}
 		counts, err := c.Frontier.Counts(context.Background())
-		if err != nil || counts.Queued+budget < 500 || counts.Dormant != counts.Queued {
+		if err != nil || counts.QueuedURLs+budget < 500 || counts.SuspendedURLs != counts.QueuedURLs {
 			t.Errorf("run %d leaves %+v, %v: want the others queued, set aside", run, counts, err)
 		}
 		if err := store.Close(); err != nil {
@@ -210,7 +210,7 @@ func TestMaxBytes(t *testing.T) {
 			if n := countPages(web, "a.test"); n != want {
 				t.Errorf("%d pages after run %d, want %d", n, run, want)
 			}
-			if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.Queued != 1 {
+			if counts, err := c.Frontier.Counts(context.Background()); err != nil || counts.QueuedURLs != 1 {
 				t.Errorf("%+v, %v: want one URL left", counts, err)
 			}
 		}

@@ -53,16 +53,16 @@ func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limi
 
 // saveHostDue makes durable what a visit has earned a host, if it is long. Where that
 // cannot be for now, or the crawl is being halted, it goes the usual way.
-func (r *HostDueStore) saveHostDue(ctx context.Context, host string, state storage.Host) error {
+func (r *HostDueStore) saveHostDue(ctx context.Context, host string, state storage.HostState) error {
 	httpOrigin, ok := parseOrigin("http://" + host)
-	if r == nil || state.Gap < minDurableDelay || !ok {
+	if r == nil || state.Delay < minDurableDelay || !ok {
 		return nil
 	}
 	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote, []byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {
 		return err
 	}
 	err := r.Store.Flush(ctx)
-	if errors.Is(err, storage.ErrStalled) || ctx.Err() != nil {
+	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
 		return nil
 	}
 	return err

@@ -67,7 +67,7 @@ func TestARetryAfterIsForAll(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				acked := make(chan string, 1)
 				first.Hooks.Acked = func(a storage.Ack) {
-					if a.Outcome == storage.Later {
+					if a.Outcome == storage.RetryAt {
 						acked <- copyStoreFile(t, shared)
 						stop()
 					}

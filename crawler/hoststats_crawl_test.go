@@ -18,7 +18,7 @@ import (
 )
 
 // storedHost returns what the store has of the host of an origin.
-func storedHost(t *testing.T, store storage.Store, origin string) storage.Host {
+func storedHost(t *testing.T, store storage.Store, origin string) storage.HostState {
 	t.Helper()
 	u, err := decorum.ParseURL(origin + "/")
 	if err != nil {
@@ -34,7 +34,7 @@ func storedHost(t *testing.T, store storage.Store, origin string) storage.Host {
 // storedHostStats returns the memo of the host of an origin.
 func storedHostStats(t *testing.T, store storage.Store, origin string) crawler.HostStats {
 	t.Helper()
-	return crawler.DecodeHostStats(storedHost(t, store, origin).Memo)
+	return crawler.DecodeHostStats(storedHost(t, store, origin).Stats)
 }
 
 // A memo counts what the server saw, over all origins of the host and two runs.
@@ -145,7 +145,7 @@ func TestHostStatsReportShortfall(t *testing.T) {
 		hastyStore := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
 			if len(acks) == 1 && acks[0].Outcome == storage.Done {
 				h := acks[0].Host
-				h.Due = h.Due.Add(-h.Gap / 4)
+				h.Due = h.Due.Add(-h.Delay / 4)
 				stop()
 			}
 			return acks

@@ -30,8 +30,8 @@ func TestHostStats(t *testing.T) {
 		if got := DecodeHostStats(b); got != want {
 			t.Errorf("read %+v, want %+v", got, want)
 		}
-		if len(b) > storage.MaxMemo {
-			t.Errorf("%d bytes, at most %d are kept", len(b), storage.MaxMemo)
+		if len(b) > storage.MaxStatsBytes {
+			t.Errorf("%d bytes, at most %d are kept", len(b), storage.MaxStatsBytes)
 		}
 		if got := DecodeHostStats(append(b, "what a later program adds"...)); got != want {
 			t.Errorf("with a field more, read %+v, want %+v", got, want)

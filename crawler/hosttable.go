@@ -19,7 +19,7 @@ type hostTable struct {
 
 type hostEntry struct {
 	HostStats
-	state            storage.Host        // but for the memo
+	state            storage.HostState   // but for the memo
 	leaseCount       int                 // leases in hand
 	firstVisitTokens map[uint64]struct{} // of them, by token: first visits to a page
 	overBudget       bool                // see Crawler.postponeOverBudget
@@ -47,7 +47,7 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 	if l.Host.Due.After(m.state.Due) { // another process was there
 		m.state = l.Host
 	}
-	if stored := DecodeHostStats(l.Host.Memo); m.leaseCount == 0 && stored.Requests > m.Requests {
+	if stored := DecodeHostStats(l.Host.Stats); m.leaseCount == 0 && stored.Requests > m.Requests {
 		m.HostStats = stored // the host is new here, or another process was there
 	}
 	m.leaseCount++
@@ -139,7 +139,7 @@ func (m *HostStats) measureGap(v *Visit) {
 
 // updateState replaces the state of l's host by what next makes of the newest one,
 // and returns it. next must keep Due from moving back.
-func (ms *hostTable) updateState(l storage.Lease, update func(storage.Host) storage.Host) storage.Host {
+func (ms *hostTable) updateState(l storage.Lease, update func(storage.HostState) storage.HostState) storage.HostState {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[l.URL.Origin().Host()]
@@ -170,10 +170,10 @@ func (ms *hostTable) entryOf(l storage.Lease) *hostEntry {
 }
 
 // stateToStore returns the state of a host as the store keeps it.
-func (ms *hostTable) stateToStore(m *hostEntry) storage.Host {
+func (ms *hostTable) stateToStore(m *hostEntry) storage.HostState {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	h := m.state
-	h.Memo = m.encode()
+	h.Stats = m.encode()
 	return h
 }

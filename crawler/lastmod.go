@@ -128,12 +128,12 @@ type lastmodReschedule struct {
 // future. Where few may be recalled, they are offered one by one: most may be
 // new, or not modified since they were visited.
 func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitemap.Entry) error {
-	pages := make([]storage.Sighting, 0, len(listed))
+	pages := make([]storage.SitemapLastmod, 0, len(listed))
 	for _, e := range listed {
 		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
 			continue
 		}
-		s, o := storage.Sighting{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()
+		s, o := storage.SitemapLastmod{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()
 		remaining, err := r.remainingFor(ctx, o)
 		switch {
 		case err != nil:
@@ -165,7 +165,7 @@ func (r *lastmodReschedule) remainingFor(ctx context.Context, o decorum.Origin) 
 	return r.remainingByOrigin[o], nil
 }
 
-func (r *lastmodReschedule) reschedule(ctx context.Context, pages ...storage.Sighting) (rescheduled int, err error) {
+func (r *lastmodReschedule) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rescheduled, err = r.crawler.Frontier.RescheduleModified(ctx, pages...)
 	r.crawler.counters.rescheduled.Add(int64(rescheduled))
 	return rescheduled, err

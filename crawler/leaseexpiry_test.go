@@ -53,7 +53,7 @@ func TestALeaseThatRunsOutEndsNoCrawl(t *testing.T) {
 		storeErr := errors.New("nobody is there")
 		store := &faultyStore{Store: newMemoryStore()}
 		store.add = func(es []storage.Entry) error {
-			if storeErr == nil || len(es) == 0 || es[0].Source != storage.Link {
+			if storeErr == nil || len(es) == 0 || es[0].Source != storage.SourceLink {
 				return nil
 			}
 			time.Sleep(10 * time.Second)

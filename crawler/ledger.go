@@ -96,7 +96,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
 		Source: sourceOf(l).String(), Referrer: l.Referrer,
-		RequiredDelayMS: l.Host.Gap.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.HostSlots(),
+		RequiredDelayMS: l.Host.Delay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
@@ -106,7 +106,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	}
 	if !t.ForRobots() {
 		q.RobotsVerdict = ledger.NewVerdict(cl.Verdict(), cl.FileStatus())
-	} else if q.Source = storage.Robots.String(); l.For.IsZero() { // not that of the page whose turn it was
+	} else if q.Source = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
 	if o, ok := c.Policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
@@ -130,18 +130,18 @@ func (t Ticket) LedgerKind() string {
 
 // sourceOf returns how a URL came to be visited.
 func sourceOf(l storage.Lease) storage.Source {
-	if l.Page != nil {
-		return storage.Revisit
+	if l.History != nil {
+		return storage.SourceRevisit
 	}
 	return l.Source
 }
 
 // sinceLastHostVisit returns how long a host has rested at now, 0 if it was never visited.
-func sinceLastHostVisit(h storage.Host, now time.Time) time.Duration {
+func sinceLastHostVisit(h storage.HostState, now time.Time) time.Duration {
 	if h.Due.IsZero() {
 		return 0
 	}
-	return now.Sub(h.Due) + h.Gap
+	return now.Sub(h.Due) + h.Delay
 }
 
 // writeLedgerResponse writes down what came of a visit whose request was written down, also

@@ -27,16 +27,16 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 	defer c.tdmrepCache.releaseLookup(lease)
 	ack, err := c.processLease(visitCtx, lease)
 	if err != nil && errors.Is(context.Cause(visitCtx), errLeaseExpired) {
-		ack, err = storage.Ack{Outcome: storage.Again}, nil // we broke it off: that ends no crawl
+		ack, err = storage.Ack{Outcome: storage.Requeue}, nil // we broke it off: that ends no crawl
 	}
 	ack.Lease = ackedLease(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
 	ackErr := c.ackLease(commitContext(workCtx), &ack)
-	if errors.Is(ackErr, storage.ErrStale) {
+	if errors.Is(ackErr, storage.ErrStaleLease) {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
 	}
-	if ack.Host != nil && ack.Host.Gap >= minDurableDelay && ack.Host.Gap > lease.Host.Gap {
+	if ack.Host != nil && ack.Host.Delay >= minDurableDelay && ack.Host.Delay > lease.Host.Delay {
 		err = errors.Join(err, c.flushAcks(workCtx))
 	}
 	if c.Hooks.Acked != nil {
@@ -55,7 +55,7 @@ const minDurableDelay = 10 * time.Second
 // crawl is being halted, it goes the usual way.
 func (c *Crawler) flushAcks(ctx context.Context) error {
 	err := c.Frontier.Flush(ctx)
-	if errors.Is(err, storage.ErrStalled) || ctx.Err() != nil {
+	if errors.Is(err, storage.ErrWriteStalled) || ctx.Err() != nil {
 		return nil
 	}
 	return err
@@ -73,7 +73,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	}
 	if !clearance.IsForRobots() {
 		if err := c.applyRobots(ctx, clearance.Origin(), clearance.FileStatus()); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	if isRobotsRefresh(l) && !clearance.IsForRobots() && !isTDMRepFetch(l, clearance) {
@@ -83,7 +83,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		return c.skipPageInDryRun(ctx, l, clearance)
 	}
 	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FileStatus()); err != nil || !stored {
-		return storage.Ack{Outcome: storage.Again}, err
+		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	if why := c.checkHostBudget(l, clearance); why != "" {
 		return c.postponeOverBudget(ctx, l, why)
@@ -100,7 +100,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	ticket, err := c.ticketFor(l, clearance, permit)
 	if err != nil {
 		c.Limiter.ReleaseUnused(c.now(), permit)
-		return storage.Ack{Outcome: storage.Again}, err
+		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	return c.performVisit(ctx, l, clearance, permit, ticket)
 }
@@ -148,8 +148,8 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
-	if !l.For.IsZero() {
-		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.For)
+	if !l.RobotsFor.IsZero() {
+		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.RobotsFor)
 	}
 	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 
 // isVisitToPage reports whether a visit is to a page, and not to a file for robots.
 func isVisitToPage(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.IsForRobots() && l.Source != storage.Robots && !isTDMRepFetch(l, cl)
+	return !cl.IsForRobots() && l.Source != storage.SourcePrerequisite && !isTDMRepFetch(l, cl)
 }
 
 // acquireRunBudget counts a page that is about to be visited, and returns why it, or a sitemap,
@@ -190,7 +190,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		c.Hooks.Refused(l, err)
 	}
 	if err := c.writeLedgerRefusal(ctx, l, err); err != nil {
-		return storage.Ack{Outcome: storage.Again}, err
+		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	var (
 		postponed       *robots.PostponedError
@@ -212,32 +212,32 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.As(err, &memoryFull):
 		return c.postponeLease(ctx, l, c.now().Add(memoryRetryDelay), false)
 	case errors.Is(err, decorum.LocalFailure), errors.As(err, &paused):
-		return storage.Ack{Outcome: storage.Again}, nil
+		return storage.Ack{Outcome: storage.Requeue}, nil
 	case errors.Is(err, decorum.OutOfScope):
-		return storage.Ack{Outcome: storage.Parked}, nil
+		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &refusal):
 		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FileStatus); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 		c.counters.blocked.Add(1)
-		return storage.Ack{Outcome: storage.Parked}, nil
+		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &redirectBlocked):
-		return storage.Ack{Outcome: storage.Gone}, c.updateOriginHold(ctx, l.URL, redirectBlocked.Result, nil)
+		return storage.Ack{Outcome: storage.Drop}, c.updateOriginHold(ctx, l.URL, redirectBlocked.Result, nil)
 	case errors.Is(err, decorum.Dropped):
-		return storage.Ack{Outcome: storage.Gone}, nil
+		return storage.Ack{Outcome: storage.Drop}, nil
 	}
-	return storage.Ack{Outcome: storage.Again}, err
+	return storage.Ack{Outcome: storage.Requeue}, err
 }
 
 // requeueDelayed gives back a lease whose host has to rest for so long, from now on.
 func (c *Crawler) requeueDelayed(l storage.Lease, delay time.Duration) storage.Ack {
-	host := c.hostTable.updateState(l, func(h storage.Host) storage.Host {
-		h.Due, h.Gap = laterTime(h.Due, c.now().Add(delay)), max(h.Gap, delay)
+	host := c.hostTable.updateState(l, func(h storage.HostState) storage.HostState {
+		h.Due, h.Delay = laterTime(h.Due, c.now().Add(delay)), max(h.Delay, delay)
 		return h
 	})
-	return storage.Ack{Outcome: storage.Again, Host: &host}
+	return storage.Ack{Outcome: storage.Requeue, Host: &host}
 }
 
 // recheckDelay is when a worker that found a robots.txt being looked up by another
@@ -254,7 +254,7 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postpone
 	}
 	if !postponed.RedirectURL.IsZero() {
 		if err := c.queueRobotsRedirect(ctx, o.RobotsURL(), o, postponed); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	return c.postponeLease(ctx, l, until, postponed.Suspended)

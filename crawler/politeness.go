@@ -48,7 +48,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	if l.Host.Gap < delay {
+	if l.Host.Delay < delay {
 		return politeness.Permit{}, politeness.NotDueError(delay)
 	}
 	if err := c.HostDueStore.loadHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
@@ -75,10 +75,10 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 // postponeLease gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
 func (c *Crawler) postponeLease(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (storage.Ack, error) {
-	if l.For == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
-		return storage.Ack{Outcome: storage.Later, At: earlierTime(until, c.now().Add(recheckDelay))}, nil
+	if l.RobotsFor == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
+		return storage.Ack{Outcome: storage.RetryAt, NotBefore: earlierTime(until, c.now().Add(recheckDelay))}, nil
 	}
-	return storage.Ack{Outcome: storage.Again}, c.Frontier.Hold(ctx, l.URL.Origin(), until, suspended)
+	return storage.Ack{Outcome: storage.Requeue}, c.Frontier.Hold(ctx, l.URL.Origin(), until, suspended)
 }
 
 func laterTime(a, b time.Time) time.Time {
@@ -107,12 +107,12 @@ func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Pe
 // updateHostDue says when the host may be visited again after v, and remembers it. If
 // the delay that the host asks for cannot be read, the rest is at least as long
 // as the last.
-func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.Host, error) {
+func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostState, error) {
 	origin := v.URL().Origin()
 	policy := c.policyOf(origin.Host(), v.End)
 	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
 	if err != nil {
-		delay = v.Lease.Host.Gap
+		delay = v.Lease.Host.Delay
 	}
 	visit := politeness.Visit{
 		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
@@ -127,15 +127,15 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.Host, e
 	if uncharged {
 		visit.Status = http.StatusOK
 	}
-	host := c.hostTable.updateState(v.Lease, func(h storage.Host) storage.Host {
-		visit.ConsecutiveFailures = h.Strikes
+	host := c.hostTable.updateState(v.Lease, func(h storage.HostState) storage.HostState {
+		visit.ConsecutiveFailures = h.ConsecutiveFailures
 		if uncharged {
 			visit.ConsecutiveFailures++ // what a success takes off
 		}
 		next := policy.NextVisit(visit)
 		c.Limiter.RecordNextVisit(origin.Host(), next, bytes)
 		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
-		h.Due, h.Gap, h.Slots, h.Strikes = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
+		h.Due, h.Delay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, c.HostDueStore.saveHostDue(commitContext(ctx), origin.Host(), host))

@@ -147,14 +147,14 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := storedHost(t, store, "http://a.test")
-		if last.Strikes != 4 {
-			t.Errorf("%d strikes after four failures", last.Strikes)
+		if last.ConsecutiveFailures != 4 {
+			t.Errorf("%d strikes after four failures", last.ConsecutiveFailures)
 		}
 		end := lastAnswerEnd(web.Log(), "a.test")
 		exchanges := hostLog(web.Log(), "a.test")
 		first := slices.IndexFunc(exchanges, func(x crawltest.Exchange) bool { return x.URL == "http://a.test/2" })
-		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.Gap != want.Sub(end) {
-			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.Gap, want, want.Sub(end))
+		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.Delay != want.Sub(end) {
+			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.Delay, want, want.Sub(end))
 		}
 	})
 }

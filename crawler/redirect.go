@@ -50,11 +50,11 @@ func RedirectTarget(original *storage.Request, res *decorum.Response) (to decoru
 // redirectEntry returns the entry of a redirect's target: one redirect more, and no
 // deeper than what led there, which it stands for.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
-	e := storage.Entry{URL: to, Source: storage.Redirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
+	e := storage.Entry{URL: to, Source: storage.SourceRedirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), Context: v.Lease.Context}
 	if isAnnouncedFeed(v.Lease) {
-		e.Source = storage.Feed
+		e.Source = storage.SourceFeed
 	}
 	return e
 }
@@ -67,7 +67,7 @@ func (c *Crawler) noteHTTPSSupport(ctx context.Context, v *Visit) error {
 	switch {
 	case v.Response == nil:
 		return c.noteHTTPSUnreachable(ctx, v)
-	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.Folded:
+	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.HTTPSUpgraded:
 		return nil
 	}
 	to, _ := v.Response.Location()
@@ -89,16 +89,16 @@ func (c *Crawler) noteHTTPSUnreachable(ctx context.Context, v *Visit) error {
 // there before is only gone. How http answers says whether the origin is on https.
 func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
-	if !e.Folded || e.Page != nil {
+	if !e.HTTPSUpgraded || e.History != nil {
 		return nil
 	}
-	if !e.Found.IsZero() {
-		e.URL = e.Found
+	if !e.Original.IsZero() {
+		e.URL = e.Original
 	}
 	httpURL, ok := frontier.HTTPVariant(e.URL)
 	if !ok { // it is on http
 		return nil
 	}
-	e.URL, e.Found, e.AsFound, e.Attempt = httpURL, decorum.URL{}, false, 0
+	e.URL, e.Original, e.UseOriginal, e.FailedAttempts = httpURL, decorum.URL{}, false, 0
 	return c.Frontier.AddReplacement(ctx, e)
 }

@@ -27,7 +27,7 @@ type faultyStore struct {
 	renew func() error
 }
 
-func (f *faultyStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (f *faultyStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
 	if f.add != nil {
 		if err := f.add(es); err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func (f *faultyStore) Renew(ctx context.Context, l storage.Lease, now time.Time,
 	return f.Store.Renew(ctx, l, now, ttl)
 }
 
-func newMemoryStore() storage.Store { return storage.NewMemory(storage.Config{}) }
+func newMemoryStore() storage.Store { return storage.NewMemory(storage.MemoryConfig{}) }
 
 // pageWithLinks returns a page with links.
 func pageWithLinks(links ...string) crawltest.PageFunc {
@@ -170,7 +170,7 @@ func TestStoreRemembersPace(t *testing.T) {
 		c := newCrawl(t, web, store, "http://a.test/busy")
 		ctx, stop := context.WithCancel(t.Context())
 		c.Hooks.Acked = func(a storage.Ack) {
-			if a.Outcome == storage.Later {
+			if a.Outcome == storage.RetryAt {
 				stop()
 			}
 		}
@@ -198,7 +198,7 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 		store := &faultyStore{Store: newMemoryStore(), ack: func(acks []storage.Ack) []storage.Ack {
 			for i := range acks {
 				if h := acks[i].Host; h != nil && acks[i].Outcome == storage.Done {
-					acks[i].Host = &storage.Host{Gap: h.Gap}
+					acks[i].Host = &storage.HostState{Delay: h.Delay}
 				}
 			}
 			return acks
@@ -292,7 +292,7 @@ func TestHaltEndsTheRun(t *testing.T) {
 			t.Errorf("Run returned %v, want ErrHalted", err)
 		}
 		leases, _, err := store.Lease(t.Context(), time.Now().Add(time.Hour), time.Minute, 9)
-		if err != nil || len(leases) != 1 || leases[0].Host.Strikes != 0 {
+		if err != nil || len(leases) != 1 || leases[0].Host.ConsecutiveFailures != 0 {
 			t.Errorf("left %+v, %v: want the page, and no strike for what we broke off", leases, err)
 		}
 	})
@@ -357,7 +357,7 @@ func TestBadLinksOfAHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
-			return []crawler.Link{{}, {URL: good, Context: make([]byte, storage.MaxContext+1)}, {URL: good}}, nil
+			return []crawler.Link{{}, {URL: good, Context: make([]byte, storage.MaxContextBytes+1)}, {URL: good}}, nil
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -463,8 +463,8 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 		}
 		u, _ := decorum.ParseURL("http://a.test/")
 		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
-		if err != nil || info.Host.Strikes != 3 || info.Host.Gap != 20*time.Second {
-			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.Host.Strikes, info.Host.Gap, err)
+		if err != nil || info.Host.ConsecutiveFailures != 3 || info.Host.Delay != 20*time.Second {
+			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.Host.ConsecutiveFailures, info.Host.Delay, err)
 		}
 	})
 }
@@ -507,7 +507,7 @@ func TestRulesChange(t *testing.T) {
 		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.Parked != 1 {
+		if n, err := store.Counts(t.Context()); err != nil || n.ParkedURLs != 1 {
 			t.Fatalf("%+v, %v: want one URL parked", n, err)
 		}
 		time.Sleep(25 * time.Hour)
@@ -542,9 +542,9 @@ func TestRobotsRedirectVisitedEarly(t *testing.T) {
 // A slowAddStore holds up whoever adds a hop.
 type slowAddStore struct{ storage.Store }
 
-func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
 	results, err := s.Store.Add(ctx, es, maxPerOrigin)
-	if !es[0].For.IsZero() {
+	if !es[0].RobotsFor.IsZero() {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return results, err

@@ -141,24 +141,24 @@ func isHostNotFound(err error) bool {
 // must not be sent twice is not asked for again.
 func (c *Crawler) retryLater(v *Visit, f FailureClass, d time.Duration) storage.Ack {
 	c.counters.failures[f].Add(1)
-	if v.markedSent || v.Lease.Attempt+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
+	if v.markedSent || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
 		return c.giveUp(v)
 	}
 	c.counters.retries.Add(1)
 	if c.Hooks.Retried != nil {
 		c.Hooks.Retried(c.redactedVisit(v), f)
 	}
-	return storage.Ack{Outcome: storage.Later, At: v.End.Add(d)}
+	return storage.Ack{Outcome: storage.RetryAt, NotBefore: v.End.Add(d)}
 }
 
 // giveUp ends the attempts at a page. One that was there before rests until
 // its next revisit.
 func (c *Crawler) giveUp(v *Visit) storage.Ack {
 	c.counters.givenUp.Add(1)
-	if page := v.Lease.Page; page != nil && c.Settings.Revisit.IsEnabled() {
+	if page := v.Lease.History; page != nil && c.Settings.Revisit.IsEnabled() {
 		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
 	}
-	return storage.Ack{Outcome: storage.Gone}
+	return storage.Ack{Outcome: storage.Drop}
 }
 
 // decideOutcome turns a page's answer and the handler's verdict into an outcome.
@@ -166,19 +166,19 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 	var wait decorum.RetryAfterError
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
-		return storage.Ack{Outcome: storage.Gone}, nil
+		return storage.Ack{Outcome: storage.Drop}, nil
 	case errors.As(verdict, &wait):
 		return c.retryLater(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retryLater(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.Attempt+1)), nil
+		return c.retryLater(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
 	}
 	ack, failed := c.failureAck(v)
 	if found, ok := c.uncleanedFallback(v); ok && !failed {
-		return storage.Ack{Outcome: storage.Again, Lease: storage.Lease{Entry: storage.Entry{Found: found, AsFound: true}}}, nil
+		return storage.Ack{Outcome: storage.Requeue, Lease: storage.Lease{Entry: storage.Entry{Original: found, UseOriginal: true}}}, nil
 	}
-	if isNotFound(v.Status()) || isUnreachable(v) && ack.Outcome == storage.Gone {
+	if isNotFound(v.Status()) || isUnreachable(v) && ack.Outcome == storage.Drop {
 		if err := c.requeueOnHTTP(ctx, v); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	if failed {
@@ -197,5 +197,5 @@ func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
 	if !failed {
 		return storage.Ack{}, false
 	}
-	return c.retryLater(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.Attempt+1)), true
+	return c.retryLater(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
 }

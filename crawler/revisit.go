@@ -23,15 +23,15 @@ func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, 
 	if !plan.IsEnabled() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
-	before, observed := v.Lease.Page, pageObservation(v)
+	before, observed := v.Lease.History, pageObservation(v)
 	if before != nil && !observed.IsMissing() {
 		if err := c.recordRevisitResult(ctx, v, observed.DiffersFrom(*before)); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	page, delay := plan.UpdateHistory(before, observed)
-	if page.Missing >= frontier.MaxConsecutiveMissing {
-		return storage.Ack{Outcome: storage.Gone}, nil
+	if page.ConsecutiveMissing >= frontier.MaxConsecutiveMissing {
+		return storage.Ack{Outcome: storage.Drop}, nil
 	}
 	return revisitAck(v, page, delay), nil
 }
@@ -42,15 +42,15 @@ func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed boo
 	if !changed {
 		c.counters.unchanged.Add(1)
 	}
-	if v.Lease.Page.Listed.IsZero() {
+	if v.Lease.History.SitemapLastmod.IsZero() {
 		return nil
 	}
 	return c.recordLastmodClaim(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // revisitAck returns the ack of a page that is visited again after d.
-func revisitAck(v *Visit, page storage.Page, d time.Duration) storage.Ack {
-	return storage.Ack{Outcome: storage.Rest, At: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{Page: &page}}}
+func revisitAck(v *Visit, page storage.VisitHistory, d time.Duration) storage.Ack {
+	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{History: &page}}}
 }
 
 // ackedLease returns the lease as its ack gives it back to the store: as it was,
@@ -60,16 +60,16 @@ func ackedLease(l storage.Lease, ack storage.Ack) storage.Lease {
 		return ack.Lease
 	}
 	switch ack.Outcome {
-	case storage.Later:
-		l.Attempt++
-	case storage.Rest:
-		l.Attempt, l.Page = 0, ack.Lease.Page
-		if l.Source != storage.Robots && !isAnnouncedFeed(l) {
-			l.Source = storage.Revisit
+	case storage.RetryAt:
+		l.FailedAttempts++
+	case storage.RevisitAt:
+		l.FailedAttempts, l.History = 0, ack.Lease.History
+		if l.Source != storage.SourcePrerequisite && !isAnnouncedFeed(l) {
+			l.Source = storage.SourceRevisit
 		}
 	}
-	if ack.Lease.AsFound {
-		l.Found, l.AsFound, l.Page = ack.Lease.Found, true, nil // what was left there says nothing of another URL
+	if ack.Lease.UseOriginal {
+		l.Original, l.UseOriginal, l.History = ack.Lease.Original, true, nil // what was left there says nothing of another URL
 	}
 	return l
 }
@@ -105,7 +105,7 @@ func shortHash(sum [sha256.Size]byte) uint64 { return max(binary.BigEndian.Uint6
 func storableValidator(res *decorum.Response, name string) string {
 	value := res.Header.Get(name)
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-	if len(value) > storage.MaxValidator || strings.ContainsFunc(value, control) {
+	if len(value) > storage.MaxValidatorBytes || strings.ContainsFunc(value, control) {
 		return ""
 	}
 	return value
@@ -114,8 +114,8 @@ func storableValidator(res *decorum.Response, name string) string {
 // setValidators puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func setValidators(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.Page != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
-		t.state.etag, t.state.lastModified = l.Page.ETag, l.Page.LastModified
+	if l.History != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
+		t.state.etag, t.state.lastModified = l.History.ETag, l.History.LastModified
 	}
 }
 
@@ -128,12 +128,12 @@ const robotsRefreshInterval = 24 * time.Hour
 // itself, which is never made. The gate is asked about it, has the file fetched
 // if it is old, and what it says is heeded.
 func robotsRefreshEntry(o decorum.Origin) storage.Entry {
-	return storage.Entry{URL: o.RobotsURL(), Source: storage.Robots, Class: storage.Late, Referrer: o.RobotsURL().String()}
+	return storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite, Class: storage.ClassLate, Referrer: o.RobotsURL().String()}
 }
 
 // isRobotsRefresh reports whether l is such an errand.
 func isRobotsRefresh(l storage.Lease) bool {
-	return l.For.IsZero() && l.Source == storage.Robots && l.URL == l.URL.Origin().RobotsURL()
+	return l.RobotsFor.IsZero() && l.Source == storage.SourcePrerequisite && l.URL == l.URL.Origin().RobotsURL()
 }
 
 // robotsRefreshAck ends the errand until the next time.
@@ -141,5 +141,5 @@ func (c *Crawler) robotsRefreshAck() storage.Ack {
 	if !c.Settings.Revisit.IsEnabled() {
 		return storage.Ack{Outcome: storage.Done}
 	}
-	return storage.Ack{Outcome: storage.Rest, At: c.now().Add(robotsRefreshInterval)}
+	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: c.now().Add(robotsRefreshInterval)}
 }

@@ -138,7 +138,7 @@ func TestUnsolicited304(t *testing.T) {
 func TestValidatorsThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := crawltest.HTML("x")
-		long.Header.Set("ETag", `"`+strings.Repeat("x", storage.MaxValidator)+`"`)
+		long.Header.Set("ETag", `"`+strings.Repeat("x", storage.MaxValidatorBytes)+`"`)
 		odd := crawltest.HTML("x")
 		odd.Header.Set("ETag", "\"a\x01b\"")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
@@ -277,7 +277,7 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 		runFor(t, c, 3*day)
 		wantLines(t, j.lines, "200 seed /", "200 link /1", "200 link /2")
 		counts, err := c.Frontier.Counts(context.Background())
-		if err != nil || counts.Parked != 3 {
+		if err != nil || counts.ParkedURLs != 3 {
 			t.Errorf("%+v, %v: want the 3 pages parked", counts, err)
 		}
 		runFor(t, c, 5*day)
@@ -349,12 +349,12 @@ type crashingStore struct {
 
 var errCrash = errors.New("power cut")
 
-func (h *crashingStore) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (h *crashingStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	if h.crashes--; h.crashes < 0 {
-		return h.Store.Revive(ctx, o, shouldUnpark)
+		return h.Store.Unpark(ctx, o, shouldUnpark)
 	}
 	left := 1
-	n, err := h.Store.Revive(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
+	n, err := h.Store.Unpark(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
 	return n, errors.Join(err, errCrash)
 }
 

@@ -95,7 +95,7 @@ func (c *Crawler) queueSitemapsAndUnpark(ctx context.Context, o decorum.Origin) 
 		}
 		entries := make([]storage.Entry, len(sitemaps))
 		for i, u := range sitemaps {
-			entries[i] = storage.Entry{URL: u, Source: storage.Robots, Class: storage.Early,
+			entries[i] = storage.Entry{URL: u, Source: storage.SourcePrerequisite, Class: storage.ClassEarly,
 				Referrer: o.RobotsURL().String(), Context: encodeSitemapDeclaration(o, u)}
 		}
 		if err := c.queueSitemaps(ctx, o, entries); err != nil {

@@ -45,7 +45,7 @@ func queueURLs(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			entries[j] = storage.Entry{URL: u, Class: storage.Usual}
+			entries[j] = storage.Entry{URL: u, Class: storage.ClassNormal}
 		}
 		if _, err := c.Frontier.Discover(t.Context(), entries...); err != nil {
 			t.Fatal(err)
@@ -122,11 +122,11 @@ type unparkRecorder struct {
 	otherOrigins int // URLs of other origins than the one that was named
 }
 
-func (w *unparkRecorder) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (w *unparkRecorder) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	w.mu.Lock()
 	w.unparked[o] = append(w.unparked[o], time.Now())
 	w.mu.Unlock()
-	return w.Store.Revive(ctx, o, func(e storage.Entry) bool {
+	return w.Store.Unpark(ctx, o, func(e storage.Entry) bool {
 		if e.URL.Origin() != o {
 			w.mu.Lock()
 			w.otherOrigins++
@@ -207,8 +207,8 @@ type revisitingStore struct {
 func (r revisitingStore) Ack(ctx context.Context, acks []storage.Ack) error {
 	acks = slices.Clone(acks)
 	for i := range acks {
-		if acks[i].Outcome == storage.Done && acks[i].Lease.Source != storage.Robots {
-			acks[i].Outcome, acks[i].At = storage.Rest, time.Now().Add(r.interval)
+		if acks[i].Outcome == storage.Done && acks[i].Lease.Source != storage.SourcePrerequisite {
+			acks[i].Outcome, acks[i].NotBefore = storage.RevisitAt, time.Now().Add(r.interval)
 		}
 	}
 	return r.Store.Ack(ctx, acks)

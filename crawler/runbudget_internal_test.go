@@ -11,8 +11,8 @@ import (
 // was never counted taken off.
 func TestReleaseRunBudget(t *testing.T) {
 	for _, e := range []storage.Entry{
-		{Source: storage.Link},
-		{Source: storage.Robots},
+		{Source: storage.SourceLink},
+		{Source: storage.SourcePrerequisite},
 	} {
 		c := &Crawler{Settings: Settings{}.withDefaults()}
 		l := storage.Lease{Entry: e}

@@ -25,7 +25,7 @@ const sitemapBatchSize = 1000
 // visited again, so are sitemaps.
 func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, error) {
 	if v.interrupted {
-		return storage.Ack{Outcome: storage.Again}, nil
+		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
 	if ack, failed := c.failureAck(v); failed {
 		return ack, nil
@@ -33,12 +33,12 @@ func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, err
 	ctx = commitContext(ctx)
 	if to, ok := v.Response.Location(); ok {
 		if _, err := c.Frontier.Discover(ctx, sitemapRedirectEntry(v, to)); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	if v.OK() {
 		if err := c.discoverSitemapEntries(ctx, v); err != nil {
-			return storage.Ack{Outcome: storage.Again}, err
+			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
 	return c.doneOrRevisitAck(ctx, v)
@@ -48,7 +48,7 @@ func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, err
 // was vouched for it is vouched for that.
 func sitemapRedirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	e := redirectEntry(v, to)
-	e.Source, e.Depth = storage.Robots, v.Lease.Depth
+	e.Source, e.Depth = storage.SourcePrerequisite, v.Lease.Depth
 	return e
 }
 
@@ -116,7 +116,7 @@ func (r *sitemapReader) mayList(e sitemap.Entry) bool {
 // leads: whose robots.txt names it, and as what.
 func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decorum.URL) []byte {
 	w := declaringOrigin.String() + " " + declaredURL.String()
-	if len(w) > storage.MaxContext {
+	if len(w) > storage.MaxContextBytes {
 		w = declaringOrigin.String()
 	}
 	return []byte(w)
@@ -216,10 +216,10 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
 	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
 	for _, s := range listed {
-		e := storage.Entry{URL: s.URL, Source: storage.Sitemap, Rank: frontier.PriorityRank(s.Priority),
+		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, Rank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
 		if s.Index {
-			e.Source, e.Class, e.Rank, e.Depth = storage.Robots, storage.Early, 0, v.Lease.Depth+1
+			e.Source, e.Class, e.Rank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
 			e.Context = v.Lease.Context // who vouches for the index vouches for its sitemaps
 			if e.Depth > maxSitemapNesting {
 				c.Log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)

@@ -193,7 +193,7 @@ func TestIndexesWithoutEnd(t *testing.T) {
 				}
 				return crawltest.HTML("page")
 			}})
-		runCrawl(t, newScopedCrawl(t, web, storage.NewMemory(storage.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
+		runCrawl(t, newScopedCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
 		indexes, redirects := 0, 0
 		for _, path := range requestedPages(web) {
 			if strings.HasPrefix(path, "/i/") {

@@ -21,9 +21,9 @@ type stallingStore struct {
 	stalled atomic.Bool
 }
 
-func (s *stallingStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+func (s *stallingStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
 	if s.stalled.Load() {
-		return nil, storage.Next{}, fmt.Errorf("cannot write: no space left on device: %w", storage.ErrStalled)
+		return nil, storage.Wait{}, fmt.Errorf("cannot write: no space left on device: %w", storage.ErrWriteStalled)
 	}
 	return s.Store.Lease(ctx, now, ttl, max)
 }
@@ -124,8 +124,8 @@ func TestRecorderOnFullDisk(t *testing.T) {
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrHalted) {
 			t.Errorf("error %v, want ErrHalted", err)
 		}
-		if n, err := store.Counts(t.Context()); err != nil || n.Queued != 1 {
-			t.Errorf("%d URLs queued (%v), want the page", n.Queued, err)
+		if n, err := store.Counts(t.Context()); err != nil || n.QueuedURLs != 1 {
+			t.Errorf("%d URLs queued (%v), want the page", n.QueuedURLs, err)
 		}
 		second := newCrawl(t, web, store)
 		second.PageRecorder = fullDiskRecorder{until: time.Now().Add(time.Hour)}

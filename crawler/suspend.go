@@ -43,5 +43,5 @@ func (c *Crawler) StillSuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)
 	return o.Host.Due.After(now) &&
-		(o.Host.Gap > policy.MaxRetryAfter || DecodeHostStats(o.Host.Memo).CrawlDelay > policy.MaxCrawlDelay)
+		(o.Host.Delay > policy.MaxRetryAfter || DecodeHostStats(o.Host.Stats).CrawlDelay > policy.MaxCrawlDelay)
 }

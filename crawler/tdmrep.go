@@ -236,7 +236,7 @@ func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
 // handleTDMRep learns what came back for a tdmrep.json. The page whose turn
 // it was goes back and waits the host's rest.
 func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, error) {
-	ack := storage.Ack{Outcome: storage.Again}
+	ack := storage.Ack{Outcome: storage.Requeue}
 	if v.interrupted {
 		return ack, nil
 	}

@@ -61,7 +61,7 @@ func (v *Visit) Status() int {
 }
 
 // IsRevisit reports whether the page had been visited before.
-func (v *Visit) IsRevisit() bool { return v.Lease.Page != nil }
+func (v *Visit) IsRevisit() bool { return v.Lease.History != nil }
 
 // Source returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
@@ -115,7 +115,7 @@ func (v *Visit) OK() bool { return v.Status()/100 == 2 }
 
 // RequiredDelay returns the rest that the host was owed before this visit, 0 for
 // its first.
-func (v *Visit) RequiredDelay() time.Duration { return v.Lease.Host.Gap }
+func (v *Visit) RequiredDelay() time.Duration { return v.Lease.Host.Delay }
 
 // ObservedDelay returns the rest that the host had: from the end of the visit
 // before. It is 0 for the host's first visit.
@@ -173,7 +173,7 @@ func (v *Visit) CanonicalURL() decorum.URL {
 // A Link is a URL that a handler wants visited.
 type Link struct {
 	URL     decorum.URL      // where to
-	Context []byte           // travels with the URL to its own visit; at most storage.MaxContext bytes
+	Context []byte           // travels with the URL to its own visit; at most storage.MaxContextBytes bytes
 	Request *storage.Request // how it is asked for; nil: by GET
 
 	isFeedLink bool // a feed announces it, or it is one that a page announces
@@ -181,9 +181,9 @@ type Link struct {
 
 func (l Link) source() storage.Source {
 	if l.isFeedLink {
-		return storage.Feed
+		return storage.SourceFeed
 	}
-	return storage.Link
+	return storage.SourceLink
 }
 
 // A Handler reads a page: any answer to a page's request, whatever its status,

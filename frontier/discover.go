@@ -93,7 +93,7 @@ func (f *Frontier) addUnlimited(ctx context.Context, entries ...storage.Entry) (
 }
 
 // notifyDiscovered tells who wants to know of the entries that were new.
-func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.Fate) {
+func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.AddResult) {
 	if f.cfg.OnDiscovered == nil {
 		return
 	}
@@ -108,14 +108,14 @@ func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.F
 // it was found under first is kept: there may be nothing at the clean one
 // (CLEAN-05).
 func (f *Frontier) prepareEntry(ctx context.Context, e *storage.Entry) error {
-	if e.Source != storage.Robots && e.Request == nil { // others go exactly to where they were meant to
+	if e.Source != storage.SourcePrerequisite && e.Request == nil { // others go exactly to where they were meant to
 		if err := f.upgradeEntryToHTTPS(ctx, e); err != nil {
 			return err
 		}
 		found := e.URL
 		if e.URL = f.CleanURL(found); e.URL != found {
-			if e.Found.IsZero() {
-				e.Found = found
+			if e.Original.IsZero() {
+				e.Original = found
 			}
 			f.countSessionID(found, *e)
 		}

@@ -21,8 +21,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{home})
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Scope: scope})
-	if _, err := f.Discover(ctx, storage.Entry{URL: home, Source: storage.Seed}); err != nil {
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Scope: scope})
+	if _, err := f.Discover(ctx, storage.Entry{URL: home, Source: storage.SourceSeed}); err != nil {
 		log.Fatal(err)
 	}
 	links := map[string][]string{"/": {"/about", "/", "https://elsewhere.example/"}, "/about": {"/"}}
@@ -39,7 +39,7 @@ func Example() {
 		var found []storage.Entry
 		for _, ref := range links[lease.URL.PathAndQuery()] {
 			if u, err := lease.URL.Resolve(ref); err == nil {
-				found = append(found, storage.Entry{URL: u, Source: storage.Link, Depth: lease.Depth + 1})
+				found = append(found, storage.Entry{URL: u, Source: storage.SourceLink, Depth: lease.Depth + 1})
 			}
 		}
 		// First the links, then the ack: a crash in between repeats, and never loses.
@@ -48,7 +48,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		fmt.Println(len(found), "links,", added, "new")
-		host := &storage.Host{Due: time.Now().Add(10 * time.Millisecond)}
+		host := &storage.HostState{Due: time.Now().Add(10 * time.Millisecond)}
 		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, Host: host}); err != nil {
 			log.Fatal(err)
 		}

@@ -91,8 +91,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 		cfg.Now = time.Now
 	}
 	var failed <-chan struct{}
-	if f, ok := store.(storage.Failer); ok {
-		failed = f.Failed()
+	if f, ok := store.(storage.FailureNotifier); ok {
+		failed = f.FailureChannel()
 	}
 	return &Frontier{store: store, cfg: cfg, storeFailureSignal: failed,
 		recentURLs: seenCache{newHashCache(maxRecentURLs)}, recentlyAdmittedHosts: newHashCache(maxRecentHosts),
@@ -108,7 +108,7 @@ func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 
 // MarkSent notes whether a leased request was sent: see storage.Store.
 func (f *Frontier) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	return f.store.Mark(ctx, l, sent)
+	return f.store.MarkSent(ctx, l, sent)
 }
 
 // Renew keeps a lease for another LeaseTTL.
@@ -139,7 +139,7 @@ func (f *Frontier) HoldIfKnown(ctx context.Context, o decorum.Origin, until time
 // RescheduleModified makes pages that rest due at once which were visited last before they
 // were modified, and returns how many they were. URLs are rewritten as Discover
 // does it.
-func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.Sighting) (rescheduled int, err error) {
+func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rewritten := slices.Clone(lastmods)
 	for i := range rewritten {
 		u, err := f.UpgradeToHTTPS(ctx, rewritten[i].URL)
@@ -149,19 +149,19 @@ func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.S
 		rewritten[i].URL = f.CleanURL(u)
 	}
 	defer f.wakeNext()
-	return f.store.Recall(ctx, f.cfg.Now(), rewritten)
+	return f.store.RescheduleModified(ctx, f.cfg.Now(), rewritten)
 }
 
 // Unpark queues the origin's parked URLs again for which judge returns true.
 func (f *Frontier) Unpark(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.wakeNext()
-	_, err := f.store.Revive(ctx, o, match)
+	_, err := f.store.Unpark(ctx, o, match)
 	return err
 }
 
 // UnparkAll queues all parked URLs again: what parked them is no longer so.
 func (f *Frontier) UnparkAll(ctx context.Context) error {
-	origins, err := f.store.Parked(ctx)
+	origins, err := f.store.ParkedOrigins(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (f *Frontier) ReleaseHolds(ctx context.Context, keepHold func(storage.Origi
 	for more := ok; more; {
 		var suspended []decorum.Origin
 		err := store.Origins(ctx, func(o storage.OriginInfo) bool {
-			if o.Dormant && !o.Hold.IsZero() && !keepHold(o) {
+			if o.Suspended && !o.HeldUntil.IsZero() && !keepHold(o) {
 				suspended = append(suspended, o.Origin)
 			}
 			return len(suspended) < batch

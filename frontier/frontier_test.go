@@ -22,7 +22,7 @@ func entries(t *testing.T, host string, n int) []storage.Entry {
 	t.Helper()
 	es := make([]storage.Entry, n)
 	for i := range es {
-		es[i] = storage.Entry{URL: mustURL(t, fmt.Sprintf("http://%s/%d", host, i)), Class: storage.Usual}
+		es[i] = storage.Entry{URL: mustURL(t, fmt.Sprintf("http://%s/%d", host, i)), Class: storage.ClassNormal}
 	}
 	return es
 }
@@ -37,7 +37,7 @@ func discover(t *testing.T, f *frontier.Frontier, es ...storage.Entry) {
 // ackDone acks a lease of a visit that ends now and earns the host a rest.
 func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Duration) {
 	t.Helper()
-	host := storage.Host{Due: time.Now().Add(delay), Gap: delay}
+	host := storage.HostState{Due: time.Now().Add(delay), Delay: delay}
 	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, Host: &host}); err != nil {
 		t.Error(err)
 	}
@@ -46,7 +46,7 @@ func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Dur
 // Who offers URLs is told which of them are out of scope, and the crawl is too.
 func TestDiscoverWithCallback(t *testing.T) {
 	crawl, refused := 0, map[string]frontier.RefusalReason{}
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
 		Scope:     frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		OnRefused: func(storage.Entry, error) { crawl++ },
 	})
@@ -64,7 +64,7 @@ func TestDiscoverWithCallback(t *testing.T) {
 
 func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	var discovered, refused, reasons []string
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
 		OnDiscovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
 		Scope:        frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		CleanURL: func(u decorum.URL) decorum.URL {
@@ -79,11 +79,11 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 		return storage.Entry{URL: mustURL(t, url), Depth: depth, Source: source}
 	}
 	added, err := f.Discover(t.Context(),
-		offer("http://a.test/x?sid=1", 0, storage.Seed),
-		offer("http://a.test/x?sid=2", 1, storage.Link),
-		offer("http://a.test/deep", 2, storage.Link),
-		offer("http://b.test/", 1, storage.Link),
-		offer("http://cdn.test/sitemap.xml?sid=1", 9, storage.Robots)) // errands know no scope
+		offer("http://a.test/x?sid=1", 0, storage.SourceSeed),
+		offer("http://a.test/x?sid=2", 1, storage.SourceLink),
+		offer("http://a.test/deep", 2, storage.SourceLink),
+		offer("http://b.test/", 1, storage.SourceLink),
+		offer("http://cdn.test/sitemap.xml?sid=1", 9, storage.SourcePrerequisite)) // errands know no scope
 	if err != nil || added != 2 {
 		t.Errorf("added %d, %v; want 2", added, err)
 	}
@@ -111,7 +111,7 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 func TestNextHandsOutWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages, workers, delay = 5, 20, 8, 3 * time.Second
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
 		for h := range hosts {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), pages)...)
 		}
@@ -156,7 +156,7 @@ func TestNextHandsOutWhatIsDue(t *testing.T) {
 // TestNextWakes: a worker that waits for the next day hears of a URL at once.
 func TestNextWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{LeaseTTL: 48 * time.Hour})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{LeaseTTL: 48 * time.Hour})
 		discover(t, f, entries(t, "a.test", 2)...)
 		first, err := f.Next(t.Context())
 		if err != nil {
@@ -174,7 +174,7 @@ func TestNextWakes(t *testing.T) {
 // TestNextWaitsWhenEmpty: a frontier that a daemon feeds has no end.
 func TestNextWaitsWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitWhenEmpty: true})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitWhenEmpty: true})
 		for range 2 {
 			begin := time.Now()
 			time.AfterFunc(100*24*time.Hour, func() { discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...) })
@@ -195,15 +195,15 @@ func TestNextWaitsWhenEmpty(t *testing.T) {
 // sharedStore is a store that others may change: Lease says when to ask again.
 type sharedStore struct{ storage.Store }
 
-func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
 	leases, next, err := s.Store.Lease(ctx, now, ttl, max)
-	next.Ask = now.Add(time.Second)
+	next.PollAt = now.Add(time.Second)
 	return leases, next, err
 }
 
 func TestNextSeesOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := sharedStore{storage.NewMemory(storage.Config{})}
+		store := sharedStore{storage.NewMemory(storage.MemoryConfig{})}
 		f := frontier.New(store, frontier.Config{LeaseTTL: 48 * time.Hour})
 		discover(t, f, entries(t, "a.test", 2)...)
 		first, err := f.Next(t.Context())
@@ -225,7 +225,7 @@ func TestNextSeesOtherProcesses(t *testing.T) {
 
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
 		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrEmpty) {
 			t.Errorf("an empty frontier: %v, want ErrEmpty", err)
 		}
@@ -254,7 +254,7 @@ func TestNextEnds(t *testing.T) {
 
 func TestWaitForSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitForRevisits: true})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitForRevisits: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
@@ -281,7 +281,7 @@ func (b *tenASecondBudget) AvailableVisits(now time.Time, _ int) (int, time.Dura
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: budget})
 		for h := range 100 {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), 1)...)
 		}
@@ -303,7 +303,7 @@ func TestBudget(t *testing.T) {
 func TestBudgetAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{Budget: budget})
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: budget})
 		discover(t, f, entries(t, "a.test", 2)...)
 		for i, waits := range []time.Duration{0, time.Hour} {
 			begin := time.Now()
@@ -337,7 +337,7 @@ func TestMaxWait(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
+			f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

@@ -31,15 +31,15 @@ func RegistrableDomain(host string) string {
 const maxRecentHosts = 1 << 15
 
 // newHostCandidate returns a host and its domain, as the store counts them.
-func newHostCandidate(host string) storage.HostAdmission {
-	return storage.HostAdmission{Host: host, Domain: RegistrableDomain(host)}
+func newHostCandidate(host string) storage.HostCandidate {
+	return storage.HostCandidate{Host: host, Domain: RegistrableDomain(host)}
 }
 
 // hostLimits returns the present limits of hosts.
 func (f *Frontier) hostLimits() storage.HostLimits {
 	cfg := &f.cfg.Scope.cfg
 	return storage.HostLimits{
-		Hosts: cfg.MaxHosts, PerDomain: cfg.MaxHostsPerDomain,
+		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
 		RefuseNewHosts: f.cfg.IsMemoryLow != nil && f.cfg.IsMemoryLow(),
 	}
 }
@@ -48,7 +48,7 @@ func (f *Frontier) hostLimits() storage.HostLimits {
 // person named it, or because a robots.txt redirects there, which it may do only a few
 // times.
 func isHostExempt(e *storage.Entry) bool {
-	return e.Source == storage.Seed || e.Source == storage.Robots && !e.For.IsZero()
+	return e.Source == storage.SourceSeed || e.Source == storage.SourcePrerequisite && !e.RobotsFor.IsZero()
 }
 
 // admitHosts refuses the entries whose hosts are new and exceed a limit, and returns
@@ -70,7 +70,7 @@ func (f *Frontier) admitHosts(
 		return nil, err
 	}
 	for i, result := range results {
-		if result == storage.HostAdmitted || result == storage.HostKnown {
+		if result == storage.HostAdmitted || result == storage.HostAlreadyCounted {
 			f.recentlyAdmittedHosts.add(candidates[i].Host)
 		}
 	}
@@ -92,7 +92,7 @@ func (f *Frontier) admitHosts(
 // unadmittedHosts returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostAdmission, at []int) {
+func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostCandidate, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
@@ -110,14 +110,14 @@ func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storag
 			candidates = append(candidates, newHostCandidate(host))
 		}
 		// One entry that is exempt admits the host for all of them.
-		candidates[k].Always = candidates[k].Always || isHostExempt(e)
+		candidates[k].IgnoreLimits = candidates[k].IgnoreLimits || isHostExempt(e)
 		at[i] = k
 	}
 	return candidates, at
 }
 
 // hostRefusal returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostFate, at int) error {
+func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostAdmitResult, at int) error {
 	if at < 0 {
 		return nil
 	}
@@ -126,12 +126,12 @@ func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostFate, at int
 
 // hostRefusal returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostRefusal(u decorum.URL, result storage.HostFate) error {
+func (s *Scope) hostRefusal(u decorum.URL, result storage.HostAdmitResult) error {
 	switch result {
-	case storage.DomainFull:
+	case storage.DomainLimitReached:
 		domain := RegistrableDomain(u.Origin().Host())
 		return outOfScopeError(u, newRefusal(TooManyDomainHosts, "more than %d hosts of %s", s.cfg.MaxHostsPerDomain, domain))
-	case storage.HostsFull:
+	case storage.HostLimitReached:
 		return outOfScopeError(u, newRefusal(TooManyHosts, "more than %d hosts", s.cfg.MaxHosts))
 	case storage.NewHostsRefused:
 		return outOfScopeError(u, newRefusal(LowMemory, "a new host, while memory is nearly used up"))
@@ -142,11 +142,11 @@ func (s *Scope) hostRefusal(u decorum.URL, result storage.HostFate) error {
 // checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.HostCount(ctx, newHostCandidate(u.Origin().Host()))
+	count, err := f.store.HostCountsFor(ctx, newHostCandidate(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
-	return f.cfg.Scope.hostRefusal(u, f.hostLimits().Fate(count, false)), nil
+	return f.cfg.Scope.hostRefusal(u, f.hostLimits().AdmitResult(count, false)), nil
 }
 
 // hostsCountedNoteKey records that all hosts of the store are counted.
@@ -179,7 +179,7 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 		return err
 	}
 	for batch := range slices.Chunk(names, 1000) {
-		hosts := make([]storage.HostAdmission, len(batch))
+		hosts := make([]storage.HostCandidate, len(batch))
 		for i, host := range batch {
 			hosts[i] = newHostCandidate(host)
 		}

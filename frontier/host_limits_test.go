@@ -38,14 +38,14 @@ func TestRegistrableDomain(t *testing.T) {
 // TestMaxHostsPerDomain: a domain has so many hosts in all runs together, and its
 // hosts go on being crawled.
 func TestMaxHostsPerDomain(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 10}, nil)}
 	f := frontier.New(store, cfg)
-	if n := discoverURLs(t, f, storage.Link, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
+	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
 		t.Fatalf("%d hosts were added, want 8", n)
 	}
 	f = frontier.New(store, cfg) // a restart forgets no host
-	for _, source := range []storage.Source{storage.Link, storage.Sitemap, storage.Feed, storage.Redirect} {
+	for _, source := range []storage.Source{storage.SourceLink, storage.SourceSitemap, storage.SourceFeed, storage.SourceRedirect} {
 		discoverURLs(t, f, source, hostURLs(100, "http://h%d.wild.example/")...)
 	}
 	if c, err := store.Counts(t.Context()); err != nil || c.Hosts != 10 {
@@ -54,26 +54,26 @@ func TestMaxHostsPerDomain(t *testing.T) {
 	if n := f.RefusalsByReason()[frontier.TooManyDomainHosts]; n != 4*90 {
 		t.Errorf("%d sightings were refused, want 360", n)
 	}
-	if n := discoverURLs(t, f, storage.Link, hostURLs(10, "https://h%d.wild.example/other")...); n != 10 {
+	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(10, "https://h%d.wild.example/other")...); n != 10 {
 		t.Errorf("of hosts that are known %d URLs were added, want 10", n)
 	}
-	if n := discoverURLs(t, f, storage.Link, hostURLs(20, "http://good%d.example/")...); n != 20 {
+	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(20, "http://good%d.example/")...); n != 20 {
 		t.Errorf("of other domains %d were added, want 20", n)
 	}
-	if n := discoverURLs(t, f, storage.Seed, "http://seed.wild.example/"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceSeed, "http://seed.wild.example/"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := discoverURLs(t, f, storage.Link, "http://seed.wild.example/more"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://seed.wild.example/more"); n != 1 {
 		t.Error("a link to a seed's host is refused")
 	}
 }
 
 // A domain that makes up hosts is one line of the report, not one for each host.
 func TestRefusedHostsAreCountedByDomain(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
 	f := frontier.New(store, cfg)
-	discoverURLs(t, f, storage.Link, hostURLs(50, "http://h%d.wild.example/")...)
+	discoverURLs(t, f, storage.SourceLink, hostURLs(50, "http://h%d.wild.example/")...)
 	if err := f.SaveRefusalCounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +90,10 @@ func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 
 // TestMaxHosts: the crawl has so many hosts, however many domains there are.
 func TestMaxHosts(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHosts: 10}, nil)}
 	f := frontier.New(store, cfg)
-	if n := discoverURLs(t, f, storage.Link, hostURLs(25, "http://d%d.example/")...); n != 10 {
+	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(25, "http://d%d.example/")...); n != 10 {
 		t.Errorf("%d hosts were added, want 10", n)
 	}
 	if n := f.RefusalsByReason()[frontier.TooManyHosts]; n != 15 {
@@ -111,27 +111,27 @@ func TestMaxHosts(t *testing.T) {
 // While memory is nearly used up, new hosts are refused and known ones go on.
 func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	low := false
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil), IsMemoryLow: func() bool { return low }})
-	discoverURLs(t, f, storage.Link, "http://a.example/")
+	discoverURLs(t, f, storage.SourceLink, "http://a.example/")
 	low = true
-	if n := discoverURLs(t, f, storage.Link, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://a.example/2", "https://a.example/", "http://b.example/"); n != 2 {
 		t.Errorf("%d URLs were added, want the 2 of the host that is known", n)
 	}
 	if n := f.RefusalsByReason()[frontier.LowMemory]; n != 1 {
 		t.Errorf("%d were refused, want 1", n)
 	}
 	low = false
-	if n := discoverURLs(t, f, storage.Link, "http://b.example/"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://b.example/"); n != 1 {
 		t.Error("a new host is refused when there is memory again")
 	}
 }
 
 // The hosts of a store that counted none are counted once, when a run goes on.
 func TestCountHosts(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	free := frontier.New(store, frontier.Config{}) // no scope: nothing is counted
-	discoverURLs(t, free, storage.Link, hostURLs(5, "http://h%d.wild.example/")...)
+	discoverURLs(t, free, storage.SourceLink, hostURLs(5, "http://h%d.wild.example/")...)
 	f := frontier.New(store, frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 3}, nil)})
 	for range 2 {
@@ -139,11 +139,11 @@ func TestCountHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := discoverURLs(t, f, storage.Link, hostURLs(8, "http://h%d.wild.example/x")...); n != 5 {
+	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/x")...); n != 5 {
 		t.Errorf("%d URLs were added, want those of the 5 hosts of before", n)
 	}
-	h := storage.HostAdmission{Host: "h1.wild.example", Domain: "wild.example"}
-	if got, err := store.HostCount(t.Context(), h); err != nil || got.OfDomain != 5 {
+	h := storage.HostCandidate{Host: "h1.wild.example", Domain: "wild.example"}
+	if got, err := store.HostCountsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {
 		t.Errorf("%+v (%v), want 5 hosts", got, err)
 	}
 }

@@ -72,14 +72,14 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 		want, wait = f.cfg.Budget.AvailableVisits(now, want)
 	}
 	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want) // if none: is it the end?
-	if errors.Is(err, storage.ErrStalled) {
+	if errors.Is(err, storage.ErrWriteStalled) {
 		return f.sleepOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
 	}
 	if err != nil {
 		return err
 	}
-	if next.Lost != f.storeGeneration {
-		f.storeGeneration = next.Lost
+	if next.LossGeneration != f.storeGeneration {
+		f.storeGeneration = next.LossGeneration
 		f.recentURLs.reset() // before what was lost is given out again
 		f.recentlyAdmittedHosts.reset()
 	}
@@ -88,22 +88,22 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 		return nil
 	}
 	switch {
-	case next.Left == storage.Nothing && f.cfg.WaitWhenEmpty && !next.Ask.IsZero():
-		return f.sleepOrWake(ctx, next.Ask.Sub(now), f.wake)
-	case next.Left == storage.Nothing && f.cfg.WaitWhenEmpty:
+	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
+		return f.sleepOrWake(ctx, next.PollAt.Sub(now), f.wake)
+	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty:
 		return f.waitForChange(ctx)
-	case next.Left == storage.Nothing:
+	case next.RemainingWork == storage.RemainingNone:
 		return ErrEmpty
-	case next.Left == storage.Resting && !f.cfg.WaitForRevisits:
-		return &AwaitingRevisitError{FirstRevisit: next.At}
-	case next.Left == storage.Dormant && !f.cfg.WaitForRevisits, f.exceedsMaxNextWait(next.At.Sub(now)):
+	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisits:
+		return &AwaitingRevisitError{FirstRevisit: next.Until}
+	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisits, f.exceedsMaxNextWait(next.Until.Sub(now)):
 		return ErrSuspended
 	case want == 0:
 		return f.sleepOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
 	}
-	at := next.At
-	if !next.Ask.IsZero() && next.Ask.Before(at) {
-		at = next.Ask
+	at := next.Until
+	if !next.PollAt.IsZero() && next.PollAt.Before(at) {
+		at = next.PollAt
 	}
 	return f.sleepOrWake(ctx, at.Sub(now), f.wake)
 }
@@ -155,7 +155,7 @@ func (f *Frontier) wakeNext() {
 func (f *Frontier) ReturnUnusedLeases(ctx context.Context) error {
 	acks := make([]storage.Ack, len(f.readyLeases))
 	for i, l := range f.readyLeases {
-		acks[i] = storage.Ack{Lease: l, Outcome: storage.Again}
+		acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue}
 	}
 	f.readyLeases = nil
 	return f.store.Ack(ctx, acks)

@@ -12,14 +12,14 @@ import (
 // its source went, and the crawl's own errands as they were queued.
 func AssignDefaultOrder(e *storage.Entry) {
 	switch e.Source {
-	case storage.Seed:
-		e.Class, e.Rank = storage.Early, 0
-	case storage.Sitemap:
-		e.Class, e.Rank = storage.Usual, min(e.Rank, lowestPriorityRank)
-	case storage.Feed:
-		e.Class, e.Rank = storage.Usual, PriorityRank(0.5)
-	case storage.Link:
-		e.Class, e.Rank = storage.Usual, depthRank(e.Depth)
+	case storage.SourceSeed:
+		e.Class, e.Rank = storage.ClassEarly, 0
+	case storage.SourceSitemap:
+		e.Class, e.Rank = storage.ClassNormal, min(e.Rank, lowestPriorityRank)
+	case storage.SourceFeed:
+		e.Class, e.Rank = storage.ClassNormal, PriorityRank(0.5)
+	case storage.SourceLink:
+		e.Class, e.Rank = storage.ClassNormal, depthRank(e.Depth)
 	}
 }
 

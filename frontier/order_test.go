@@ -34,15 +34,15 @@ func TestDefaultOrder(t *testing.T) {
 		want   storage.Class
 		rankTo uint16
 	}{
-		{storage.Seed, storage.Late, 7, 0, storage.Early, 0},
-		{storage.Sitemap, storage.Early, 30, 1, storage.Usual, 30},
-		{storage.Sitemap, storage.Early, 999, 1, storage.Usual, 100},
-		{storage.Feed, storage.Early, 999, 1, storage.Usual, 50},
-		{storage.Link, storage.Early, 7, 0, storage.Usual, 101},
-		{storage.Link, storage.Usual, 7, 3, storage.Usual, 104},
-		{storage.Link, storage.Usual, 7, math.MaxInt, storage.Usual, math.MaxUint16},
-		{storage.Redirect, storage.Early, 7, 3, storage.Early, 7}, // as its source
-		{storage.Robots, storage.First, 7, 3, storage.First, 7},
+		{storage.SourceSeed, storage.ClassLate, 7, 0, storage.ClassEarly, 0},
+		{storage.SourceSitemap, storage.ClassEarly, 30, 1, storage.ClassNormal, 30},
+		{storage.SourceSitemap, storage.ClassEarly, 999, 1, storage.ClassNormal, 100},
+		{storage.SourceFeed, storage.ClassEarly, 999, 1, storage.ClassNormal, 50},
+		{storage.SourceLink, storage.ClassEarly, 7, 0, storage.ClassNormal, 101},
+		{storage.SourceLink, storage.ClassNormal, 7, 3, storage.ClassNormal, 104},
+		{storage.SourceLink, storage.ClassNormal, 7, math.MaxInt, storage.ClassNormal, math.MaxUint16},
+		{storage.SourceRedirect, storage.ClassEarly, 7, 3, storage.ClassEarly, 7}, // as its source
+		{storage.SourcePrerequisite, storage.ClassFirst, 7, 3, storage.ClassFirst, 7},
 	} {
 		e := storage.Entry{Source: tt.source, Class: tt.class, Rank: tt.rank, Depth: tt.depth}
 		if frontier.AssignDefaultOrder(&e); e.Class != tt.want || e.Rank != tt.rankTo {
@@ -55,13 +55,13 @@ func TestDefaultOrder(t *testing.T) {
 // links, by depth; unless somebody wants it otherwise.
 func TestOrder(t *testing.T) {
 	offered := []storage.Entry{
-		{URL: mustURL(t, "http://a.test/deep"), Source: storage.Link, Depth: 3},
-		{URL: mustURL(t, "http://a.test/near"), Source: storage.Link, Depth: 1},
-		{URL: mustURL(t, "http://a.test/low"), Source: storage.Sitemap, Rank: frontier.PriorityRank(0.1), Depth: 1},
-		{URL: mustURL(t, "http://a.test/high"), Source: storage.Sitemap, Rank: frontier.PriorityRank(0.9), Depth: 1},
-		{URL: mustURL(t, "http://a.test/seed"), Source: storage.Seed},
+		{URL: mustURL(t, "http://a.test/deep"), Source: storage.SourceLink, Depth: 3},
+		{URL: mustURL(t, "http://a.test/near"), Source: storage.SourceLink, Depth: 1},
+		{URL: mustURL(t, "http://a.test/low"), Source: storage.SourceSitemap, Rank: frontier.PriorityRank(0.1), Depth: 1},
+		{URL: mustURL(t, "http://a.test/high"), Source: storage.SourceSitemap, Rank: frontier.PriorityRank(0.9), Depth: 1},
+		{URL: mustURL(t, "http://a.test/seed"), Source: storage.SourceSeed},
 	}
-	backwards := func(e *storage.Entry) { e.Class, e.Rank = storage.Usual, uint16(len(e.URL.String())) }
+	backwards := func(e *storage.Entry) { e.Class, e.Rank = storage.ClassNormal, uint16(len(e.URL.String())) }
 	for _, tt := range []struct {
 		name  string
 		order func(*storage.Entry)
@@ -72,7 +72,7 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{AssignOrder: tt.order})
+				f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{AssignOrder: tt.order})
 				discover(t, f, offered...)
 				var got []string
 				for range offered {
@@ -96,14 +96,14 @@ func TestOrder(t *testing.T) {
 func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{WaitForRevisits: wait})
+			f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitForRevisits: wait})
 			discover(t, f, entries(t, "a.test", 1)...)
 			l, err := f.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			first := time.Now().Add(day)
-			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Rest, At: first}); err != nil {
+			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: first}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = f.Next(t.Context())
@@ -126,7 +126,7 @@ type holdRecorder struct {
 }
 
 func (l *holdRecorder) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	l.holds[o] = storage.OriginInfo{Origin: o, Hold: until, Dormant: suspended}
+	l.holds[o] = storage.OriginInfo{Origin: o, HeldUntil: until, Suspended: suspended}
 	return l.Store.Hold(ctx, o, until, suspended)
 }
 
@@ -143,7 +143,7 @@ func (l *holdRecorder) Origins(_ context.Context, yield func(storage.OriginInfo)
 // and others that are held are not.
 func TestReleaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &holdRecorder{Store: storage.NewMemory(storage.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
+		store := &holdRecorder{Store: storage.NewMemory(storage.MemoryConfig{}), holds: map[decorum.Origin]storage.OriginInfo{}}
 		f := frontier.New(store, frontier.Config{})
 		for host, suspended := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
 			es := entries(t, host, 1)
@@ -173,7 +173,7 @@ func TestReleaseHolds(t *testing.T) {
 // whatever name it is known; others rest on.
 func TestRescheduleModified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
 			CleanURL: func(u decorum.URL) decorum.URL {
 				clean, _, _ := strings.Cut(u.String(), "?sid=")
 				return mustURL(t, clean)
@@ -187,21 +187,21 @@ func TestRescheduleModified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.Page = &storage.Page{Visited: visited}
-			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Rest, At: visited.Add(day)}); err != nil {
+			l.History = &storage.VisitHistory{VisitedAt: visited}
+			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: visited.Add(day)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		n, err := f.RescheduleModified(t.Context(),
-			storage.Sighting{URL: mustURL(t, "http://a.test/1?sid=5"), Modified: visited.Add(time.Second)},
-			storage.Sighting{URL: es[2].URL, Modified: visited.Add(-time.Second)},
-			storage.Sighting{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})
+			storage.SitemapLastmod{URL: mustURL(t, "http://a.test/1?sid=5"), Modified: visited.Add(time.Second)},
+			storage.SitemapLastmod{URL: es[2].URL, Modified: visited.Add(-time.Second)},
+			storage.SitemapLastmod{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})
 		if err != nil || n != 1 {
 			t.Errorf("recalled %d, %v; want 1", n, err)
 		}
 		l, err := f.Next(t.Context())
-		if err != nil || l.URL != es[1].URL || !l.Page.Listed.Equal(visited.Add(time.Second)) {
-			t.Errorf("%v, %+v, %v: want page 1, and when it was modified", l.URL, l.Page, err)
+		if err != nil || l.URL != es[1].URL || !l.History.SitemapLastmod.Equal(visited.Add(time.Second)) {
+			t.Errorf("%v, %+v, %v: want page 1, and when it was modified", l.URL, l.History, err)
 		}
 	})
 }

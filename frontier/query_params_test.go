@@ -100,21 +100,21 @@ func FuzzParamCleaner(f *testing.F) {
 // TestDiscoverRewrites: what is queued went through the project's rules first,
 // and what it was found as is kept.
 func TestDiscoverRewrites(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}})})
-	if n := discoverURLs(t, f, storage.Link, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
 		t.Errorf("%d pages, want 1", n)
 	}
 	l, err := f.Next(t.Context())
-	if err != nil || l.URL != mustURL(t, "http://a.test/p") || l.Found != mustURL(t, "http://a.test/p?ref=1") {
-		t.Errorf("leased %s, found as %s (%v)", l.URL, l.Found, err)
+	if err != nil || l.URL != mustURL(t, "http://a.test/p") || l.Original != mustURL(t, "http://a.test/p?ref=1") {
+		t.Errorf("leased %s, found as %s (%v)", l.URL, l.Original, err)
 	}
 }
 
 // TestUpgradeURL: three pages in a row that redirect to https make the links to http
 // that are found later links to https, until that is no longer so.
 func TestUpgradeURL(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	f := frontier.New(store, frontier.Config{})
 	answered := func(u string, toHTTPS, failed bool) {
 		t.Helper()
@@ -165,7 +165,7 @@ func TestUpgradeURL(t *testing.T) {
 			t.Errorf("%s is queued as %s", origin, got)
 		}
 	}
-	if discoverURLs(t, f, storage.Link, "http://a.test/new", "https://a.test/new") != 1 || f.HTTPSUpgradeCount() != 1 {
+	if discoverURLs(t, f, storage.SourceLink, "http://a.test/new", "https://a.test/new") != 1 || f.HTTPSUpgradeCount() != 1 {
 		t.Errorf("%d folded, want 1", f.HTTPSUpgradeCount())
 	}
 }
@@ -178,14 +178,14 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 		"include": {Include: []*regexp.Regexp{regexp.MustCompile(`^http://a\.test/`)}},
 		"exclude": {Exclude: []*regexp.Regexp{regexp.MustCompile(`^https:`)}},
 	} {
-		store := storage.NewMemory(storage.Config{})
+		store := storage.NewMemory(storage.MemoryConfig{})
 		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})})
 		for range 3 {
 			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := discoverURLs(t, f, storage.Link, "http://a.test/page"); n != 1 {
+		if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/page"); n != 1 {
 			t.Errorf("%s: the page is refused: %v", name, f.RefusalsByReason())
 		}
 	}
@@ -194,7 +194,7 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 // TestUpgradeURLByOrigin: what happens on a port of its own says nothing of the
 // usual ones, and a host with a final dot is an origin of its own.
 func TestUpgradeURLByOrigin(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
 	for _, host := range []string{"a.test", "b.test."} {
 		for range 3 {
 			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://"+host+"/"), true, false); err != nil {
@@ -216,7 +216,7 @@ func TestUpgradeURLByOrigin(t *testing.T) {
 // TestRefusalsAreSaved: what is refused is counted by host and reason, over all
 // runs, and bounded.
 func TestRefusalsAreSaved(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	save := func(f *frontier.Frontier) {
 		t.Helper()
@@ -226,9 +226,9 @@ func TestRefusalsAreSaved(t *testing.T) {
 	}
 	for range 2 {
 		f := frontier.New(store, cfg)
-		discoverURLs(t, f, storage.Link, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
+		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&b", "http://www.a.test/?a&b", "http://a.test/?a&c", "http://b.test/", "http://c.test/")
 		save(f)
-		discoverURLs(t, f, storage.Link, "http://a.test/?a&d")
+		discoverURLs(t, f, storage.SourceLink, "http://a.test/?a&d")
 		save(f)
 		save(f) // nothing twice
 		if got := f.RefusalsByReason(); got[frontier.TooManyParams] != 4 || got[frontier.OutsideScope] != 2 {
@@ -248,7 +248,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	f := frontier.New(store, cfg)
-	discoverURLs(t, f, storage.Link, numberedURLs(0, 3000, "http://h%d.a.test/?a&b")...)
+	discoverURLs(t, f, storage.SourceLink, numberedURLs(0, 3000, "http://h%d.a.test/?a&b")...)
 	save(f)
 	counts, err = frontier.LoadRefusalCounts(t.Context(), store)
 	total := int64(0)
@@ -263,7 +263,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 // TestSessionsAreCounted: who puts the id of a session into the paths of a
 // crawl's URLs is named by host, over all runs, and nothing of it is a refusal.
 func TestSessionsAreCounted(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	params, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{"ref"}})
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestSessionsAreCounted(t *testing.T) {
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	for run := range 2 {
 		f := frontier.New(store, cfg)
-		discoverURLs(t, f, storage.Link, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
+		discoverURLs(t, f, storage.SourceLink, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
 			"http://a.test/p?ref=2", "http://a.test/p;jsessionid=", "http://elsewhere.test/p;jsessionid=1")
 		if err := f.SaveRefusalCounts(t.Context()); err != nil {
 			t.Fatal(err)

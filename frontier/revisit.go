@@ -32,7 +32,7 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 }
 
 // A RevisitPolicy is a plan of when pages are visited again. It is arithmetic on what
-// visits saw; all that it remembers of a page is a storage.Page. The zero value
+// visits saw; all that it remembers of a page is a storage.VisitHistory. The zero value
 // visits no page again.
 //
 // In adaptive mode the rate at which a page changes is estimated from how many
@@ -80,12 +80,12 @@ func (s PageObservation) IsMissing() bool {
 // DiffersFrom reports whether the page is another than at the visit that left
 // before. Where both know what the page was, validators do not matter: servers
 // make new ones for old pages. Where nothing can be compared, it does not.
-func (s PageObservation) DiffersFrom(before storage.Page) bool {
+func (s PageObservation) DiffersFrom(before storage.VisitHistory) bool {
 	switch {
 	case s.Status == http.StatusNotModified:
 		return false
-	case s.Hash != 0 && before.Hash != 0:
-		return s.Hash != before.Hash
+	case s.Hash != 0 && before.BodyHash != 0:
+		return s.Hash != before.BodyHash
 	case s.ETag != "" && before.ETag != "":
 		return s.ETag != before.ETag
 	}
@@ -99,65 +99,67 @@ func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r RevisitPolicy) UpdateHistory(before *storage.Page, s PageObservation) (storage.Page, time.Duration) {
+func (r RevisitPolicy) UpdateHistory(before *storage.VisitHistory, s PageObservation) (storage.VisitHistory, time.Duration) {
 	if before == nil {
-		before = &storage.Page{}
+		before = &storage.VisitHistory{}
 	}
 	p := *before
-	p.Visited, p.Status, p.Listed = s.At, s.Status, time.Time{}
+	p.VisitedAt, p.Status, p.SitemapLastmod = s.At, s.Status, time.Time{}
 	if s.IsMissing() {
 		p.ETag, p.LastModified = "", ""
-		p.Missing++
-		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.Missing, 0), MaxConsecutiveMissing))
+		p.ConsecutiveMissing++
+		return p, r.clampInterval(r.DelayAfterFailure(p) << min(max(p.ConsecutiveMissing, 0), MaxConsecutiveMissing))
 	}
-	p.Missing = 0
+	p.ConsecutiveMissing = 0
 	if s.Status != http.StatusNotModified {
-		p.ETag, p.LastModified, p.Hash = s.ETag, s.LastModified, s.Hash
+		p.ETag, p.LastModified, p.BodyHash = s.ETag, s.LastModified, s.Hash
 	} else if s.ETag != "" {
 		p.ETag = s.ETag
 	}
-	if before.Visited.IsZero() {
+	if before.VisitedAt.IsZero() {
 		return p, r.DelayAfterFailure(p)
 	}
-	elapsed := max(s.At.Sub(before.Visited), 0)
+	elapsed := max(s.At.Sub(before.VisitedAt), 0)
 	addObservation(&p, elapsed, s.DiffersFrom(*before))
 	return p, r.interval(p, elapsed)
 }
 
 // DelayAfterFailure returns how long a page rests after a visit that saw nothing of it.
-func (r RevisitPolicy) DelayAfterFailure(p storage.Page) time.Duration { return r.interval(p, 0) }
+func (r RevisitPolicy) DelayAfterFailure(p storage.VisitHistory) time.Duration {
+	return r.interval(p, 0)
+}
 
 // addObservation adds a comparison of two visits, with elapsed between them.
-func addObservation(p *storage.Page, elapsed time.Duration, changed bool) {
-	p.Visits++
-	p.Span += elapsed
+func addObservation(p *storage.VisitHistory, elapsed time.Duration, changed bool) {
+	p.ComparedVisits++
+	p.TotalComparedInterval += elapsed
 	if changed {
-		p.Changes++
+		p.ChangedVisits++
 	}
-	if p.Visits >= maxObservations {
-		p.Visits, p.Changes, p.Span = p.Visits/2, p.Changes/2, p.Span/2
+	if p.ComparedVisits >= maxObservations {
+		p.ComparedVisits, p.ChangedVisits, p.TotalComparedInterval = p.ComparedVisits/2, p.ChangedVisits/2, p.TotalComparedInterval/2
 	}
 }
 
 // interval returns how long a page rests, the time since its last visit but one
 // being elapsed.
-func (r RevisitPolicy) interval(p storage.Page, elapsed time.Duration) time.Duration {
+func (r RevisitPolicy) interval(p storage.VisitHistory, elapsed time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
 		return r.Interval
 	}
 	middle := math.Sqrt(float64(r.MinInterval) * float64(r.MaxInterval))
-	if p.Visits <= 0 || p.Span <= 0 {
+	if p.ComparedVisits <= 0 || p.TotalComparedInterval <= 0 {
 		return r.clampInterval(time.Duration(middle))
 	}
-	mean := p.Span / time.Duration(p.Visits)
+	mean := p.TotalComparedInterval / time.Duration(p.ComparedVisits)
 	maxDelay := maxIntervalGrowth * float64(max(mean, elapsed))
 	return r.clampInterval(time.Duration(min(maxDelay, math.Sqrt(float64(mean)/changesPerVisit(p)*middle))))
 }
 
 // changesPerVisit estimates how many times a page changes between two visits, on
 // average: 0 if it never was found changed.
-func changesPerVisit(p storage.Page) float64 {
-	n, x := float64(p.Visits), float64(min(max(p.Changes, 0), p.Visits))
+func changesPerVisit(p storage.VisitHistory) float64 {
+	n, x := float64(p.ComparedVisits), float64(min(max(p.ChangedVisits, 0), p.ComparedVisits))
 	return math.Log((n + 0.5) / (n - x + 0.5))
 }
 

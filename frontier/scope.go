@@ -134,7 +134,7 @@ func (s *Scope) refusal(e *storage.Entry) *Refusal {
 		return newRefusal(LongURL, "longer than %d bytes", s.cfg.MaxURLLength)
 	case e.Redirects > s.cfg.MaxRedirects:
 		return newRefusal(TooManyRedirects, "more than %d redirects in a row", s.cfg.MaxRedirects)
-	case e.Source == storage.Robots:
+	case e.Source == storage.SourcePrerequisite:
 		return nil // an errand: the rest is for pages
 	case e.Depth > max(s.cfg.MaxDepth, 0):
 		return newRefusal(DeepLink, "deeper than %d links", max(s.cfg.MaxDepth, 0))

@@ -14,7 +14,7 @@ import (
 // TestRecentlyOffered: what the store has is known, whether it was new or not. What was refused
 // is not, nor what is asked for otherwise than by GET: they may be wanted later.
 func TestRecentlyOffered(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
 	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"), mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
 	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
@@ -24,8 +24,8 @@ func TestRecentlyOffered(t *testing.T) {
 			t.Errorf("%s: a URL is known that was not offered", run)
 		}
 		for _, e := range []storage.Entry{
-			{URL: a, Source: storage.Seed}, {URL: b, Source: storage.Link}, {URL: third, Source: storage.Link}, {URL: deep, Source: storage.Link, Depth: 4},
-			{URL: posted, Source: storage.Link, Request: &storage.Request{Method: "POST"}}, {URL: hop, Source: storage.Robots, For: b.Origin()},
+			{URL: a, Source: storage.SourceSeed}, {URL: b, Source: storage.SourceLink}, {URL: third, Source: storage.SourceLink}, {URL: deep, Source: storage.SourceLink, Depth: 4},
+			{URL: posted, Source: storage.SourceLink, Request: &storage.Request{Method: "POST"}}, {URL: hop, Source: storage.SourcePrerequisite, RobotsFor: b.Origin()},
 		} {
 			if _, err := f.Discover(t.Context(), e); err != nil {
 				t.Fatal(err)
@@ -45,10 +45,10 @@ func TestRecentlyOffered(t *testing.T) {
 func TestNoLongerRecentlyOffered(t *testing.T) {
 	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
 	clean := func(u decorum.URL) decorum.URL { return u }
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
 	all := []decorum.URL{session, moved, other}
 	for _, u := range all {
-		discoverURLs(t, f, storage.Link, u.String())
+		discoverURLs(t, f, storage.SourceLink, u.String())
 	}
 	clean = func(u decorum.URL) decorum.URL {
 		if u == session {
@@ -63,7 +63,7 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 	}
 	for i, want := range []int{1, 1, 0} {
 		known := f.RecentlyOffered(all[i])
-		if n := discoverURLs(t, f, storage.Link, all[i].String()); n != want || known != (want == 0) {
+		if n := discoverURLs(t, f, storage.SourceLink, all[i].String()); n != want || known != (want == 0) {
 			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 func TestFrontierIsSmall(t *testing.T) {
 	const many, maxBytes = 100, 16 << 10 // bytes of each
 	var before, after runtime.MemStats
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	runtime.ReadMemStats(&before)
 	for range many {
 		frontier.New(store, frontier.Config{})
@@ -87,10 +87,10 @@ func TestFrontierIsSmall(t *testing.T) {
 
 // BenchmarkRecentlyOffered offers the links of pages of a site, all of which are known.
 func BenchmarkRecentlyOffered(b *testing.B) {
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
 	for i := range links {
-		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)), Source: storage.Link}
+		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)), Source: storage.SourceLink}
 	}
 	if _, err := f.Discover(context.Background(), links...); err != nil {
 		b.Fatal(err)
@@ -106,11 +106,11 @@ func BenchmarkRecentlyOffered(b *testing.B) {
 
 // TestManyRecentlyOffered: of as many URLs as there is room for, most are known.
 func TestManyRecentlyOffered(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{})
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
 	u := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("http://a.test/%d", i)) }
 	const many = 1 << 16
 	for i := range many {
-		if _, err := f.Discover(t.Context(), storage.Entry{URL: u(i), Source: storage.Link}); err != nil {
+		if _, err := f.Discover(t.Context(), storage.Entry{URL: u(i), Source: storage.SourceLink}); err != nil {
 			t.Fatal(err)
 		}
 	}

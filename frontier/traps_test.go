@@ -77,7 +77,7 @@ func TestTraps(t *testing.T) {
 		}
 	}
 	for maxRedirects, cfg := range map[int]frontier.ScopeConfig{10: {}, 1: small} {
-		for _, source := range []storage.Source{storage.Redirect, storage.Robots} {
+		for _, source := range []storage.Source{storage.SourceRedirect, storage.SourcePrerequisite} {
 			s := frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})
 			e := storage.Entry{URL: mustURL(t, "http://a.test/"), Source: source, Redirects: maxRedirects}
 			if err := s.Check(e); err != nil {
@@ -170,7 +170,7 @@ func discoverURLs(t *testing.T, f *frontier.Frontier, source storage.Source, url
 	t.Helper()
 	entries := make([]storage.Entry, len(urls))
 	for i, u := range urls {
-		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, Class: storage.Usual}
+		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, Class: storage.ClassNormal}
 	}
 	added, err := f.Discover(t.Context(), entries...)
 	if err != nil {
@@ -189,62 +189,62 @@ func numberedURLs(from, to int, format string) (urls []string) {
 // TestPatternLimit: so many URLs of a pattern are queued, counted once however
 // often they are met, but those that a person or a sitemap names beyond that.
 func TestPatternLimit(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 10}, nil)}
 	f := frontier.New(store, cfg)
 	const days = "http://a.test/day/%d"
 	for range 3 {
 		for i := range 8 {
-			discoverURLs(t, f, storage.Link, fmt.Sprintf(days, i), fmt.Sprintf(days, i))
+			discoverURLs(t, f, storage.SourceLink, fmt.Sprintf(days, i), fmt.Sprintf(days, i))
 		}
 	}
-	if n := discoverURLs(t, f, storage.Link, numberedURLs(0, 100, days)...); n != 2 {
+	if n := discoverURLs(t, f, storage.SourceLink, numberedURLs(0, 100, days)...); n != 2 {
 		t.Errorf("%d more were added, want 2", n)
 	}
 	if got := f.RefusalsByReason()[frontier.TooManyPatternURLs]; got != 90 {
 		t.Errorf("%d were refused, want 90", got)
 	}
 	for _, same := range []string{"http://a.test/day/x", "http://a.test/day/1/x", "http://b.test/day/1", "https://b.test/day/1"} {
-		if n := discoverURLs(t, f, storage.Link, same); n != 1 {
+		if n := discoverURLs(t, f, storage.SourceLink, same); n != 1 {
 			t.Errorf("%s was not added", same)
 		}
 	}
-	if n := discoverURLs(t, f, storage.Sitemap, numberedURLs(200, 220, days)...); n != 20 {
+	if n := discoverURLs(t, f, storage.SourceSitemap, numberedURLs(200, 220, days)...); n != 20 {
 		t.Errorf("of a sitemap %d were added, want 20", n)
 	}
-	if n := discoverURLs(t, f, storage.Seed, numberedURLs(300, 303, days)...); n != 3 {
+	if n := discoverURLs(t, f, storage.SourceSeed, numberedURLs(300, 303, days)...); n != 3 {
 		t.Errorf("of seeds %d were added, want 3", n)
 	}
-	if n := discoverURLs(t, frontier.New(store, cfg), storage.Link, numberedURLs(400, 500, days)...); n != 10 {
+	if n := discoverURLs(t, frontier.New(store, cfg), storage.SourceLink, numberedURLs(400, 500, days)...); n != 10 {
 		t.Errorf("after a restart %d were added, want one limit more", n)
 	}
 }
 
 // TestHostLimit: a host has so many URLs in all runs together.
 func TestHostLimit(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10}, nil)}
 	f := frontier.New(store, cfg)
 	word := func(i int) string { return fmt.Sprintf("http://a.test/%s", strings.Repeat("x", i+1)) }
 	for i := range 8 {
-		discoverURLs(t, f, storage.Link, word(i))
+		discoverURLs(t, f, storage.SourceLink, word(i))
 	}
 	f = frontier.New(store, cfg)
 	for range 2 {
 		for i := range 12 {
-			discoverURLs(t, f, storage.Sitemap, word(i))
+			discoverURLs(t, f, storage.SourceSitemap, word(i))
 		}
 	}
 	if n := f.RefusalsByReason()[frontier.TooManyHostURLs]; n != 2*2 {
 		t.Errorf("%d sightings were refused, want 4", n)
 	}
-	if c, err := store.Counts(t.Context()); err != nil || c.Seen != 10 {
-		t.Errorf("%d URLs (%v), want 10", c.Seen, err)
+	if c, err := store.Counts(t.Context()); err != nil || c.SeenURLs != 10 {
+		t.Errorf("%d URLs (%v), want 10", c.SeenURLs, err)
 	}
-	if n := discoverURLs(t, f, storage.Seed, "http://a.test/seed"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceSeed, "http://a.test/seed"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := discoverURLs(t, f, storage.Link, "http://b.test/"); n != 1 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://b.test/"); n != 1 {
 		t.Error("another host is refused")
 	}
 }
@@ -252,19 +252,19 @@ func TestHostLimit(t *testing.T) {
 // TestPatternsAreBounded: patterns without end do not fill the memory, and do
 // not make the one forgotten that has the most URLs.
 func TestPatternsAreBounded(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.Config{}), frontier.Config{
+	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 5}, nil)})
-	discoverURLs(t, f, storage.Link, numberedURLs(0, 5, "http://a.test/day/%d")...)
+	discoverURLs(t, f, storage.SourceLink, numberedURLs(0, 5, "http://a.test/day/%d")...)
 	const words = "abcdefghijklmnopqrstuvwxyz"
 	var others []string
 	for i := range 110_000 {
 		others = append(others, fmt.Sprintf("http://a.test/%c%c%c%c/1", words[i%26], words[i/26%26], words[i/676%26], words[i/17576%26]))
 	}
-	discoverURLs(t, f, storage.Link, others...)
+	discoverURLs(t, f, storage.SourceLink, others...)
 	if n := f.PatternCount(); n > 100_000 || n < 1000 {
 		t.Errorf("%d patterns are held", n)
 	}
-	if n := discoverURLs(t, f, storage.Link, "http://a.test/day/6"); n != 0 {
+	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/day/6"); n != 0 {
 		t.Error("the fullest pattern was forgotten")
 	}
 }

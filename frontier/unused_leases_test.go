@@ -11,7 +11,7 @@ import (
 // TestReturnUnusedLeases: leases that were made for workers which have gone are queued
 // again.
 func TestReturnUnusedLeases(t *testing.T) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	f := New(store, Config{})
 	for _, s := range []string{"http://a.test/", "http://b.test/"} {
 		u, err := decorum.ParseURL(s)
@@ -29,7 +29,7 @@ func TestReturnUnusedLeases(t *testing.T) {
 	if err := f.ReturnUnusedLeases(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := f.Counts(t.Context()); err != nil || n.Leased != 0 || n.Queued != 2 {
+	if n, err := f.Counts(t.Context()); err != nil || n.LeasedURLs != 0 || n.QueuedURLs != 2 {
 		t.Errorf("%+v, %v: want two queued", n, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // isSubjectToLimits reports whether limits on how many there are hold for e. What a person
 // named, and the crawl's own errands, pass by them.
 func (f *Frontier) isSubjectToLimits(e *storage.Entry) bool {
-	return f.cfg.Scope != nil && e.Source != storage.Seed && e.Source != storage.Robots
+	return f.cfg.Scope != nil && e.Source != storage.SourceSeed && e.Source != storage.SourcePrerequisite
 }
 
 // addLimited adds the entries for which there is room, and counts them.
@@ -31,7 +31,7 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 		case storage.Added:
 			added++
 			f.patternCounts.addURL(entryPatternKey(e))
-		case storage.Over:
+		case storage.OverLimit:
 			f.recordRefusal(*e, f.cfg.Scope.hostURLLimitError(e.URL))
 		}
 	}
@@ -64,7 +64,7 @@ func (f *Frontier) applyPatternLimit(ctx context.Context, entries []storage.Entr
 // entryPatternKey returns the key of the host and pattern of e; 0 if e counts for none.
 // Nothing is too much that a sitemap lists.
 func entryPatternKey(e *storage.Entry) uint64 {
-	if e.Source == storage.Sitemap {
+	if e.Source == storage.SourceSitemap {
 		return 0
 	}
 	return patternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
@@ -114,7 +114,7 @@ func (c *patternCheck) isKnown(ctx context.Context, u decorum.URL) (bool, error)
 	if !ok {
 		return false, nil // what is met again counts again: the limit comes sooner
 	}
-	return store.Known(ctx, u)
+	return store.HasSeen(ctx, u)
 }
 
 // hostURLLimitError returns the error that refuses u where its origin has all the URLs

@@ -144,7 +144,7 @@ func (r *Rules) hasSameSpans(m RuleMatch, path string) bool {
 
 func TestGateExplain(t *testing.T) {
 	ctx := context.Background()
-	g := NewGate(GateConfig{}, storage.NewMemory(storage.Config{}))
+	g := NewGate(GateConfig{}, storage.NewMemory(storage.MemoryConfig{}))
 	page := mustURL(t, "https://example.com/a")
 	if e, err := g.Explain(ctx, page); err != nil || e.Allowed || e.SHA256 != "" {
 		t.Errorf("while nothing is known: %+v, %v", e, err)

@@ -14,7 +14,7 @@ import (
 // the host is due again: until then it has nothing to hand out.
 func Example() {
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	var store storage.Store = storage.NewMemory(storage.Config{})
+	var store storage.Store = storage.NewMemory(storage.MemoryConfig{})
 	defer store.Close()
 	var entries []storage.Entry
 	for _, s := range []string{"https://example.com/1", "https://example.com/2", "https://example.com/1"} {
@@ -24,19 +24,19 @@ func Example() {
 		}
 		entries = append(entries, storage.Entry{URL: u})
 	}
-	fates, err := store.Add(ctx, entries, 0)
+	results, err := store.Add(ctx, entries, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(storage.CountAdded(fates), "of", len(fates), "are new")
+	fmt.Println(storage.CountAdded(results), "of", len(results), "are new")
 
 	lease := func(now time.Time) []storage.Lease {
-		leases, next, err := store.Lease(ctx, now, time.Minute, 10)
+		leases, wait, err := store.Lease(ctx, now, time.Minute, 10)
 		if err != nil {
 			log.Fatal(err)
 		}
 		if len(leases) == 0 {
-			fmt.Println("nothing is due for", next.At.Sub(now))
+			fmt.Println("nothing is due for", wait.Until.Sub(now))
 		}
 		for _, l := range leases {
 			fmt.Println("leased", l.URL)
@@ -45,7 +45,7 @@ func Example() {
 	}
 	first := lease(now)
 	due := now.Add(5 * time.Second)
-	if err := store.Ack(ctx, []storage.Ack{{Lease: first[0], Outcome: storage.Done, Host: &storage.Host{Due: due}}}); err != nil {
+	if err := store.Ack(ctx, []storage.Ack{{Lease: first[0], Outcome: storage.Done, Host: &storage.HostState{Due: due}}}); err != nil {
 		log.Fatal(err)
 	}
 	lease(now)

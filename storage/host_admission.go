@@ -14,63 +14,63 @@ type HostCounter interface {
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHosts(ctx context.Context, hosts []HostAdmission, limits HostLimits) ([]HostFate, error)
-	// HostCount returns how many hosts were counted, and whether h is one of them.
-	HostCount(ctx context.Context, h HostAdmission) (HostCount, error)
+	AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]HostAdmitResult, error)
+	// HostCountsFor returns how many hosts were counted, and whether h is one of them.
+	HostCountsFor(ctx context.Context, h HostCandidate) (HostCounts, error)
 }
 
-// A HostAdmission is a host that is offered to AdmitHosts.
-type HostAdmission struct {
-	Host   string // as Origin.Host returns it
-	Domain string // the domain that the host counts for
-	Always bool   // admit it whatever the limits are
+// A HostCandidate is a host that is offered to AdmitHosts.
+type HostCandidate struct {
+	Host         string // as Origin.Host returns it
+	Domain       string // the domain that the host counts for
+	IgnoreLimits bool   // admit it whatever the limits are
 }
 
 // HostLimits say how many hosts AdmitHosts may count.
 type HostLimits struct {
-	Hosts          int  // of the whole crawl; 0: no limit
-	PerDomain      int  // of one domain; 0: no limit
-	RefuseNewHosts bool // admit no new host for now
+	MaxHosts          int  // of the whole crawl; 0: no limit
+	MaxHostsPerDomain int  // of one domain; 0: no limit
+	RefuseNewHosts    bool // admit no new host for now
 }
 
-// A HostFate is what became of a host that was offered to AdmitHosts.
-type HostFate uint8
+// A HostAdmitResult is what became of a host that was offered to AdmitHosts.
+type HostAdmitResult uint8
 
 // Fates of hosts.
 const (
-	HostAdmitted    HostFate = iota // new: it is counted
-	HostKnown                       // counted before
-	NewHostsRefused                 // new, and HostLimits.RefuseNewHosts
-	DomainFull                      // new, and its domain has HostLimits.PerDomain hosts
-	HostsFull                       // new, and the crawl has HostLimits.Hosts hosts
+	HostAdmitted       HostAdmitResult = iota // new: it is counted
+	HostAlreadyCounted                        // counted before
+	NewHostsRefused                           // new, and HostLimits.RefuseNewHosts
+	DomainLimitReached                        // new, and its domain has HostLimits.MaxHostsPerDomain hosts
+	HostLimitReached                          // new, and the crawl has HostLimits.MaxHosts hosts
 )
 
-// A HostCount is how many hosts were counted.
-type HostCount struct {
-	Hosts    int  // of the whole crawl
-	OfDomain int  // of the domain
-	Counted  bool // the host is one of them
+// A HostCountsFor is how many hosts were counted.
+type HostCounts struct {
+	Hosts       int  // of the whole crawl
+	DomainHosts int  // of the domain
+	Counted     bool // the host is one of them
 }
 
-// Fate returns the result of AdmitHosts for a host in the state c.
-func (l HostLimits) Fate(c HostCount, always bool) HostFate {
+// AdmitResult returns the result of AdmitHosts for a host in the state c.
+func (l HostLimits) AdmitResult(c HostCounts, ignoreLimits bool) HostAdmitResult {
 	switch {
 	case c.Counted:
-		return HostKnown
-	case always:
+		return HostAlreadyCounted
+	case ignoreLimits:
 		return HostAdmitted
 	case l.RefuseNewHosts:
 		return NewHostsRefused
-	case l.PerDomain > 0 && c.OfDomain >= l.PerDomain:
-		return DomainFull
-	case l.Hosts > 0 && c.Hosts >= l.Hosts:
-		return HostsFull
+	case l.MaxHostsPerDomain > 0 && c.DomainHosts >= l.MaxHostsPerDomain:
+		return DomainLimitReached
+	case l.MaxHosts > 0 && c.Hosts >= l.MaxHosts:
+		return HostLimitReached
 	}
 	return HostAdmitted
 }
 
-// CheckAdmissions returns an error if no Store may count one of the hosts.
-func CheckAdmissions(hosts []HostAdmission) error {
+// CheckHostCandidates returns an error if no Store may count one of the hosts.
+func CheckHostCandidates(hosts []HostCandidate) error {
 	for _, h := range hosts {
 		if h.Host == "" || h.Domain == "" || strings.ContainsRune(h.Host+h.Domain, 0) {
 			return errors.New("admit hosts: a host without a name or domain")

@@ -18,35 +18,35 @@ type Importer interface {
 	// passed by, and Host.Due never moves back, so that a call may be made again: only
 	// hops (For set), which pass by the seen set, are then there once more. A parcel that
 	// Check refuses has the call refused whole. Only after a Flush does it survive a crash.
-	Import(ctx context.Context, parcels []Parcel) error
+	Import(ctx context.Context, dumps []OriginDump) error
 }
 
-// A Parcel is what a Store held of an origin, or some of it.
-type Parcel struct {
-	Origin  decorum.Origin // whose it was
-	Host    *Host          // the clock of the host; nil leaves it, and the hold, as they are
-	Hold    time.Time      // as OriginInfo.Hold
-	Dormant bool           // as OriginInfo.Dormant
-	URLs    []StoredEntry  // in the order of their queues
-	// Seen are Fingerprints of entries that were queued once. Those of URLs that are
+// An OriginDump is what a Store held of an origin, or some of it.
+type OriginDump struct {
+	Origin    decorum.Origin // whose it was
+	Host      *HostState     // the clock of the host; nil leaves it, and the hold, as they are
+	HeldUntil time.Time      // as OriginInfo.HeldUntil
+	Suspended bool           // as OriginInfo.Suspended
+	URLs      []StoredEntry  // in the order of their queues
+	// SeenFingerprints are Fingerprints of entries that were queued once. Those of URLs that are
 	// kept must come after these, or they would be taken for known.
-	Seen []uint64
+	SeenFingerprints []uint64
 }
 
 // A StoredEntry is a URL and where a Store keeps it.
 type StoredEntry struct {
 	Entry
-	In State     // where it is kept
-	At time.Time // InQueue: until when it is put off, zero if it is not; InRest: when its revisit is due
+	State     EntryState // where it is kept
+	NotBefore time.Time  // StateQueued: until when it is put off, zero if it is not; StateAwaitingRevisit: when its revisit is due
 }
 
 // Check returns an error if no Store may take the parcel.
-func (p *Parcel) Check() error {
+func (p *OriginDump) Check() error {
 	if p.Origin.IsZero() {
 		return errors.New("a parcel of no origin")
 	}
-	if p.Host != nil && len(p.Host.Memo) > MaxMemo {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.Host.Memo), MaxMemo)
+	if p.Host != nil && len(p.Host.Stats) > MaxStatsBytes {
+		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.Host.Stats), MaxStatsBytes)
 	}
 	for i := range p.URLs {
 		if err := p.URLs[i].check(p.Origin); err != nil {
@@ -64,18 +64,18 @@ func (k *StoredEntry) check(o decorum.Origin) error {
 	switch {
 	case k.URL.Origin() != o:
 		return fmt.Errorf("%v is no URL of %v", k.URL, o)
-	case k.In > InParking:
-		return fmt.Errorf("%v: state %d is none", k.URL, k.In)
-	case k.In == InRest && !k.For.IsZero():
+	case k.State > StateParked:
+		return fmt.Errorf("%v: state %d is none", k.URL, k.State)
+	case k.State == StateAwaitingRevisit && !k.RobotsFor.IsZero():
 		return fmt.Errorf("%v rests, and is a hop of a robots.txt, which is asked for once", k.URL)
 	}
 	return nil
 }
 
-// CheckParcels returns an error if no Store may take one of the parcels.
-func CheckParcels(parcels []Parcel) error {
-	for i := range parcels {
-		if err := parcels[i].Check(); err != nil {
+// CheckDumps returns an error if no Store may take one of the parcels.
+func CheckDumps(dumps []OriginDump) error {
+	for i := range dumps {
+		if err := dumps[i].Check(); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}

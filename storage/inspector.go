@@ -19,14 +19,14 @@ type Inspector interface {
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
 	// URLs tells of the URLs of an origin that are in the state, in the order
 	// in which they would be handed out. Leased ones count as Queued.
-	URLs(ctx context.Context, o decorum.Origin, in State, yield func(Entry, time.Time) bool) error
-	// Known reports whether the seen set holds u, as asked for by GET.
-	Known(ctx context.Context, u decorum.URL) (bool, error)
-	// Seen tells the Fingerprints of the entries of an origin that the seen set
+	URLs(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
+	// HasSeen reports whether the seen set holds u, as asked for by GET.
+	HasSeen(ctx context.Context, u decorum.URL) (bool, error)
+	// SeenFingerprints tells the Fingerprints of the entries of an origin that the seen set
 	// holds, in no order.
-	Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
-	// Notes tells what SetNote kept for an origin, in no order.
-	Notes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
+	SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
+	// OriginNotes tells what SetNote kept for an origin, in no order.
+	OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
 }
 
 // Fingerprint returns what stands for u among the URLs of its origin where only
@@ -40,7 +40,7 @@ func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery(
 func (e *Entry) Fingerprint() uint64 {
 	h := Fingerprint(e.URL)
 	if e.Request != nil {
-		h = e.Request.print(h)
+		h = e.Request.addToFingerprint(h)
 	}
 	return h
 }
@@ -55,28 +55,28 @@ func fnv1a[T string | []byte](h uint64, s T) uint64 {
 	return h
 }
 
-// A State is where a URL is kept.
-type State uint8
+// An EntryState is where a URL is kept.
+type EntryState uint8
 
 // States.
 const (
-	InQueue   State = iota // to be visited; its time is when it was put off to, if it was
-	InRest                 // visited, to be visited again at its time
-	InParking              // disallowed, or out of scope
+	StateQueued          EntryState = iota // to be visited; its time is when it was put off to, if it was
+	StateAwaitingRevisit                   // visited, to be visited again at its time
+	StateParked                            // disallowed, or out of scope
 )
 
 // An OriginInfo is what a Store holds of one origin.
 type OriginInfo struct {
-	Origin  decorum.Origin // whose URLs these are
-	Host    Host           // the clock, shared by all origins of the host
-	Hold    time.Time      // its queue is shut until then; zero: it is not
-	Dormant bool           // the hold is one that nobody waits for
-	Queued  int            // put off ones included
-	Leased  int            // in hand
-	Resting int            // wait for their revisit, or it has come
-	Parked  int            // kept aside until Revive
-	Seen    int            // URLs ever queued
-	// Next is when its next URL can be handed out, were there a slot: zero if
+	Origin          decorum.Origin // whose URLs these are
+	Host            HostState      // the clock, shared by all origins of the host
+	HeldUntil       time.Time      // its queue is shut until then; zero: it is not
+	Suspended       bool           // the hold is one that nobody waits for
+	Queued          int            // put off ones included
+	Leased          int            // in hand
+	AwaitingRevisit int            // wait for their revisit, or it has come
+	Parked          int            // kept aside until Revive
+	Seen            int            // URLs ever queued
+	// NextDue is when its next URL can be handed out, were there a slot: zero if
 	// there is none, and at any time that has passed if it waits for nothing.
-	Next time.Time
+	NextDue time.Time
 }

@@ -25,92 +25,92 @@ func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 		a := &acks[i]
 		l := m.leases[a.Lease.Token]
 		if l == nil || l.entry.URL != a.Lease.URL {
-			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, ErrStale))
+			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, ErrStaleLease))
 			continue
 		}
 		delete(m.leases, a.Lease.Token)
-		m.end(l, a)
+		m.endLease(l, a)
 	}
 	return errors.Join(errs...)
 }
 
-// end ends the lease as a says.
-func (m *Memory) end(l *memoryLease, a *Ack) {
+// endLease ends the lease as a says.
+func (m *Memory) endLease(l *memoryLease, a *Ack) {
 	e := a.Lease.Entry
-	e.For, e.Sent = l.entry.For, l.entry.Sent // what passed by the seen set stays a hop
-	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
+	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
 	switch a.Outcome {
-	case Again:
-		l.origin.Queue.giveBack(e)
-	case Later:
-		l.origin.Queue.putOff(e, a.At)
-	case Rest:
-		if !e.For.IsZero() {
+	case Requeue:
+		l.origin.Queue.addToFront(e)
+	case RetryAt:
+		l.origin.Queue.addDelayed(e, a.NotBefore)
+	case RevisitAt:
+		if !e.RobotsFor.IsZero() {
 			break
 		}
-		m.seen[keyOf(&e)] = l.origin.Queue.rest(e, a.At)
-	case Parked:
-		m.park(l.origin, e)
+		m.seen[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
+	case Park:
+		m.parkEntry(l.origin, e)
 	}
 	if a.Host != nil {
-		l.origin.Host.Set(schedule.Clock(*a.Host))
+		l.origin.Host.SetState(schedule.HostState(*a.Host))
 	}
-	m.turns.End(l.Lease)
+	m.schedule.EndLease(l.Lease)
 }
 
-func (m *Memory) park(o *memoryOrigin, e Entry) {
+func (m *Memory) parkEntry(o *memoryOrigin, e Entry) {
 	o.parked = append(o.parked, e)
-	m.parked++
+	m.parkedCount++
 }
 
-// Mark implements Store.
-func (m *Memory) Mark(ctx context.Context, l Lease, sent bool) error {
+// MarkSent implements Store.
+func (m *Memory) MarkSent(ctx context.Context, l Lease, sent bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	out := m.leases[l.Token]
-	if out == nil || out.entry.URL != l.URL {
-		return fmt.Errorf("mark %v: %w", l.URL, ErrStale)
+	leased := m.leases[l.Token]
+	if leased == nil || leased.entry.URL != l.URL {
+		return fmt.Errorf("mark %v: %w", l.URL, ErrStaleLease)
 	}
-	out.entry.Sent = sent
+	leased.entry.Sent = sent
 	return nil
 }
 
 // Hold implements Store.
-func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error {
+func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	origin := m.origin(o)
-	origin.Origin.Hold, origin.Dormant = until, dormant
-	m.turns.Update(&origin.Origin)
+	origin := m.getOrCreateOrigin(o)
+	origin.Origin.HeldUntil, origin.Suspended = until, suspended
+	m.schedule.Update(&origin.Origin)
 	return nil
 }
 
-// Recall implements Store.
-func (m *Memory) Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error) {
+// RescheduleModified implements Store.
+func (m *Memory) RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error) {
 	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
-	for _, s := range sightings {
+	for _, s := range lastmods {
 		w := m.seen[seenKey{s.URL.Origin(), Fingerprint(s.URL)}]
 		if w == nil || w.URL != s.URL {
 			continue
 		}
 		o := m.origins[s.URL.Origin()]
-		if o.Queue.recall(w, s.Modified, now) {
-			recalled++
-			m.turns.Update(&o.Origin)
+		if o.Queue.rescheduleIfModified(w, s.Modified, now) {
+			rescheduled++
+			m.schedule.Update(&o.Origin)
 		}
 	}
-	return recalled, nil
+	return rescheduled, nil
 }
 
-// Revive implements Store.
-func (m *Memory) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (revived int, err error) {
+// Unpark implements Store.
+func (m *Memory) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error) {
 	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -122,20 +122,20 @@ func (m *Memory) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func
 	var stillParked []Entry
 	for _, e := range origin.parked {
 		if shouldUnpark(e) {
-			origin.Queue.add(e)
-			revived++
+			origin.Queue.addEntry(e)
+			unparked++
 		} else {
 			stillParked = append(stillParked, e)
 		}
 	}
 	origin.parked = stillParked
-	m.parked -= revived
-	m.turns.Update(&origin.Origin)
-	return revived, nil
+	m.parkedCount -= unparked
+	m.schedule.Update(&origin.Origin)
+	return unparked, nil
 }
 
-// Parked implements Store.
-func (m *Memory) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+// ParkedOrigins implements Store.
+func (m *Memory) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	if err := m.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -163,14 +163,14 @@ func (m *Memory) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]
 
 // SetNote implements Store.
 func (m *Memory) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > MaxNote {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), MaxNote)
+	if len(value) > MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), MaxNoteBytes)
 	}
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	origin := m.origin(o)
+	origin := m.getOrCreateOrigin(o)
 	if value == nil {
 		delete(origin.notes, key)
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A Config is the settings of a Memory.
-type Config struct {
+// A MemoryConfig is the settings of a Memory.
+type MemoryConfig struct {
 	// MaxURLs is how many URLs the seen set may hold. An Add that would go
 	// beyond is refused whole with ErrFull. 0 means ten million.
 	MaxURLs int
@@ -23,25 +23,25 @@ type Config struct {
 type Memory struct {
 	maxURLs int
 
-	mu      sync.Mutex
-	closed  bool
-	turns   schedule.Schedule[*memoryQueue]
-	hosts   map[string]*memoryHost
-	origins map[decorum.Origin]*memoryOrigin
-	seen    map[seenKey]*waiting // where it waits, if it rests
-	leases  map[uint64]*memoryLease
-	parked  int
-	counted countedHosts
-	order   uint64 // the last number given: of leases
+	mu           sync.Mutex
+	closed       bool
+	schedule     schedule.Schedule[*memoryQueue]
+	hosts        map[string]*memoryHost
+	origins      map[decorum.Origin]*memoryOrigin
+	seen         map[seenKey]*queuedEntry // where it waits, if it rests
+	leases       map[uint64]*memoryLease
+	parkedCount  int
+	countedHosts countedHosts
+	lastToken    uint64 // the last number given: of leases
 }
 
 type memoryHost = schedule.Host[*memoryQueue]
 
 type memoryOrigin struct {
 	schedule.Origin[*memoryQueue]
-	parked []Entry
-	notes  map[string][]byte
-	seen   int // of its URLs in the seen set
+	parked    []Entry
+	notes     map[string][]byte
+	seenCount int // of its URLs in the seen set
 }
 
 type memoryLease struct {
@@ -52,16 +52,16 @@ type memoryLease struct {
 
 // A seenKey is what the seen set holds of an entry.
 type seenKey struct {
-	origin decorum.Origin
-	print  uint64
+	origin      decorum.Origin
+	fingerprint uint64
 }
 
-func keyOf(e *Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
+func seenKeyOf(e *Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
 
 var _ Store = (*Memory)(nil)
 
 // NewMemory returns an empty Memory.
-func NewMemory(cfg Config) *Memory {
+func NewMemory(cfg MemoryConfig) *Memory {
 	if cfg.MaxURLs <= 0 {
 		cfg.MaxURLs = 10_000_000
 	}
@@ -69,7 +69,7 @@ func NewMemory(cfg Config) *Memory {
 		maxURLs: cfg.MaxURLs,
 		hosts:   make(map[string]*memoryHost),
 		origins: make(map[decorum.Origin]*memoryOrigin),
-		seen:    make(map[seenKey]*waiting),
+		seen:    make(map[seenKey]*queuedEntry),
 		leases:  make(map[uint64]*memoryLease),
 	}
 }
@@ -87,8 +87,8 @@ func (m *Memory) lock(ctx context.Context) error {
 	return nil
 }
 
-// origin returns the state of o, new if need be.
-func (m *Memory) origin(o decorum.Origin) *memoryOrigin {
+// getOrCreateOrigin returns the state of o, new if need be.
+func (m *Memory) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 	if origin := m.origins[o]; origin != nil {
 		return origin
 	}
@@ -104,7 +104,7 @@ func (m *Memory) origin(o decorum.Origin) *memoryOrigin {
 }
 
 // Add implements Store.
-func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]Fate, error) {
+func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddResult, error) {
 	if err := CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -115,36 +115,36 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]
 	if !m.hasCapacity(entries) {
 		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
-	fates := make([]Fate, len(entries))
+	results := make([]AddResult, len(entries))
 	for i, e := range entries {
-		fates[i] = m.add(e, maxPerOrigin)
+		results[i] = m.addEntry(e, maxPerOrigin)
 	}
-	return fates, nil
+	return results, nil
 }
 
-func (m *Memory) add(e Entry, maxPerOrigin int) Fate {
-	o := m.origin(e.URL.Origin())
-	if e.For.IsZero() {
-		if _, seen := m.seen[keyOf(&e)]; !seen && maxPerOrigin > 0 && o.seen >= maxPerOrigin {
-			return Over
+func (m *Memory) addEntry(e Entry, maxPerOrigin int) AddResult {
+	o := m.getOrCreateOrigin(e.URL.Origin())
+	if e.RobotsFor.IsZero() {
+		if _, seen := m.seen[seenKeyOf(&e)]; !seen && maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
+			return OverLimit
 		}
-		if !m.see(o, keyOf(&e)) {
-			return Known
+		if !m.markSeen(o, seenKeyOf(&e)) {
+			return Duplicate
 		}
 	}
-	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
-	o.Queue.add(e)
-	m.turns.Update(&o.Origin)
+	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
+	o.Queue.addEntry(e)
+	m.schedule.Update(&o.Origin)
 	return Added
 }
 
-// see puts an entry of o into the seen set; false if it was there.
-func (m *Memory) see(o *memoryOrigin, k seenKey) bool {
+// markSeen puts an entry of o into the seen set; false if it was there.
+func (m *Memory) markSeen(o *memoryOrigin, k seenKey) bool {
 	if _, seen := m.seen[k]; seen {
 		return false
 	}
 	m.seen[k] = nil
-	o.seen++
+	o.seenCount++
 	return true
 }
 
@@ -154,56 +154,56 @@ func (m *Memory) hasCapacity(entries []Entry) bool {
 	if len(entries) <= free {
 		return true
 	}
-	fresh := make(map[seenKey]struct{})
+	newKeys := make(map[seenKey]struct{})
 	for _, e := range entries {
-		if _, seen := m.seen[keyOf(&e)]; !seen && e.For.IsZero() {
-			fresh[keyOf(&e)] = struct{}{}
+		if _, seen := m.seen[seenKeyOf(&e)]; !seen && e.RobotsFor.IsZero() {
+			newKeys[seenKeyOf(&e)] = struct{}{}
 		}
 	}
-	return len(fresh) <= free
+	return len(newKeys) <= free
 }
 
 // Lease implements Store.
-func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Next, error) {
+func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error) {
 	if err := m.lock(ctx); err != nil {
-		return nil, Next{}, err
+		return nil, Wait{}, err
 	}
 	defer m.mu.Unlock()
-	m.turns.Advance(now)
-	m.expire(now)
+	m.schedule.Advance(now)
+	m.expireLeases(now)
 	var leases []Lease
 	for len(leases) < max {
-		turn := m.turns.Turn(now)
-		if turn == nil {
+		origin := m.schedule.NextOrigin(now)
+		if origin == nil {
 			break
 		}
-		e, ok := turn.Queue.pop(now)
+		e, ok := origin.Queue.pop(now)
 		if !ok {
-			return leases, Next{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
+			return leases, Wait{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
 		}
-		leases = append(leases, m.begin(turn, e, now, now.Add(ttl)))
+		leases = append(leases, m.newLease(origin, e, now, now.Add(ttl)))
 	}
-	left, at := m.turns.Left()
-	return leases, Next{Left: Left(left), At: at}, nil
+	remaining, until := m.schedule.Remaining()
+	return leases, Wait{RemainingWork: RemainingWork(remaining), Until: until}, nil
 }
 
-// begin makes the lease of e, which was just taken out of the queue of o.
-func (m *Memory) begin(o *schedule.Origin[*memoryQueue], e Entry, now, expires time.Time) Lease {
-	if e.For.IsZero() {
-		m.seen[keyOf(&e)] = nil // it rests no more
+// newLease makes the lease of e, which was just taken out of the queue of o.
+func (m *Memory) newLease(o *schedule.Origin[*memoryQueue], e Entry, now, expires time.Time) Lease {
+	if e.RobotsFor.IsZero() {
+		m.seen[seenKeyOf(&e)] = nil // it rests no more
 	}
-	m.order++
-	m.leases[m.order] = &memoryLease{
-		Lease:  m.turns.Begin(o, m.order, now, expires),
+	m.lastToken++
+	m.leases[m.lastToken] = &memoryLease{
+		Lease:  m.schedule.BeginLease(o, m.lastToken, now, expires),
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := Lease{Entry: e, Host: Host(o.Host.Clock), Token: m.order, Expires: expires}
-	l.Context, l.Page = bytes.Clone(e.Context), clonePage(e.Page) // its holder may write to them
+	l := Lease{Entry: e, Host: HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
+	l.Context, l.History = bytes.Clone(e.Context), cloneHistory(e.History) // its holder may write to them
 	return l
 }
 
-func clonePage(p *Page) *Page {
+func cloneHistory(p *VisitHistory) *VisitHistory {
 	if p == nil {
 		return nil
 	}
@@ -211,17 +211,17 @@ func clonePage(p *Page) *Page {
 	return &clone
 }
 
-// expire gives back the URLs of leases that ran out.
-func (m *Memory) expire(now time.Time) {
+// expireLeases gives back the URLs of leases that ran out.
+func (m *Memory) expireLeases(now time.Time) {
 	for {
-		out := m.turns.Expired(now)
-		if out == nil {
+		expired := m.schedule.ExpireNext(now)
+		if expired == nil {
 			return
 		}
-		l := m.leases[out.Token]
-		delete(m.leases, out.Token)
-		l.origin.Queue.giveBack(l.entry)
-		m.turns.Update(&l.origin.Origin)
+		l := m.leases[expired.Token]
+		delete(m.leases, expired.Token)
+		l.origin.Queue.addToFront(l.entry)
+		m.schedule.Update(&l.origin.Origin)
 	}
 }
 
@@ -231,12 +231,12 @@ func (m *Memory) Renew(ctx context.Context, l Lease, now time.Time, ttl time.Dur
 		return err
 	}
 	defer m.mu.Unlock()
-	out := m.leases[l.Token]
-	if out == nil || out.entry.URL != l.URL || !out.Expires.After(now) {
-		return fmt.Errorf("renew %v: %w", l.URL, ErrStale)
+	leased := m.leases[l.Token]
+	if leased == nil || leased.entry.URL != l.URL || !leased.Expires.After(now) {
+		return fmt.Errorf("renew %v: %w", l.URL, ErrStaleLease)
 	}
-	m.turns.Advance(now)
-	m.turns.Renew(out.Lease, now.Add(ttl))
+	m.schedule.Advance(now)
+	m.schedule.RenewLease(leased.Lease, now.Add(ttl))
 	return nil
 }
 
@@ -247,14 +247,14 @@ func (m *Memory) Counts(ctx context.Context) (Counts, error) {
 	}
 	defer m.mu.Unlock()
 	return Counts{
-		Hosts:   m.turns.Hosts,
-		Due:     m.turns.Due(),
-		Queued:  m.turns.Queued,
-		Leased:  m.turns.Leased(),
-		Parked:  m.parked,
-		Seen:    len(m.seen),
-		Dormant: m.turns.Dormant,
-		Resting: m.turns.Resting,
+		Hosts:           m.schedule.Hosts,
+		DueHosts:        m.schedule.DueHosts(),
+		QueuedURLs:      m.schedule.QueuedURLs,
+		LeasedURLs:      m.schedule.LeasedURLs(),
+		ParkedURLs:      m.parkedCount,
+		SeenURLs:        len(m.seen),
+		SuspendedURLs:   m.schedule.SuspendedURLs,
+		AwaitingRevisit: m.schedule.AwaitingRevisit,
 	}, nil
 }
 
@@ -274,7 +274,7 @@ func (m *Memory) Close() error {
 	}
 	defer m.mu.Unlock()
 	m.closed = true
-	m.turns = schedule.Schedule[*memoryQueue]{}
+	m.schedule = schedule.Schedule[*memoryQueue]{}
 	m.hosts, m.origins, m.seen, m.leases = nil, nil, nil, nil
 	return nil
 }

@@ -9,6 +9,6 @@ import (
 
 func BenchmarkMemory(b *testing.B) {
 	storagetest.Bench(b, func(testing.TB) storage.Store {
-		return storage.NewMemory(storage.Config{MaxURLs: 1 << 40})
+		return storage.NewMemory(storage.MemoryConfig{MaxURLs: 1 << 40})
 	})
 }

@@ -8,39 +8,39 @@ type countedHosts struct {
 	domains map[string]int
 }
 
-func (c *countedHosts) count(h HostAdmission) HostCount {
+func (c *countedHosts) countsFor(h HostCandidate) HostCounts {
 	_, counted := c.hosts[h.Host]
-	return HostCount{Hosts: len(c.hosts), OfDomain: c.domains[h.Domain], Counted: counted}
+	return HostCounts{Hosts: len(c.hosts), DomainHosts: c.domains[h.Domain], Counted: counted}
 }
 
 // AdmitHosts implements Store.
-func (m *Memory) AdmitHosts(ctx context.Context, hosts []HostAdmission, limits HostLimits) ([]HostFate, error) {
-	if err := CheckAdmissions(hosts); err != nil {
+func (m *Memory) AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]HostAdmitResult, error) {
+	if err := CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
 	if err := m.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	if m.counted.hosts == nil {
-		m.counted = countedHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
+	if m.countedHosts.hosts == nil {
+		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}
-	fates := make([]HostFate, len(hosts))
+	results := make([]HostAdmitResult, len(hosts))
 	for i, h := range hosts {
-		fates[i] = limits.Fate(m.counted.count(h), h.Always)
-		if fates[i] == HostAdmitted {
-			m.counted.hosts[h.Host] = struct{}{}
-			m.counted.domains[h.Domain]++
+		results[i] = limits.AdmitResult(m.countedHosts.countsFor(h), h.IgnoreLimits)
+		if results[i] == HostAdmitted {
+			m.countedHosts.hosts[h.Host] = struct{}{}
+			m.countedHosts.domains[h.Domain]++
 		}
 	}
-	return fates, nil
+	return results, nil
 }
 
-// HostCount implements Store.
-func (m *Memory) HostCount(ctx context.Context, h HostAdmission) (HostCount, error) {
+// HostCountsFor implements Store.
+func (m *Memory) HostCountsFor(ctx context.Context, h HostCandidate) (HostCounts, error) {
 	if err := m.lock(ctx); err != nil {
-		return HostCount{}, err
+		return HostCounts{}, err
 	}
 	defer m.mu.Unlock()
-	return m.counted.count(h), nil
+	return m.countedHosts.countsFor(h), nil
 }

@@ -11,77 +11,77 @@ import (
 var _ Importer = (*Memory)(nil)
 
 // Import implements Importer.
-func (m *Memory) Import(ctx context.Context, parcels []Parcel) error {
-	if err := CheckParcels(parcels); err != nil {
+func (m *Memory) Import(ctx context.Context, dumps []OriginDump) error {
+	if err := CheckDumps(dumps); err != nil {
 		return err
 	}
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	if !m.hasCapacityForImport(parcels) {
+	if !m.hasCapacityForImport(dumps) {
 		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
 	}
-	for i := range parcels {
-		m.take(&parcels[i])
+	for i := range dumps {
+		m.importOrigin(&dumps[i])
 	}
 	return nil
 }
 
 // hasCapacityForImport reports whether the seen set has room for what is new in the parcels.
-func (m *Memory) hasCapacityForImport(parcels []Parcel) bool {
+func (m *Memory) hasCapacityForImport(dumps []OriginDump) bool {
 	free := m.maxURLs - len(m.seen)
-	fresh := make(map[seenKey]struct{})
-	note := func(k seenKey) {
+	newKeys := make(map[seenKey]struct{})
+	addKey := func(k seenKey) {
 		if _, seen := m.seen[k]; !seen {
-			fresh[k] = struct{}{}
+			newKeys[k] = struct{}{}
 		}
 	}
-	for i := range parcels {
-		p := &parcels[i]
+	for i := range dumps {
+		p := &dumps[i]
 		for k := range p.URLs {
-			if e := &p.URLs[k].Entry; e.For.IsZero() {
-				note(keyOf(e))
+			if e := &p.URLs[k].Entry; e.RobotsFor.IsZero() {
+				addKey(seenKeyOf(e))
 			}
 		}
-		for _, f := range p.Seen {
-			note(seenKey{p.Origin, f})
+		for _, f := range p.SeenFingerprints {
+			addKey(seenKey{p.Origin, f})
 		}
 	}
-	return len(fresh) <= free
+	return len(newKeys) <= free
 }
 
-func (m *Memory) take(p *Parcel) {
-	o := m.origin(p.Origin)
+func (m *Memory) importOrigin(p *OriginDump) {
+	o := m.getOrCreateOrigin(p.Origin)
 	if p.Host != nil {
-		clock := schedule.Clock(*p.Host)
-		clock.Memo = bytes.Clone(clock.Memo)
-		o.Host.Set(clock)
-		o.Origin.Hold, o.Dormant = p.Hold, p.Dormant
+		host := schedule.HostState(*p.Host)
+		host.Stats = bytes.Clone(host.Stats)
+		o.Host.SetState(host)
+		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 	}
 	for _, k := range p.URLs {
-		if k.For.IsZero() && !m.see(o, keyOf(&k.Entry)) {
+		if k.RobotsFor.IsZero() && !m.markSeen(o, seenKeyOf(&k.Entry)) {
 			continue
 		}
-		m.place(o, k)
+		m.importEntry(o, k)
 	}
-	for _, f := range p.Seen {
-		m.see(o, seenKey{p.Origin, f})
+	for _, f := range p.SeenFingerprints {
+		m.markSeen(o, seenKey{p.Origin, f})
 	}
-	m.turns.Update(&o.Origin)
+	m.schedule.Update(&o.Origin)
 }
 
-func (m *Memory) place(o *memoryOrigin, k StoredEntry) {
+func (m *Memory) importEntry(o *memoryOrigin, k StoredEntry) {
 	e := k.Entry
-	e.Context, e.Page = bytes.Clone(e.Context), clonePage(e.Page)
+	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
 	switch {
-	case k.In == InRest:
-		m.seen[keyOf(&e)] = o.Queue.rest(e, k.At)
-	case k.In == InParking:
-		m.park(o, e)
-	case k.At.IsZero():
-		o.Queue.add(e)
+	case k.State == StateAwaitingRevisit:
+		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)
+	case k.State == StateParked:
+		m.parkEntry(o, e)
+	case k.NotBefore.IsZero():
+		o.Queue.addEntry(e)
 	default:
-		o.Queue.putOff(e, k.At)
+		o.Queue.addDelayed(e, k.NotBefore)
 	}
 }

@@ -17,7 +17,7 @@ func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error
 		return err
 	}
 	defer m.mu.Unlock()
-	leased := m.leased()
+	leased := m.leaseCountsByOrigin()
 	for name, o := range m.origins {
 		if name.IsZero() { // the crawl's own, for notes
 			continue
@@ -39,11 +39,11 @@ func (m *Memory) Origin(ctx context.Context, name decorum.Origin) (info OriginIn
 	if o == nil || name.IsZero() {
 		return OriginInfo{}, false, nil
 	}
-	return o.info(name, m.leased()[o]), true, nil
+	return o.info(name, m.leaseCountsByOrigin()[o]), true, nil
 }
 
-// leased counts the leases of each origin.
-func (m *Memory) leased() map[*memoryOrigin]int {
+// leaseCountsByOrigin counts the leases of each origin.
+func (m *Memory) leaseCountsByOrigin() map[*memoryOrigin]int {
 	leased := make(map[*memoryOrigin]int)
 	for _, l := range m.leases {
 		leased[l.origin]++
@@ -52,18 +52,18 @@ func (m *Memory) leased() map[*memoryOrigin]int {
 }
 
 func (o *memoryOrigin) info(name decorum.Origin, leased int) OriginInfo {
-	queued, _ := o.Queue.Len()
-	resting, _ := o.Queue.Resting()
-	next, _ := o.Next()
+	queued, _ := o.Queue.QueuedCounts()
+	awaitingRevisit, _ := o.Queue.AwaitingRevisit()
+	nextDue, _ := o.NextDue()
 	return OriginInfo{
-		Origin: name, Host: Host(o.Host.Clock), Hold: o.Hold, Dormant: o.Dormant,
-		Queued: queued, Leased: leased, Resting: resting, Parked: len(o.parked), Seen: o.seen, Next: next,
+		Origin: name, Host: HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
+		Queued: queued, Leased: leased, AwaitingRevisit: awaitingRevisit, Parked: len(o.parked), Seen: o.seenCount, NextDue: nextDue,
 	}
 }
 
 // URLs implements Inspector. Leased URLs come first: there they go if their
 // leases run out.
-func (m *Memory) URLs(ctx context.Context, name decorum.Origin, in State, yield func(Entry, time.Time) bool) error {
+func (m *Memory) URLs(ctx context.Context, name decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -72,56 +72,56 @@ func (m *Memory) URLs(ctx context.Context, name decorum.Origin, in State, yield 
 	if o == nil {
 		return nil
 	}
-	for _, l := range m.list(o, in) {
-		if !yield(l.Entry, l.at) {
+	for _, l := range m.entriesInState(o, state) {
+		if !yield(l.Entry, l.notBefore) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// A listed URL is one that an Inspector tells of.
-type listed struct {
+// A listedEntry URL is one that an Inspector tells of.
+type listedEntry struct {
 	Entry
-	at time.Time
+	notBefore time.Time
 }
 
-// list returns the URLs of o that are in the state.
-func (m *Memory) list(o *memoryOrigin, s State) (all []listed) {
+// entriesInState returns the URLs of o that are in the state.
+func (m *Memory) entriesInState(o *memoryOrigin, s EntryState) (all []listedEntry) {
 	switch s {
-	case InParking:
+	case StateParked:
 		for _, e := range o.parked {
-			all = append(all, listed{Entry: e})
+			all = append(all, listedEntry{Entry: e})
 		}
-	case InRest:
-		all = o.Queue.list(schedule.Resting)
-	case InQueue:
+	case StateAwaitingRevisit:
+		all = o.Queue.laneEntries(schedule.AwaitingRevisit)
+	case StateQueued:
 		for _, l := range m.leases {
 			if l.origin == o {
-				all = append(all, listed{Entry: l.entry})
+				all = append(all, listedEntry{Entry: l.entry})
 			}
 		}
-		for lane := range schedule.Resting {
-			all = append(all, o.Queue.list(lane)...)
+		for lane := range schedule.AwaitingRevisit {
+			all = append(all, o.Queue.laneEntries(lane)...)
 		}
 	}
 	return all
 }
 
-// list returns what waits in the lane, in its order.
-func (q *memoryQueue) list(lane schedule.Lane) (all []listed) {
-	for _, w := range slices.SortedFunc(slices.Values(q.lines[lane]), (*waiting).compare) {
-		l := listed{Entry: w.Entry}
-		if lane.Timed() {
-			l.at = w.time().UTC()
+// laneEntries returns what waits in the lane, in its order.
+func (q *memoryQueue) laneEntries(lane schedule.Lane) (all []listedEntry) {
+	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
+		l := listedEntry{Entry: w.Entry}
+		if lane.IsTimed() {
+			l.notBefore = w.notBefore().UTC()
 		}
 		all = append(all, l)
 	}
 	return all
 }
 
-// Known implements Inspector.
-func (m *Memory) Known(ctx context.Context, u decorum.URL) (bool, error) {
+// HasSeen implements Inspector.
+func (m *Memory) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	if err := m.lock(ctx); err != nil {
 		return false, err
 	}
@@ -130,22 +130,22 @@ func (m *Memory) Known(ctx context.Context, u decorum.URL) (bool, error) {
 	return known, nil
 }
 
-// Seen implements Inspector.
-func (m *Memory) Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+// SeenFingerprints implements Inspector.
+func (m *Memory) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	for k := range m.seen {
-		if k.origin == o && !yield(k.print) {
+		if k.origin == o && !yield(k.fingerprint) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// Notes implements Inspector.
-func (m *Memory) Notes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+// OriginNotes implements Inspector.
+func (m *Memory) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}

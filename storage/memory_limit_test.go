@@ -10,7 +10,7 @@ import (
 )
 
 func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
-	m := storage.NewMemory(storage.Config{MaxURLs: 3})
+	m := storage.NewMemory(storage.MemoryConfig{MaxURLs: 3})
 	defer m.Close()
 	add := func(urls ...int) (int, error) {
 		var entries []storage.Entry
@@ -21,8 +21,8 @@ func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
 			}
 			entries = append(entries, storage.Entry{URL: u})
 		}
-		fates, err := m.Add(t.Context(), entries, 0)
-		return storage.CountAdded(fates), err
+		results, err := m.Add(t.Context(), entries, 0)
+		return storage.CountAdded(results), err
 	}
 	tests := []struct {
 		urls  []int

@@ -11,144 +11,146 @@ import (
 
 // memoryQueue is what waits for one origin in a Memory.
 type memoryQueue struct {
-	lines [schedule.Lanes]entryHeap
-	turns schedule.Turns
-	order int64 // the last number given
-	schedule.Tally
+	lanes        [schedule.NumLanes]entryHeap
+	alternation  schedule.RevisitAlternation
+	lastSequence int64 // the last number given
+	schedule.QueueCounts
 }
 
-// Resting implements schedule.Queue.
-func (q *memoryQueue) Resting() (n int, first int64) {
-	l := q.lines[schedule.Resting]
+// AwaitingRevisit implements schedule.Queue.
+func (q *memoryQueue) AwaitingRevisit() (n int, first int64) {
+	l := q.lanes[schedule.AwaitingRevisit]
 	if len(l) == 0 {
 		return 0, first
 	}
-	return len(l), l[0].at
+	return len(l), l[0].sortKey
 }
 
 // Ready implements schedule.Queue.
-func (q *memoryQueue) Ready(hops bool) (at int64, ok bool) {
-	for lane := range schedule.Lanes {
-		l := q.lines[lane]
-		if lane.IsHop() != hops || len(l) == 0 {
+func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
+	for lane := range schedule.NumLanes {
+		l := q.lanes[lane]
+		if lane.IsRobotsHop() != robotsHops || len(l) == 0 {
 			continue
 		}
-		if !lane.Timed() {
+		if !lane.IsTimed() {
 			return math.MinInt64, true
 		}
-		if first := l[0].at; !ok || first < at {
+		if first := l[0].sortKey; !ok || first < at {
 			at, ok = first, true
 		}
 	}
 	return at, ok
 }
 
-// add queues e behind those of its class and rank. Hops know no rank.
-func (q *memoryQueue) add(e Entry) {
-	lane, rank := laneOf(&e), int64(e.Rank)
-	if lane.IsHop() {
+// addEntry queues e behind those of its class and rank. Hops know no rank.
+func (q *memoryQueue) addEntry(e Entry) {
+	lane, rank := laneOfEntry(&e), int64(e.Rank)
+	if lane.IsRobotsHop() {
 		rank = 0
 	}
-	q.put(lane, rank, e)
+	q.insert(lane, rank, e)
 }
 
-// giveBack queues e before all others.
-func (q *memoryQueue) giveBack(e Entry) { q.put(laneOf(&e).Back(), 0, e) }
+// addToFront queues e before all others.
+func (q *memoryQueue) addToFront(e Entry) { q.insert(laneOfEntry(&e).ReturnedLane(), 0, e) }
 
-// putOff queues e to be handed out not before at.
-func (q *memoryQueue) putOff(e Entry, at time.Time) { q.put(laneOf(&e).Later(), schedule.Nanos(at), e) }
-
-// rest queues e for its revisit, not before at.
-func (q *memoryQueue) rest(e Entry, at time.Time) *waiting {
-	return q.put(schedule.Resting, schedule.Nanos(at), e)
+// addDelayed queues e to be handed out not before at.
+func (q *memoryQueue) addDelayed(e Entry, at time.Time) {
+	q.insert(laneOfEntry(&e).DelayedLane(), schedule.Nanos(at), e)
 }
 
-func (q *memoryQueue) put(lane schedule.Lane, at int64, e Entry) *waiting {
-	q.order++
-	w := &waiting{at: at, order: q.order, Entry: e}
-	if lane.Stacked() {
-		w.order = -w.order
+// addRevisit queues e for its revisit, not before at.
+func (q *memoryQueue) addRevisit(e Entry, at time.Time) *queuedEntry {
+	return q.insert(schedule.AwaitingRevisit, schedule.Nanos(at), e)
+}
+
+func (q *memoryQueue) insert(lane schedule.Lane, at int64, e Entry) *queuedEntry {
+	q.lastSequence++
+	w := &queuedEntry{sortKey: at, sequence: q.lastSequence, Entry: e}
+	if lane.IsLIFO() {
+		w.sequence = -w.sequence
 	}
-	heap.Push(&q.lines[lane], w)
-	q.Count(lane, 1)
+	heap.Push(&q.lanes[lane], w)
+	q.AddURLs(lane, 1)
 	return w
 }
 
-// recall brings the revisit of w forward to now if it was modified after its
+// rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
-func (q *memoryQueue) recall(w *waiting, modified, now time.Time) bool {
-	var page Page
-	if w.Page != nil {
-		page = *w.Page
+func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
+	var history VisitHistory
+	if w.History != nil {
+		history = *w.History
 	}
-	if !page.Visited.Before(modified) {
+	if !history.VisitedAt.Before(modified) {
 		return false
 	}
-	page.Listed = modified
-	w.Page, w.at = &page, min(w.at, schedule.Nanos(now))
-	heap.Fix(&q.lines[schedule.Resting], w.index)
+	history.SitemapLastmod = modified
+	w.History, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
+	heap.Fix(&q.lanes[schedule.AwaitingRevisit], w.heapIndex)
 	return true
 }
 
 // pop takes out the URL whose turn it is; false if there is none. Under a hold
 // it is asked only when a hop is due, and hops go first.
 func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
-	first := schedule.Resting
-	for lane := range schedule.Resting {
-		if q.due(lane, now) {
+	first := schedule.AwaitingRevisit
+	for lane := range schedule.AwaitingRevisit {
+		if q.hasDue(lane, now) {
 			first = lane
 			break
 		}
 	}
-	if q.turns.Rest(first, first < schedule.Resting, q.due(schedule.Resting, now)) {
-		first = schedule.Resting
-	} else if first == schedule.Resting {
+	if q.alternation.TakeRevisit(first, first < schedule.AwaitingRevisit, q.hasDue(schedule.AwaitingRevisit, now)) {
+		first = schedule.AwaitingRevisit
+	} else if first == schedule.AwaitingRevisit {
 		return Entry{}, false
 	}
-	q.Count(first, -1)
-	return heap.Pop(&q.lines[first]).(*waiting).Entry, true
+	q.AddURLs(first, -1)
+	return heap.Pop(&q.lanes[first]).(*queuedEntry).Entry, true
 }
 
-// due reports whether the lane has a URL to hand out.
-func (q *memoryQueue) due(lane schedule.Lane, now time.Time) bool {
-	l := q.lines[lane]
-	return len(l) > 0 && (!lane.Timed() || l[0].at <= schedule.Nanos(now))
+// hasDue reports whether the lane has a URL to hand out.
+func (q *memoryQueue) hasDue(lane schedule.Lane, now time.Time) bool {
+	l := q.lanes[lane]
+	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
 }
 
-func laneOf(e *Entry) schedule.Lane {
-	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
+func laneOfEntry(e *Entry) schedule.Lane {
+	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
 }
 
-// waiting is an entry in a line.
-type waiting struct {
-	at    int64 // rank, or not before, in nanoseconds, in lanes that are timed
-	order int64
-	index int // in its line
+// queuedEntry is an entry in a line.
+type queuedEntry struct {
+	sortKey   int64 // rank, or not before, in nanoseconds, in lanes that are timed
+	sequence  int64
+	heapIndex int // in its line
 	Entry
 }
 
-func (w *waiting) time() time.Time { return time.Unix(0, w.at) }
+func (w *queuedEntry) notBefore() time.Time { return time.Unix(0, w.sortKey) }
 
 // An entryHeap implements heap.Interface: what goes first is first.
-type entryHeap []*waiting
+type entryHeap []*queuedEntry
 
 func (l entryHeap) Len() int { return len(l) }
 
 func (l entryHeap) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
-	l[i].index, l[j].index = i, j
+	l[i].heapIndex, l[j].heapIndex = i, j
 }
 
 func (l *entryHeap) Push(x any) {
-	w := x.(*waiting)
-	w.index = len(*l)
+	w := x.(*queuedEntry)
+	w.heapIndex = len(*l)
 	*l = append(*l, w)
 }
 
 func (l entryHeap) Less(i, j int) bool { return l[i].compare(l[j]) < 0 }
 
-func (w *waiting) compare(v *waiting) int {
-	return cmp.Or(cmp.Compare(w.at, v.at), cmp.Compare(w.order, v.order))
+func (w *queuedEntry) compare(v *queuedEntry) int {
+	return cmp.Or(cmp.Compare(w.sortKey, v.sortKey), cmp.Compare(w.sequence, v.sequence))
 }
 
 func (l *entryHeap) Pop() any {

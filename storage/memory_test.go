@@ -8,5 +8,5 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	storagetest.Run(t, func(testing.TB) storage.Store { return storage.NewMemory(storage.Config{}) })
+	storagetest.Run(t, func(testing.TB) storage.Store { return storage.NewMemory(storage.MemoryConfig{}) })
 }

@@ -9,7 +9,7 @@ import (
 // A Request is how a URL is asked for, if not by GET. It is never written to.
 type Request struct {
 	Method string // RFC 9110, section 9; not GET
-	Body   []byte // at most MaxBody
+	Body   []byte // at most MaxBodyBytes
 }
 
 // IsSafe reports whether the request may be made again unasked: the method is
@@ -19,17 +19,17 @@ func (r *Request) IsSafe() bool {
 	return r == nil || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
-// Name returns the method.
-func (r *Request) Name() string {
+// MethodOrGet returns the method.
+func (r *Request) MethodOrGet() string {
 	if r == nil {
 		return http.MethodGet
 	}
 	return r.Method
 }
 
-// print goes on with a fingerprint. No path holds the line feeds that set method
+// addToFingerprint goes on with a fingerprint. No path holds the line feeds that set method
 // and body apart.
-func (r *Request) print(h uint64) uint64 {
+func (r *Request) addToFingerprint(h uint64) uint64 {
 	return fnv1a(fnv1a(h, "\n"+r.Method+"\n"), r.Body)
 }
 
@@ -45,9 +45,9 @@ func (e *Entry) checkRequest() error {
 		return fmt.Errorf("%v: a request by %q; GET is the one that is not named", e.URL, r.Method)
 	case !e.URL.Origin().IsHTTP():
 		return fmt.Errorf("%v: a request by %s, which is one of HTTP", e.URL, r.Method)
-	case len(r.Body) > MaxBody:
-		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBody)
-	case e.Source == Robots || !e.For.IsZero():
+	case len(r.Body) > MaxBodyBytes:
+		return fmt.Errorf("%v: a request with a body of %d bytes, the most is %d", e.URL, len(r.Body), MaxBodyBytes)
+	case e.Source == SourcePrerequisite || !e.RobotsFor.IsZero():
 		return errors.New("an errand of the crawl, which is asked for by GET alone")
 	}
 	return nil

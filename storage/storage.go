@@ -27,36 +27,36 @@ import (
 
 // Errors of a Store.
 var (
-	// ErrStale refuses to end or renew a lease that ran out and was given away.
-	ErrStale = errors.New("lease ran out")
+	// ErrStaleLease refuses to end or renew a lease that ran out and was given away.
+	ErrStaleLease = errors.New("lease ran out")
 	// ErrClosed refuses a call on a closed Store.
 	ErrClosed = errors.New("store is closed")
 	// ErrFull refuses what would go beyond a limit of the Store.
 	ErrFull = errors.New("store is full")
-	// ErrStalled refuses leases while the Store cannot write: the disk is full,
+	// ErrWriteStalled refuses leases while the Store cannot write: the disk is full,
 	// say. Nothing is lost, and it goes on by itself when it can write again.
-	ErrStalled = errors.New("nothing can be written for now")
+	ErrWriteStalled = errors.New("nothing can be written for now")
 	// ErrFailed ends a Store: its last writes may not be on the disk, and another try
 	// would not show it. Calls that change the Store return it from then on. Reopening
 	// the Store finds what was durable before.
 	ErrFailed = errors.New("nothing can be written any more")
 )
 
-// A Failer is a Store that may fail for good. Every Store that wraps ErrFailed in its
+// A FailureNotifier is a Store that may fail for good. Every Store that wraps ErrFailed in its
 // errors is one.
-type Failer interface {
-	// Failed returns a channel that is closed when the Store fails for good. A caller
+type FailureNotifier interface {
+	// FailureChannel returns a channel that is closed when the Store fails for good. A caller
 	// that waits for a lease then calls Lease, which returns the reason.
-	Failed() <-chan struct{}
+	FailureChannel() <-chan struct{}
 }
 
 // Limits of what a Store is given; a call that goes beyond is refused whole.
 const (
-	MaxContext   = 64 << 10 // bytes of Entry.Context
-	MaxMemo      = 1 << 10  // bytes of Host.Memo
-	MaxValidator = 1 << 10  // bytes of Page.ETag, and of Page.LastModified
-	MaxBody      = 16 << 20 // bytes of Request.Body
-	MaxNote      = 16 << 20 // bytes of a note
+	MaxContextBytes   = 64 << 10 // bytes of Entry.Context
+	MaxStatsBytes     = 1 << 10  // bytes of Host.Stats
+	MaxValidatorBytes = 1 << 10  // bytes of VisitHistory.ETag, and of VisitHistory.LastModified
+	MaxBodyBytes      = 16 << 20 // bytes of Request.Body
+	MaxNoteBytes      = 16 << 20 // bytes of a note
 )
 
 // A Store is the state of one crawl. A URL belongs to the queue of its
@@ -70,54 +70,54 @@ type Store interface {
 	// their origin (0: no limit). Different Requests to a URL count as several. It
 	// returns what became of each, or an error and nothing. Entries with For set
 	// (robots.txt hops) pass by seen set and limit.
-	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]Fate, error)
+	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddResult, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its
 	// Slots, longest due first, and within an origin by Class, then by Rank,
 	// then in the order of Add. Pages whose revisit has come take turns with
-	// URLs of class Usual and Late. A lease that is neither acked nor renewed
+	// URLs of class ClassNormal and ClassLate. A lease that is neither acked nor renewed
 	// within ttl runs out: its URL goes back to the head of its queue, and the
-	// host rests its Gap from then. If there is none, Next says when to ask
-	// again. While the Store cannot write it returns an error wrapping ErrStalled,
+	// host rests its Gap from then. If there is none, Wait says when to ask
+	// again. While the Store cannot write it returns an error wrapping ErrWriteStalled,
 	// and when it has failed for good one that wraps ErrFailed.
-	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Next, error)
+	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error)
 
-	// Renew lets the lease run for ttl from now. It returns ErrStale if it ran out.
+	// Renew lets the lease run for ttl from now. It returns ErrStaleLease if it ran out.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
 
-	// Mark sets or clears Entry.Sent of a leased URL, for good: however the lease
-	// ends, who leases the URL next finds it so. It returns ErrStale if the lease
+	// MarkSent sets or clears Entry.Sent of a leased URL, for good: however the lease
+	// ends, who leases the URL next finds it so. It returns ErrStaleLease if the lease
 	// was given away, or has ended. Only after a Flush does it survive a crash.
-	Mark(ctx context.Context, l Lease, sent bool) error
+	MarkSent(ctx context.Context, l Lease, sent bool) error
 
 	// Ack ends leases. A lease that ran out is refused: the others take
-	// effect, and an error wrapping ErrStale is returned. Being told no time,
+	// effect, and an error wrapping ErrStaleLease is returned. Being told no time,
 	// Ack takes a lease for good until a Lease gives it away.
 	Ack(ctx context.Context, acks []Ack) error
 
 	// Hold hands out no URL of the origin before until; its robots.txt hops
 	// (For set) are not URLs of the origin they are fetched for: those that are
 	// on the origin itself go ahead of its queue, held or not. A zero time ends
-	// the hold. A dormant hold says that nobody should wait for it: see Dormant.
-	Hold(ctx context.Context, o decorum.Origin, until time.Time, dormant bool) error
+	// the hold. A dormant hold says that nobody should wait for it: see RemainingSuspended.
+	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
 
-	// Recall makes pages that wait for their revisit due at once which were
-	// visited last before they were modified, notes that time in Page.SitemapLastmod,
+	// RescheduleModified makes pages that wait for their revisit due at once which were
+	// visited last before they were modified, notes that time in VisitHistory.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
-	Recall(ctx context.Context, now time.Time, sightings []Sighting) (recalled int, err error)
+	RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
-	// Revive offers the origin's parked URLs to judge, and queues again those
+	// Unpark offers the origin's parked URLs to judge, and queues again those
 	// for which it returns true, some at a time: a crash may leave the rest
 	// parked. judge must not call the Store.
-	Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (revived int, err error)
+	Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
 
-	// Parked returns the origins that have parked URLs.
-	Parked(ctx context.Context) ([]decorum.Origin, error)
+	// ParkedOrigins returns the origins that have parked URLs.
+	ParkedOrigins(ctx context.Context) ([]decorum.Origin, error)
 
 	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
-	// SetNote keeps value, of at most MaxNote bytes; nil deletes.
+	// SetNote keeps value, of at most MaxNoteBytes bytes; nil deletes.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 
 	// HostCounter counts the hosts whose URLs the crawl queues.
@@ -137,15 +137,15 @@ type Source uint8
 
 // Sources, as the output names them.
 const (
-	Seed Source = iota
-	Link
-	Redirect
-	Sitemap
-	Feed
-	Revisit
-	// Robots is no page but an errand of the crawl's own: a sitemap, or, with For
+	SourceSeed Source = iota
+	SourceLink
+	SourceRedirect
+	SourceSitemap
+	SourceFeed
+	SourceRevisit
+	// SourcePrerequisite is no page but an errand of the crawl's own: a sitemap, or, with For
 	// set, a hop of a robots.txt redirect.
-	Robots
+	SourcePrerequisite
 )
 
 var sourceNames = [...]string{"seed", "link", "redirect", "sitemap", "feed", "revisit", "robots"}
@@ -173,75 +173,75 @@ type Class uint8
 
 // Classes.
 const (
-	First   Class  = iota // robots.txt hops, URLs given back
-	Early                 // seeds, sitemaps
-	Usual                 // links
-	Late                  // what can wait
-	Classes = iota        // how many there are
+	ClassFirst  Class  = iota // robots.txt hops, URLs given back
+	ClassEarly                // seeds, sitemaps
+	ClassNormal               // links
+	ClassLate                 // what can wait
+	NumClasses  = iota        // how many there are
 )
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL       decorum.URL    // what is to be visited
-	Source    Source         // what it was found in
-	Class     Class          // of an origin's URLs, First goes first
-	Rank      uint16         // within the class: lower first
-	Depth     int            // links from the seed
-	Referrer  string         // the page it was found on
-	For       decorum.Origin // set on hops of a robots.txt redirect only
-	Attempt   int            // visits that failed so far
-	Redirects int            // in a row, that led to the URL
-	Context   []byte         // travels with the URL; at most MaxContext bytes
-	Found     decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
-	AsFound   bool           // Found is to be visited: nothing is at the URL
-	Folded    bool           // on https, it was found on http; on http, nothing is at its twin on https
-	Request   *Request       // how the URL is asked for; nil: by GET
-	Sent      bool           // it was about to be sent, and must not be sent again: see Store.Mark
-	Page      *Page          // what the last visit left, copied; nil if there was none, or no revisit is wanted
+	URL            decorum.URL    // what is to be visited
+	Source         Source         // what it was found in
+	Class          Class          // of an origin's URLs, ClassFirst goes first
+	Rank           uint16         // within the class: lower first
+	Depth          int            // links from the seed
+	Referrer       string         // the page it was found on
+	RobotsFor      decorum.Origin // set on hops of a robots.txt redirect only
+	FailedAttempts int            // visits that failed so far
+	Redirects      int            // in a row, that led to the URL
+	Context        []byte         // travels with the URL; at most MaxContextBytes bytes
+	Original       decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
+	UseOriginal    bool           // Found is to be visited: nothing is at the URL
+	HTTPSUpgraded  bool           // on https, it was found on http; on http, nothing is at its twin on https
+	Request        *Request       // how the URL is asked for; nil: by GET
+	Sent           bool           // it was about to be sent, and must not be sent again: see Store.MarkSent
+	History        *VisitHistory  // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
-// A Page is what a visit leaves for the next visit to the same URL.
-type Page struct {
-	Visited      time.Time     // end of the last visit
-	Status       int           // of the last visit
-	ETag         string        // of the last answer, as it came
-	LastModified string        // of the same
-	Hash         uint64        // of the body; 0 if it is not known
-	Visits       int           // visits that could be compared with the one before; old ones fade
-	Changes      int           // how many of them found the page changed
-	Span         time.Duration // between all these and the ones before them, added up
-	Listed       time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
-	Missing      int           // visits in a row that found nothing there
+// A VisitHistory is what a visit leaves for the next visit to the same URL.
+type VisitHistory struct {
+	VisitedAt             time.Time     // end of the last visit
+	Status                int           // of the last visit
+	ETag                  string        // of the last answer, as it came
+	LastModified          string        // of the same
+	BodyHash              uint64        // of the body; 0 if it is not known
+	ComparedVisits        int           // visits that could be compared with the one before; old ones fade
+	ChangedVisits         int           // how many of them found the page changed
+	TotalComparedInterval time.Duration // between all these and the ones before them, added up
+	SitemapLastmod        time.Time     // when it was modified as a sitemap says; zero if none did since the last visit
+	ConsecutiveMissing    int           // visits in a row that found nothing there
 }
 
-// A Sighting is word, from a sitemap, of when a page was modified.
-type Sighting struct {
+// A SitemapLastmod is word, from a sitemap, of when a page was modified.
+type SitemapLastmod struct {
 	URL      decorum.URL // the page
 	Modified time.Time   // as the sitemap says
 }
 
-// A Host is the clock of one host and what politeness remembers of it.
-type Host struct {
-	Due     time.Time     // no visit begins before
-	Gap     time.Duration // the rest owed after a visit whose end was not recorded
-	Slots   int           // visits at a time; 0 means 1
-	Strikes int           // failures in a row, as back-off counts them
-	Memo    []byte        // what the crawl remembers of the host; at most MaxMemo bytes, never written to
+// A HostState is the clock of one host and what politeness remembers of it.
+type HostState struct {
+	Due                 time.Time     // no visit begins before
+	Delay               time.Duration // the rest owed after a visit whose end was not recorded
+	Slots               int           // visits at a time; 0 means 1
+	ConsecutiveFailures int           // failures in a row, as back-off counts them
+	Stats               []byte        // what the crawl remembers of the host; at most MaxStatsBytes bytes, never written to
 }
 
-// A Fate is what became of an entry that was offered to Add.
-type Fate uint8
+// An AddResult is what became of an entry that was offered to Add.
+type AddResult uint8
 
 // Fates.
 const (
-	Added Fate = iota // new: it is queued
-	Known             // the seen set held it
-	Over              // new, and its origin has all the URLs that it may have
+	Added     AddResult = iota // new: it is queued
+	Duplicate                  // the seen set held it
+	OverLimit                  // new, and its origin has all the URLs that it may have
 )
 
 // CountAdded returns how many of the fates are Added.
-func CountAdded(fates []Fate) (n int) {
-	for _, f := range fates {
+func CountAdded(results []AddResult) (n int) {
+	for _, f := range results {
 		if f == Added {
 			n++
 		}
@@ -252,7 +252,7 @@ func CountAdded(fates []Fate) (n int) {
 // A Lease is one URL taken from its queue until Expires.
 type Lease struct {
 	Entry
-	Host    Host      // as it was when the lease was made
+	Host    HostState // as it was when the lease was made
 	Token   uint64    // fences the lease: unique within a store's life
 	Expires time.Time // from then on others may have it
 }
@@ -262,62 +262,62 @@ type Outcome uint8
 
 // Outcomes.
 const (
-	Done   Outcome = iota // visited: leaves the queue, stays in the seen set
-	Again                 // not visited: goes back to the head of its queue
-	Later                 // failed: queued again, handed out not before Ack.At, then first of its Class
-	Parked                // disallowed: kept aside until Revive
-	Gone                  // given up: leaves the queue, stays in the seen set
-	Rest                  // visited: rests until its revisit, not before Ack.At; a hop is Done
+	Done      Outcome = iota // visited: leaves the queue, stays in the seen set
+	Requeue                  // not visited: goes back to the head of its queue
+	RetryAt                  // failed: queued again, handed out not before Ack.NotBefore, then first of its Class
+	Park                     // disallowed: kept aside until Revive
+	Drop                     // given up: leaves the queue, stays in the seen set
+	RevisitAt                // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
 )
 
 // An Ack ends a lease.
 type Ack struct {
-	// Lease is the one that ends. If the URL is kept (Again, Later, Parked, Rest), so
+	// Lease is the one that ends. If the URL is kept (Requeue, RetryAt, Park, RevisitAt), so
 	// is the Entry as it is here, but for Sent: whoever acks counts Attempt, and sets
 	// Page, before.
-	Lease   Lease
-	Outcome Outcome   // what became of the URL
-	At      time.Time // Later, Rest: not before
+	Lease     Lease
+	Outcome   Outcome   // what became of the URL
+	NotBefore time.Time // Later, RevisitAt: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
-	Host *Host
+	Host *HostState
 }
 
-// A Left says what is left when Lease has nothing to give.
-type Left uint8
+// A RemainingWork says what is left when Lease has nothing to give.
+type RemainingWork uint8
 
 // What may be left.
 const (
-	Nothing Left = iota // no URL is queued and no lease is out
-	Resting             // only pages whose revisit has not come; At is when the first one does
-	Dormant             // only such, and origins under a dormant hold; At is the earliest end of one
-	Waiting             // URLs wait for their host, hold or retry time, or leases are out
+	RemainingNone      RemainingWork = iota // no URL is queued and no lease is out
+	RemainingRevisits                       // only pages whose revisit has not come; At is when the first one does
+	RemainingSuspended                      // only such, and origins under a dormant hold; At is the earliest end of one
+	RemainingPending                        // URLs wait for their host, hold or retry time, or leases are out
 )
 
-// A Next tells who got no lease when to ask again.
-type Next struct {
-	Left Left // what there is to wait for
-	// At is when the next URL comes due or the next lease runs out, whichever
+// A Wait tells who got no lease when to ask again.
+type Wait struct {
+	RemainingWork RemainingWork // what there is to wait for
+	// Until is when the next URL comes due or the next lease runs out, whichever
 	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
-	At time.Time
-	// Ask is when to ask again at the latest, whatever At is: other processes may
+	Until time.Time
+	// PollAt is when to ask again at the latest, whatever Until is: other processes may
 	// have brought one earlier. Zero if the store is of one process.
-	Ask time.Time
-	// Lost counts how often the store may have lost what it was told last, though the
+	PollAt time.Time
+	// LossGeneration counts how often the store may have lost what it was told last, though the
 	// process goes on: one of its servers was started again, or another took over. What
 	// was lost is given out again, and what is found then may be new again. It is right
 	// with leases, too, and 0 if the store is of one process.
-	Lost uint64
+	LossGeneration uint64
 }
 
 // Counts is how much a Store holds.
 type Counts struct {
-	Hosts   int // with at least one URL queued, leased or put off
-	Due     int // of them, with a URL that could be leased now
-	Queued  int // URLs in queues, put off ones included, leased ones not
-	Leased  int // in hand
-	Parked  int // kept aside: disallowed, or out of scope
-	Seen    int // in the seen set: ever queued
-	Dormant int // of Queued, under a dormant hold
-	Resting int // pages that wait for their revisit, or whose revisit has come
+	Hosts           int // with at least one URL queued, leased or put off
+	DueHosts        int // of them, with a URL that could be leased now
+	QueuedURLs      int // URLs in queues, put off ones included, leased ones not
+	LeasedURLs      int // in hand
+	ParkedURLs      int // kept aside: disallowed, or out of scope
+	SeenURLs        int // in the seen set: ever queued
+	SuspendedURLs   int // of QueuedURLs, under a dormant hold
+	AwaitingRevisit int // pages that wait for their revisit, or whose revisit has come
 }

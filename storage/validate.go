@@ -10,16 +10,16 @@ func (e *Entry) Check() error {
 	switch {
 	case e.URL.IsZero():
 		return errors.New("entry without a URL")
-	case e.Class >= Classes:
-		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, Classes-1)
-	case e.Depth < 0 || e.Attempt < 0 || e.Redirects < 0:
+	case e.Class >= NumClasses:
+		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.Class, NumClasses-1)
+	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
 		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
-	case e.Page != nil && max(len(e.Page.ETag), len(e.Page.LastModified)) > MaxValidator:
-		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidator)
-	case len(e.Context) > MaxContext:
-		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContext)
-	case e.AsFound && e.Found.IsZero(), !e.Found.IsZero() && e.Found.Origin() != e.URL.Origin():
-		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Found)
+	case e.History != nil && max(len(e.History.ETag), len(e.History.LastModified)) > MaxValidatorBytes:
+		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
+	case len(e.Context) > MaxContextBytes:
+		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.Context), MaxContextBytes)
+	case e.UseOriginal && e.Original.IsZero(), !e.Original.IsZero() && e.Original.Origin() != e.URL.Origin():
+		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Original)
 	}
 	return e.checkRequest()
 }
@@ -36,8 +36,8 @@ func CheckEntries(entries []Entry) error {
 
 // Check returns an error if no Store may take the ack.
 func (a *Ack) Check() error {
-	if a.Host != nil && len(a.Host.Memo) > MaxMemo {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.Host.Memo), MaxMemo)
+	if a.Host != nil && len(a.Host.Stats) > MaxStatsBytes {
+		return fmt.Errorf("memo of %v: %d bytes, the most is %d", a.Lease.URL.Origin().Host(), len(a.Host.Stats), MaxStatsBytes)
 	}
 	return a.Lease.Check()
 }

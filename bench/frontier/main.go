@@ -163,8 +163,8 @@ func measureReopen(p runOptions, figures map[string]string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "reopened: %+v\n", c)
-	if c.Seen < p.URLs {
-		err = fmt.Errorf("%d URLs are left of %d that were flushed before the kill", c.Seen, p.URLs)
+	if c.SeenURLs < p.URLs {
+		err = fmt.Errorf("%d URLs are left of %d that were flushed before the kill", c.SeenURLs, p.URLs)
 	}
 	return errors.Join(err, s.Close())
 }

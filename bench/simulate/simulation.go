@@ -68,7 +68,7 @@ func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
 	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
-		c.stores = append(c.stores, storage.NewMemory(storage.Config{MaxURLs: math.MaxInt}))
+		c.stores = append(c.stores, storage.NewMemory(storage.MemoryConfig{MaxURLs: math.MaxInt}))
 	}
 	c.changeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
@@ -144,7 +144,7 @@ func (c *simulation) seedHosts() error {
 			return err
 		}
 		// Depth says which host it is.
-		e := storage.Entry{URL: u, Class: storage.Early, Depth: i}
+		e := storage.Entry{URL: u, Class: storage.ClassEarly, Depth: i}
 		if _, err := c.stores[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
 			return err
 		}
@@ -267,10 +267,10 @@ func (c *simulation) leasePartition(p *process, part, maxLeases int) ([]storage.
 	switch {
 	case err != nil:
 		return nil, err
-	case next.Left == storage.Nothing:
+	case next.RemainingWork == storage.RemainingNone:
 		p.nextDue[part] = math.MaxInt64
 	default:
-		p.nextDue[part] = next.At.Sub(startTime).Nanoseconds()
+		p.nextDue[part] = next.Until.Sub(startTime).Nanoseconds()
 		p.applyBackoff(part, c.now)
 	}
 	return leases, nil
@@ -312,18 +312,18 @@ func (c *simulation) endVisit(number int) error {
 	c.accountTime(w, c.now, false)
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
-	ack := storage.Ack{Lease: l, Host: &storage.Host{Due: timeAt(c.now).Add(delay), Gap: delay}}
+	ack := storage.Ack{Lease: l, Host: &storage.HostState{Due: timeAt(c.now).Add(delay), Delay: delay}}
 	switch {
 	case s.isDead:
 		s.failures++
-		ack.Outcome, ack.At = storage.Later, timeAt(c.now).Add(time.Minute<<s.failures)
-		ack.Host.Due = ack.At
+		ack.Outcome, ack.NotBefore = storage.RetryAt, timeAt(c.now).Add(time.Minute<<s.failures)
+		ack.Host.Due = ack.NotBefore
 		if s.failures == maxAttempts {
-			ack.Outcome = storage.Gone
+			ack.Outcome = storage.Drop
 		}
 	case !s.robotsFetched: // the visit was to its robots.txt
 		s.robotsFetched = true
-		ack.Outcome = storage.Again
+		ack.Outcome = storage.Requeue
 		c.result.partitionCalls(int(s.partition)).notes++
 	default:
 		if err := c.addLinks(l.Depth, s); err != nil {
@@ -353,7 +353,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 				return err
 			}
 			s.discoveredPages++
-			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, Class: storage.Usual, Depth: host})
+			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, Class: storage.ClassNormal, Depth: host})
 		}
 	}
 	c.result.partitionCalls(int(s.partition)).addedURLs += internalLinks
@@ -363,7 +363,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 			return err
 		}
 		part := int(c.sites[other].partition)
-		calls[part] = append(calls[part], storage.Entry{URL: u, Class: storage.Usual, Depth: other})
+		calls[part] = append(calls[part], storage.Entry{URL: u, Class: storage.ClassNormal, Depth: other})
 		c.result.partitionCalls(part).addedURLs++
 	}
 	for part, entries := range calls {

@@ -84,8 +84,8 @@ func TestBodiesShareMemory(t *testing.T) {
 				full := new(bodymem.FullError)
 				switch {
 				case errors.As(v.Err, &full):
-				case v.Err != nil || v.Lease.Attempt > 0:
-					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.Attempt)
+				case v.Err != nil || v.Lease.FailedAttempts > 0:
+					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.FailedAttempts)
 				case !v.Clearance.IsForRobots():
 					pages[v.URL().String()]++
 					if len(v.Response.Body) == 0 || capture && v.Exchange == nil {

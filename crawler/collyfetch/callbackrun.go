@@ -104,7 +104,7 @@ func (m *joinedCollector) requestFor(t crawler.Ticket, depth int) (*colly.Reques
 	r := *m.blankRequest
 	var err error
 	r.URL, err = url.Parse(t.URL().String())
-	r.Method, r.Body, r.Depth = t.Request().Name(), requestBodyReader(t.Request()), depth
+	r.Method, r.Body, r.Depth = t.Request().MethodOrGet(), requestBodyReader(t.Request()), depth
 	return &r, err
 }
 

@@ -270,9 +270,9 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.Link, depth int) 
 	if parent.addLink(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.Seed, Depth: max(depth-1, 0), Context: l.Context, Request: l.Request}
+	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), Context: l.Context, Request: l.Request}
 	if c.started.Load() { // limits against made-up URLs hold, which do not for seeds
-		e.Source = storage.Link
+		e.Source = storage.SourceLink
 	}
 	if parent == nil {
 		_, err := c.frontier.Discover(context.Background(), e)

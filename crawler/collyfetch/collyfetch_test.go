@@ -30,7 +30,7 @@ const userAgent = "testbot/1.0 (+https://bot.test/)"
 // newCrawl returns a crawl and its collector, ready for callbacks.
 func newCrawl(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
-	return newCrawlWithStore(t, storage.NewMemory(storage.Config{}), cfg)
+	return newCrawlWithStore(t, storage.NewMemory(storage.MemoryConfig{}), cfg)
 }
 
 // newCrawlWithStore is begin for a crawl whose state is in a store.
@@ -216,7 +216,7 @@ func newGate(t testing.TB) *robots.Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.MemoryConfig{}))
 }
 
 func checkRobots(t testing.TB, gate *robots.Gate, url string) robots.Clearance {

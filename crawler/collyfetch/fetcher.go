@@ -91,7 +91,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.FirstByteTimeout = min(cmp.Or(cfg.FirstByteTimeout, cfg.Timeout), cfg.Timeout)
 	cfg.MaxHeaderBytes = cmp.Or(cfg.MaxHeaderBytes, 64<<10)
 	cfg.MaxBody = min(cmp.Or(cfg.MaxBody, 10<<20), 1<<40) // more is read, to see whether there is more
-	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBody)
+	cfg.MaxRequestBody = min(cmp.Or(cfg.MaxRequestBody, 1<<20), storage.MaxBodyBytes)
 	cfg.DNSTTL = cmp.Or(cfg.DNSTTL, time.Minute)
 	if cfg.BodyMemory == nil {
 		cfg.BodyMemory = bodymem.NewDefault()
@@ -206,7 +206,7 @@ func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header
 	maps.Copy(h, extra)
 	h["User-Agent"] = []string{f.cfg.UserAgent}
 	h["Accept-Encoding"] = []string{acceptEncoding}
-	if t.Request().Name() == http.MethodPost && h["Content-Type"] == nil {
+	if t.Request().MethodOrGet() == http.MethodPost && h["Content-Type"] == nil {
 		h["Content-Type"] = []string{"application/x-www-form-urlencoded"} // as colly has it
 	}
 	if f.cfg.From != "" {

@@ -143,7 +143,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 					cfg.ConnectTo, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
 				}
 				if tt.name == "cookies" {
-					cfg.Cookies = collyfetch.NewCookies(storage.NewMemory(storage.Config{}))
+					cfg.Cookies = collyfetch.NewCookies(storage.NewMemory(storage.MemoryConfig{}))
 				}
 				outcomes[i] = crawlPage(t, cfg, tt.url, tt.request, i == 1)
 				requests[i] = s.recorded()
@@ -190,7 +190,7 @@ func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *sto
 	}
 	u, err := decorum.ParseURL(address)
 	must(t, err)
-	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed, Request: request})
+	_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed, Request: request})
 	must(t, err)
 	if err := crawl.Run(t.Context()); err != nil {
 		t.Logf("the crawl: %v", err)

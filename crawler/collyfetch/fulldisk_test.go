@@ -24,7 +24,7 @@ type fullDiskStore struct {
 	full atomic.Bool
 }
 
-func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
 	if s.full.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -48,7 +48,7 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
-		store := &fullDiskStore{Memory: storage.NewMemory(storage.Config{})}
+		store := &fullDiskStore{Memory: storage.NewMemory(storage.MemoryConfig{})}
 		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
 		crawl.Settings.MaxAttempts = 1
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
@@ -66,8 +66,8 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 		_ = crawl.Run(t.Context()) // ErrPages
 		counts, err := store.Counts(t.Context())
 		must(t, err)
-		if counts.Queued != links {
-			t.Errorf("%d URLs are queued, want %d", counts.Queued, links)
+		if counts.QueuedURLs != links {
+			t.Errorf("%d URLs are queued, want %d", counts.QueuedURLs, links)
 		}
 	})
 }

@@ -51,8 +51,8 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 		}
 		counts, err := crawl.Frontier.Counts(t.Context())
 		must(t, err)
-		if counts.Queued != links {
-			t.Errorf("%d URLs are queued, want %d", counts.Queued, links)
+		if counts.QueuedURLs != links {
+			t.Errorf("%d URLs are queued, want %d", counts.QueuedURLs, links)
 		}
 	})
 }

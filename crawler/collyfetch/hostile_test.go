@@ -255,7 +255,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed}); err != nil {
+		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func TestLeaseConn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
@@ -58,7 +58,7 @@ func TestLeaseConn(t *testing.T) {
 			trips = append(trips, p)
 		}
 	}}
-	if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed}); err != nil {
+	if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Run(t.Context()); err != nil {

@@ -46,7 +46,7 @@ func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	defer s.Close()
 	u, err := decorum.ParseURL("http://a.test/")
 	must(t, err)
-	must(t, s.URLs(t.Context(), u.Origin(), storage.InQueue, func(e storage.Entry, _ time.Time) bool {
+	must(t, s.URLs(t.Context(), u.Origin(), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 		if e.Request != nil {
 			found = &e
 		}
@@ -100,7 +100,7 @@ func TestPostNotConnected(t *testing.T) {
 	defer cancel()
 	var acks []storage.Ack
 	o.Hooks.Acked = func(a storage.Ack) {
-		if a.Lease.Request != nil && a.Outcome != storage.Again {
+		if a.Lease.Request != nil && a.Outcome != storage.Requeue {
 			acks = append(acks, a)
 			cancel()
 		}
@@ -112,7 +112,7 @@ func TestPostNotConnected(t *testing.T) {
 	if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
-	if len(acks) != 1 || acks[0].Outcome != storage.Later || c.Stats().Retries != 1 {
+	if len(acks) != 1 || acks[0].Outcome != storage.RetryAt || c.Stats().Retries != 1 {
 		t.Errorf("acks %+v, want one that puts it off", acks)
 	}
 	if failed == nil || errors.Is(failed, decorum.InDoubt) || !strings.Contains(failed.Error(), "refused") {

@@ -243,7 +243,7 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed}); err != nil {
+		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed}); err != nil {
 			t.Fatal(err)
 		}
 	}

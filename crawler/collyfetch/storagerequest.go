@@ -62,7 +62,7 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 
 // isSameRequest reports whether a and b ask for a URL in the same way.
 func isSameRequest(a, b *storage.Request) bool {
-	return a.Name() == b.Name() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
+	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
 }
 
 // requestBodyReader returns the body of a request as net/http wants it; nil if it has none.

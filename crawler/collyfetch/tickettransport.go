@@ -186,7 +186,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		}
 	}}
 	ctx = httptrace.WithClientTrace(context.WithValue(ctx, roundTripContextKey{}, p), trace)
-	req, err := http.NewRequestWithContext(ctx, request.Name(), u.String(), requestBodyReader(request))
+	req, err := http.NewRequestWithContext(ctx, request.MethodOrGet(), u.String(), requestBodyReader(request))
 	if err == nil {
 		preservePathEscaping(req.URL)
 	}
@@ -260,7 +260,7 @@ const maxPooledBuffer = 256 << 10
 // the passage's spool.
 func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *roundTrip) (body []byte, truncated bool, err error) {
 	ticket := p.ticket
-	if ticket.Request().Name() == http.MethodHead {
+	if ticket.Request().MethodOrGet() == http.MethodHead {
 		return nil, false, nil // its header speaks of a body that is not there
 	}
 	if res.StatusCode/100 == 2 && !ticket.WantsContentType(res.Header.Get("Content-Type"), t.cfg.ContentTypes) {

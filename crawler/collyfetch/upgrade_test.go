@@ -72,7 +72,7 @@ func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Con
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.Seed}); err != nil {
+		if _, err := crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Source: storage.SourceSeed}); err != nil {
 			t.Fatal(err)
 		}
 	}

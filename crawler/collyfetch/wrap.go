@@ -139,7 +139,7 @@ func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 // openStores opens the state of the crawl.
 func (c *Crawl) openStores(o WrapOptions) error {
 	if o.Dir == "" {
-		c.stores = []storage.Store{storage.NewMemory(storage.Config{})}
+		c.stores = []storage.Store{storage.NewMemory(storage.MemoryConfig{})}
 		return nil
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {

@@ -398,7 +398,7 @@ func TestAbortAfterHeaders(t *testing.T) {
 		crawl.OnResponseHeaders(func(r *colly.Response) { r.Request.Abort() })
 		crawl.OnResponse(func(*colly.Response) { t.Error("the page was read") })
 		must(t, crawl.Visit("http://a.test/mill"))
-		if want := []storage.Outcome{storage.Again, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
+		if want := []storage.Outcome{storage.Requeue, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
 			t.Errorf("acks %v, want %v", acks, want)
 		}
 		checkPolite(t, web)

@@ -182,7 +182,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
 	if v.IsPrerequisite() {
-		source = storage.Robots // not that of the page whose turn it was
+		source = storage.SourcePrerequisite // not that of the page whose turn it was
 	}
 	add("source", source.String())
 	add("depth", strconv.Itoa(v.Lease.Depth))

@@ -195,7 +195,7 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"limits.requests_per_second", p.Limits.RequestsPerSecond, 0, 1e6},
 		{"fetch.max_body", float64(p.Fetch.MaxBody), 0, 1 << 40},
 		{"fetch.max_sitemap_body", float64(p.Fetch.MaxSitemapBody), 1, 1 << 40},
-		{"fetch.max_request_body", float64(p.Fetch.MaxRequestBody), 1, storage.MaxBody},
+		{"fetch.max_request_body", float64(p.Fetch.MaxRequestBody), 1, storage.MaxBodyBytes},
 		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
 		{"output.warc_max_size", float64(p.Output.WARCMaxSize), minOutputFileSize, maxOutputFileSize},
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), minOutputFileSize, maxOutputFileSize},

@@ -156,9 +156,9 @@ func (c *sharedBrakes) setSharedBrake(ctx context.Context, host, brake, previous
 	select {
 	case <-c.opened:
 	default:
-		return fmt.Errorf("%s: %w", c.id, storage.ErrStalled)
+		return fmt.Errorf("%s: %w", c.id, storage.ErrWriteStalled)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, sharedMaxAge, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, sharedMaxAge, storage.ErrWriteStalled)
 	defer cancel()
 	defer c.finishedWrites.Add(1)
 	if _, err := c.store.SetSharedValue(ctx, host, brake, previous); err != nil {

@@ -152,10 +152,10 @@ func (s *dryRun) countVisit(v *crawler.Visit) {
 	switch o := v.URL().Origin(); {
 	case v.Clearance.IsForRobots():
 		s.robotsRequestsByHost[o.Host()]++
-		if v.Lease.For.IsZero() {
+		if v.Lease.RobotsFor.IsZero() {
 			s.requestsOfLastRobotsFetch[o] = 1
 		} else { // a redirect led there, be it on another host
-			s.requestsOfLastRobotsFetch[v.Lease.For]++
+			s.requestsOfLastRobotsFetch[v.Lease.RobotsFor]++
 		}
 	case v.URL() == robots.TDMRepURL(o):
 		s.tdmrepRequestsByHost[o.Host()]++
@@ -184,7 +184,7 @@ func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]ho
 	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
-			if m := crawler.DecodeHostStats(o.Host.Memo); m.Requests > 0 {
+			if m := crawler.DecodeHostStats(o.Host.Stats); m.Requests > 0 {
 				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitTime: m.RequestTime / time.Duration(m.Requests)}
 			}
 			return true

@@ -111,7 +111,7 @@ func forecastProject(seeds []string) Project {
 func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
-		stores:    crawlStores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})},
+		stores:    crawlStores{frontier: storage.NewMemory(storage.MemoryConfig{}), robots: storage.NewMemory(storage.MemoryConfig{})},
 		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }

@@ -52,7 +52,7 @@ func (q robotsCheckOptions) projectSource() *projectSource {
 
 // newPoliteFetcher returns an errand that fetches as the project says.
 func (d *projectSource) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := d.newFetcher(nil, store, nil, bodyMemory)
 	if err != nil {

@@ -28,7 +28,7 @@ func (q *inspector) findURL(ctx context.Context, u decorum.URL, e *explainedURL)
 		err = q.findExactURL(ctx, earlierURL, &s)
 		switch isKnown := e.urlFrontierState.State != stateUnknown; {
 		case err != nil || s.State == stateUnknown:
-		case isKnown && (s.storedEntry == nil || !s.storedEntry.Folded): // u was visited, or given up, itself
+		case isKnown && (s.storedEntry == nil || !s.storedEntry.HTTPSUpgraded): // u was visited, or given up, itself
 		case s.storedEntry == nil: // u itself is still to be met
 			e.urlFrontierState.KnownAs = earlierURL.String()
 		default:
@@ -41,20 +41,20 @@ func (q *inspector) findURL(ctx context.Context, u decorum.URL, e *explainedURL)
 // findExactURL looks for a URL in the frontier.
 func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFrontierState) error {
 	s.State = stateUnknown
-	known, err := q.store.Known(ctx, u)
+	known, err := q.store.HasSeen(ctx, u)
 	if err != nil || !known {
 		return err
 	}
 	s.State = "done"
 	for state, name := range stateNames {
 		urlsAhead := 0
-		err := q.store.URLs(ctx, u.Origin(), storage.State(state), func(e storage.Entry, at time.Time) bool {
-			if e.URL != u || !e.For.IsZero() {
+		err := q.store.URLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			if e.URL != u || !e.RobotsFor.IsZero() {
 				urlsAhead++
 				return true
 			}
 			s.State, s.URLsAhead, s.storedEntry, s.dueAt = name, urlsAhead, &e, at
-			s.Entry = toAPIFrontierURL(&e, storage.State(state), at)
+			s.Entry = toAPIFrontierURL(&e, storage.EntryState(state), at)
 			return false
 		})
 		if err != nil || s.storedEntry != nil {
@@ -79,7 +79,7 @@ func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 		return never("robots.txt closes it, by " + e.Robots.Reason + "; it is asked again when that changes")
 	case e.FrontierState.State == "done":
 		return never("it was visited, or given up, and pages are not visited again")
-	case e.FrontierState.State == stateNames[storage.InParking]:
+	case e.FrontierState.State == stateNames[storage.StateParked]:
 		return never("it is parked; a crawl that goes on will judge it again")
 	case e.FrontierState.State == stateUnknown:
 		return q.explainUnknownVisit(e)
@@ -141,11 +141,11 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		postpone(policy.Window.NextOpen(q.now), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"
-	if e.FrontierState.State == stateNames[storage.InRest] {
+	if e.FrontierState.State == stateNames[storage.StateAwaitingRevisit] {
 		delayReason = "it was visited, and its revisit is due then"
 	}
 	postpone(e.urlFrontierState.dueAt, delayReason)
-	if e.FrontierState.URLsAhead > 0 && e.FrontierState.State == stateNames[storage.InQueue] {
+	if e.FrontierState.URLsAhead > 0 && e.FrontierState.State == stateNames[storage.StateQueued] {
 		delay := time.Duration(0)
 		if e.hostReport != nil {
 			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))

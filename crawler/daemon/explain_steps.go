@@ -38,7 +38,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 	if err := q.findURL(ctx, u, e); err != nil {
 		return nil, err
 	}
-	entry := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
+	entry := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
 	if e.urlFrontierState.storedEntry != nil {
 		entry = *e.urlFrontierState.storedEntry
 	} else {
@@ -123,9 +123,9 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 // first, and then u, which takes its place.
 func (q *inspector) visitTargets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
-	case stored.AsFound:
-		return []decorum.URL{stored.Found}, nil
-	case stored.Source == storage.Robots: // an errand is as it was named
+	case stored.UseOriginal:
+		return []decorum.URL{stored.Original}, nil
+	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
 		return []decorum.URL{stored.URL}, nil
 	}
 	clean, _, err := q.gate.ExplainClean(ctx, q.paramCleaner.CleanURL(stored.URL))

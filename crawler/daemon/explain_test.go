@@ -180,9 +180,9 @@ func TestExplainHTTPVariant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entries := []storage.Entry{{URL: parse("https://puzzle.example/there"), Source: storage.Link},
-		{URL: parse("http://puzzle.example/here"), Source: storage.Link, Folded: true},
-		{URL: parse("https://puzzle.example/here"), Folded: true}}
+	entries := []storage.Entry{{URL: parse("https://puzzle.example/there"), Source: storage.SourceLink},
+		{URL: parse("http://puzzle.example/here"), Source: storage.SourceLink, HTTPSUpgraded: true},
+		{URL: parse("https://puzzle.example/here"), HTTPSUpgraded: true}}
 	if n, err := f.Discover(t.Context(), entries...); n != 3 || err != nil {
 		t.Fatalf("%d are new, %v", n, err)
 	}
@@ -190,7 +190,7 @@ func TestExplainHTTPVariant(t *testing.T) {
 	if err != nil || l.URL != entries[2].URL {
 		t.Fatalf("leased %v, %v", l.URL, err)
 	}
-	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Gone}); err != nil {
+	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Drop}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -150,10 +150,10 @@ var errCrawlInUse = errors.New("others are at work on this crawl: stop them firs
 func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 	c, err := x.store.Counts(ctx)
 	x.recordError(err)
-	if c.Leased > 0 {
+	if c.LeasedURLs > 0 {
 		x.recordError(errCrawlInUse)
 	}
-	return [...]int{c.Queued, c.Resting, c.Parked, c.Seen}
+	return [...]int{c.QueuedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
 }
 
 // listOrigins returns the origins of a store.
@@ -175,8 +175,8 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		x.recordError(err)
 		x.writeOriginLine(&o)
 		for state := range stateNames {
-			x.recordError(x.store.URLs(ctx, name, storage.State(state), func(e storage.Entry, at time.Time) bool {
-				l := toAPIFrontierURL(&e, storage.State(state), at)
+			x.recordError(x.store.URLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportType = "url"
 				x.totals.URLs++
 				return x.writeLine(l)
@@ -189,8 +189,8 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 
 func (x *exporter) writeOriginLine(o *storage.OriginInfo) {
 	x.totals.Origins++
-	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.Hold, o.Dormant, exportedHost{
-		o.Origin.Host(), o.Host.Due, o.Host.Gap, o.Host.Slots, o.Host.Strikes, o.Host.Memo}})
+	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.HeldUntil, o.Suspended, exportedHost{
+		o.Origin.Host(), o.Host.Due, o.Host.Delay, o.Host.Slots, o.Host.ConsecutiveFailures, o.Host.Stats}})
 }
 
 // writeFingerprints writes the fingerprints of an origin, many on a line.
@@ -202,7 +202,7 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.recordError(x.store.Seen(ctx, o, func(f uint64) bool {
+	x.recordError(x.store.SeenFingerprints(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
 		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))
@@ -212,7 +212,7 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 // writeNotes writes what a store keeps for its origins.
 func (x *exporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
-		x.recordError(s.Notes(ctx, o, func(key string, value []byte) bool {
+		x.recordError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == importNoteKey || frontier.IsStoreSpecificNote(key)) {
 				return true
 			}

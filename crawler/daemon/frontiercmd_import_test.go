@@ -211,13 +211,13 @@ func TestMoveToRedisAndBack(t *testing.T) {
 // of the web knows whether that was kept to.
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
-	clocks := func(dir string) map[string]storage.Host {
+	clocks := func(dir string) map[string]storage.HostState {
 		k, err := (&program{stderr: newStatusLineWriter(new(bytes.Buffer))}).openOfflineCrawl(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer k.Close()
-		all := map[string]storage.Host{}
+		all := map[string]storage.HostState{}
 		if err := k.store.Origins(t.Context(), func(o storage.OriginInfo) bool {
 			all[o.Origin.String()] = o.Host
 			return true

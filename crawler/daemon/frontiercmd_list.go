@@ -58,16 +58,16 @@ func (a *program) frontierListCommand() *cobra.Command {
 }
 
 // stateNames are how the states of a URL are written.
-var stateNames = [...]string{storage.InQueue: "queued", storage.InRest: "resting", storage.InParking: "parked"}
+var stateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
 
 // parseFilters returns the states and the origin that are asked for.
-func (q *frontierListOptions) parseFilters() (states []storage.State, host string, o decorum.Origin, err error) {
+func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host string, o decorum.Origin, err error) {
 	if err := checkFormat(q.format, "table", "jsonl"); err != nil {
 		return nil, "", o, err
 	}
 	for s, name := range stateNames {
 		if q.state == name || q.state == "" {
-			states = append(states, storage.State(s))
+			states = append(states, storage.EntryState(s))
 		}
 	}
 	switch {
@@ -135,7 +135,7 @@ type urlLister struct {
 }
 
 // listOrigin lists the URLs of one origin.
-func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, states []storage.State) error {
+func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, states []storage.EntryState) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.store, o.Origin)
 	if err != nil {
 		return err
@@ -159,18 +159,18 @@ func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, state
 }
 
 // waitReason says why a URL waits, or is parked.
-func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.State, evaluate func(decorum.URL) robots.Verdict) string {
+func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state storage.EntryState, evaluate func(decorum.URL) robots.Verdict) string {
 	switch {
-	case state == storage.InParking:
+	case state == storage.StateParked:
 		_, r := l.parkedReason(*e, evaluate)
 		if place := ruleLocationText(r); place != "" {
 			return refusalText(r) + " of " + place
 		}
 		return refusalText(r)
-	case o.Hold.After(l.now):
-		return "its origin is held until " + formatTime(o.Hold)
-	case e.Attempt > 0:
-		return fmt.Sprintf("put off after %d failed visits", e.Attempt)
+	case o.HeldUntil.After(l.now):
+		return "its origin is held until " + formatTime(o.HeldUntil)
+	case e.FailedAttempts > 0:
+		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)
 	}
 	return ""
 }

@@ -302,11 +302,11 @@ func addUnusualItems(t *testing.T, v *crawlFixture) {
 		t.Fatal(err)
 	}
 	e := storage.Entry{
-		URL: u, Source: storage.Feed, Class: storage.Late, Rank: 9, Depth: 3, Referrer: "http://a.example/", Attempt: 2, Redirects: 4,
-		Context: []byte{0, 255}, Found: found, AsFound: true, Folded: true,
+		URL: u, Source: storage.SourceFeed, Class: storage.ClassLate, Rank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
+		Context: []byte{0, 255}, Original: found, UseOriginal: true, HTTPSUpgraded: true,
 		Request: &storage.Request{Method: "POST", Body: []byte("a\xff")}, Sent: true,
-		Page: &storage.Page{Visited: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", Hash: 1 << 63,
-			Visits: 3, Changes: 2, Span: time.Hour, Listed: time.Unix(3, 4).UTC(), Missing: 1},
+		History: &storage.VisitHistory{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
+			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour, SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
 		t.Fatal(err)
@@ -316,12 +316,12 @@ func addUnusualItems(t *testing.T, v *crawlFixture) {
 	if err != nil || len(leases) != 1 || leases[0].URL != u {
 		t.Fatalf("leased %v, %v", leases, err)
 	}
-	ack := storage.Ack{Lease: leases[0], Outcome: storage.Rest, At: now.Add(time.Hour), Host: &storage.Host{
-		Due: now.Add(time.Minute), Gap: time.Second, Slots: 2, Strikes: 3, Memo: []byte("\xffmemo")}}
+	ack := storage.Ack{Lease: leases[0], Outcome: storage.RevisitAt, NotBefore: now.Add(time.Hour), Host: &storage.HostState{
+		Due: now.Add(time.Minute), Delay: time.Second, Slots: 2, ConsecutiveFailures: 3, Stats: []byte("\xffmemo")}}
 	if err := s.Ack(t.Context(), []storage.Ack{ack}); err != nil {
 		t.Fatal(err)
 	}
-	redirect := storage.Entry{URL: u, Source: storage.Robots, For: u.Origin(), Class: storage.First}
+	redirect := storage.Entry{URL: u, Source: storage.SourcePrerequisite, RobotsFor: u.Origin(), Class: storage.ClassFirst}
 	if _, err := s.Add(t.Context(), []storage.Entry{redirect, redirect}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ type (
 		UseOriginal, HTTPSUpgraded, Sent                  bool
 		Method, Body                                      string
 		NotBefore                                         int64
-		Page                                              *storage.Page
+		Page                                              *storage.VisitHistory
 		ETag                                              []byte
 	}
 )
@@ -378,29 +378,29 @@ func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 	for _, o := range x.listOrigins(t.Context(), k.store) {
 		i, _, err := k.store.Origin(t.Context(), o)
 		must(err)
-		ks.add("origin", comparableOrigin{o.String(), i.Hold.UnixNano(), i.Dormant, i.Host.Due.UnixNano(), i.Host.Gap, i.Host.Slots, i.Host.Strikes, i.Host.Memo})
+		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.Host.Due.UnixNano(), i.Host.Delay, i.Host.Slots, i.Host.ConsecutiveFailures, i.Host.Stats})
 		for state, name := range stateNames {
-			must(k.store.URLs(t.Context(), o, storage.State(state), func(e storage.Entry, at time.Time) bool {
-				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.For.String(), e.Found.String(),
-					uint8(e.Class), e.Rank, e.Depth, e.Attempt, e.Redirects, e.Context, e.AsFound, e.Folded, e.Sent, "", "", at.UnixNano(), e.Page, nil}
+			must(k.store.URLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.Original.String(),
+					uint8(e.Class), e.Rank, e.Depth, e.FailedAttempts, e.Redirects, e.Context, e.UseOriginal, e.HTTPSUpgraded, e.Sent, "", "", at.UnixNano(), e.History, nil}
 				if e.Request != nil {
 					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
 				}
-				if e.Page != nil {
-					u.ETag = []byte(e.Page.ETag)
+				if e.History != nil {
+					u.ETag = []byte(e.History.ETag)
 				}
 				ks.add("url", u)
 				return true
 			}))
 		}
-		must(k.store.Seen(t.Context(), o, func(f uint64) bool {
+		must(k.store.SeenFingerprints(t.Context(), o, func(f uint64) bool {
 			ks.add("seen", []any{o.String(), f})
 			return true
 		}))
 	}
 	for name, s := range map[string]inspectableStore{"frontier": k.store, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
-			must(s.Notes(t.Context(), o, func(key string, value []byte) bool {
+			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == importNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
@@ -431,8 +431,8 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 				if err != nil {
 					t.Fatal(err)
 				}
-				u.Page = &storage.Page{Visited: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
-					Hash: hash, Visits: p.ComparedVisits, Changes: p.ChangedVisits, Span: time.Duration(p.TotalComparedInterval), Listed: p.SitemapLastmod, Missing: p.ConsecutiveMissing}
+				u.Page = &storage.VisitHistory{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
+					BodyHash: hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing}
 				u.ETag = p.ETag
 			}
 			ks.add(kind, u)
@@ -485,9 +485,9 @@ func TestWhyParked(t *testing.T) {
 		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: parkedByScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
 			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid"), AsFound: true}, rules.Check,
+		{storage.Entry{URL: parse("http://a.example/"), Original: parse("http://a.example/no?sid"), UseOriginal: true}, rules.Check,
 			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Found: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/"), Original: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
 	} {
 		if _, got := q.parkedReason(tt.entry, tt.evaluate); got != tt.want {

@@ -72,7 +72,7 @@ type importer struct {
 	sawEndLine    bool
 	lastProgress  time.Time
 
-	pendingOriginDumps         []storage.Parcel
+	pendingOriginDumps         []storage.OriginDump
 	pendingNotes               []exportedNote
 	batchItems, batchBytes     int
 	interruptedImportRedirects interruptedImportRedirects
@@ -117,7 +117,7 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 }
 
 // originDump returns the one of an origin that is being filled.
-func (m *importer) originDump(name string) (*storage.Parcel, error) {
+func (m *importer) originDump(name string) (*storage.OriginDump, error) {
 	if n := len(m.pendingOriginDumps); n > 0 && name == m.pendingOriginDumps[n-1].Origin.String() {
 		return &m.pendingOriginDumps[n-1], nil
 	}
@@ -126,7 +126,7 @@ func (m *importer) originDump(name string) (*storage.Parcel, error) {
 		return nil, err
 	}
 	m.currentOrigin = o
-	m.pendingOriginDumps = append(m.pendingOriginDumps, storage.Parcel{Origin: o})
+	m.pendingOriginDumps = append(m.pendingOriginDumps, storage.OriginDump{Origin: o})
 	return &m.pendingOriginDumps[len(m.pendingOriginDumps)-1], nil
 }
 
@@ -160,8 +160,8 @@ func (m *importer) readOriginLine(line string) error {
 	if h := l.Host; h.Name != p.Origin.Host() {
 		return fmt.Errorf("%q is not the host of %v", h.Name, p.Origin)
 	}
-	p.Host = &storage.Host{Due: l.Host.Due, Gap: l.Host.Delay, Slots: l.Host.Slots, Strikes: l.Host.ConsecutiveFailures, Memo: l.Host.Stats}
-	p.Hold, p.Dormant = l.HeldUntil, l.Suspended
+	p.Host = &storage.HostState{Due: l.Host.Due, Delay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, Stats: l.Host.Stats}
+	p.HeldUntil, p.Suspended = l.HeldUntil, l.Suspended
 	m.readTotals.Origins++
 	m.batchItems++
 	return nil
@@ -177,12 +177,12 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 		return err
 	}
 	m.readTotals.URLs++
-	m.urlsByState[k.In]++
+	m.urlsByState[k.State]++
 	p, err := m.originDump(k.URL.Origin().String())
 	if err != nil {
 		return err
 	}
-	if m.isResumed && !k.For.IsZero() {
+	if m.isResumed && !k.RobotsFor.IsZero() {
 		if stored, err := m.interruptedImportRedirects.takeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 		return err
 	}
 	for f := l.Fingerprints; len(f) > 0; f = f[8:] {
-		p.Seen = append(p.Seen, binary.BigEndian.Uint64(f))
+		p.SeenFingerprints = append(p.SeenFingerprints, binary.BigEndian.Uint64(f))
 		m.readTotals.SeenURLs++
 		m.batchItems++
 	}

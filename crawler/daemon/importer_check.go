@@ -16,8 +16,8 @@ func (m *importer) verifyStoreCounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	got := [...]int{c.Queued + c.Leased, c.Resting, c.Parked, c.Seen}
-	want := [...]int{m.urlsByState[storage.InQueue], m.urlsByState[storage.InRest], m.urlsByState[storage.InParking], m.readTotals.SeenURLs}
+	got := [...]int{c.QueuedURLs + c.LeasedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
+	want := [...]int{m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked], m.readTotals.SeenURLs}
 	if got != want {
 		return fmt.Errorf("the store holds %v URLs (queued, resting, parked, seen), and the export has %v: "+
 			"somebody else works on it, or the lines are in another order; begin again with an empty store", got, want)
@@ -33,7 +33,7 @@ func (l exportTotals) String() string {
 // printSummary says what was imported.
 func (m *importer) printSummary() error {
 	_, err := fmt.Fprintf(m.program.stdout, "imported: %v; queued: %d, resting: %d, parked: %d\n", m.readTotals,
-		m.urlsByState[storage.InQueue], m.urlsByState[storage.InRest], m.urlsByState[storage.InParking])
+		m.urlsByState[storage.StateQueued], m.urlsByState[storage.StateAwaitingRevisit], m.urlsByState[storage.StateParked])
 	return err
 }
 
@@ -67,10 +67,10 @@ func (h *interruptedImportRedirects) takeIfImported(ctx context.Context, s inspe
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error
-		for _, state := range []storage.State{storage.InQueue, storage.InParking} {
+		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateParked} {
 			errs = append(errs, s.URLs(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
-				if !e.For.IsZero() {
-					h.remaining[robotsRedirectKey{e.URL.String(), e.For.String()}]++
+				if !e.RobotsFor.IsZero() {
+					h.remaining[robotsRedirectKey{e.URL.String(), e.RobotsFor.String()}]++
 				}
 				return true
 			}))
@@ -79,7 +79,7 @@ func (h *interruptedImportRedirects) takeIfImported(ctx context.Context, s inspe
 			return false, err
 		}
 	}
-	key := robotsRedirectKey{k.URL.String(), k.For.String()}
+	key := robotsRedirectKey{k.URL.String(), k.RobotsFor.String()}
 	if h.remaining[key] == 0 {
 		return false, nil
 	}

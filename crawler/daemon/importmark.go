@@ -58,7 +58,7 @@ func isEmptyStore(ctx context.Context, s inspectableStore) (bool, error) {
 	if err != nil || !empty {
 		return false, err
 	}
-	err = s.Notes(ctx, decorum.Origin{}, func(string, []byte) bool {
+	err = s.OriginNotes(ctx, decorum.Origin{}, func(string, []byte) bool {
 		empty = false
 		return false
 	})

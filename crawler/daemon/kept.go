@@ -86,7 +86,7 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 	if hasCrawl {
 		err = k.openStores(a)
 	} else {
-		k.store, k.robotsStore = storage.NewMemory(storage.Config{}), storage.NewMemory(storage.Config{})
+		k.store, k.robotsStore = storage.NewMemory(storage.MemoryConfig{}), storage.NewMemory(storage.MemoryConfig{})
 	}
 	if err != nil {
 		return nil, err

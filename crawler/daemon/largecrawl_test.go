@@ -63,7 +63,7 @@ func fillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			entries = append(entries, storage.Entry{URL: u, Source: storage.Link})
+			entries = append(entries, storage.Entry{URL: u, Source: storage.SourceLink})
 		}
 		if _, err := store.Add(context.Background(), entries, 0); err != nil {
 			t.Fatal(err)
@@ -79,9 +79,9 @@ func fillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 		hostStats = binary.AppendUvarint(hostStats, uint64(n))
 	}
 	for i, l := range leases {
-		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest}[i%3]
-		host := storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second, Memo: hostStats}
-		ack := storage.Ack{Lease: l, Outcome: outcome, At: now.Add(time.Hour), Host: &host}
+		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt}[i%3]
+		host := storage.HostState{Due: now.Add(time.Duration(i) * time.Second), Delay: time.Second, Stats: hostStats}
+		ack := storage.Ack{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour), Host: &host}
 		err := store.Ack(context.Background(), []storage.Ack{ack})
 		if err != nil {
 			t.Fatal(err)
@@ -150,14 +150,14 @@ func TestLargeCrawl(t *testing.T) {
 // of each, which is gone in the end. A list of hosts keeps what it takes to sort them.
 func TestReportMemory(t *testing.T) {
 	const hosts = 5000
-	store := storage.NewMemory(storage.Config{})
+	store := storage.NewMemory(storage.MemoryConfig{})
 	fillLargeCrawl(t, store, hosts)
 	p := DefaultProject()
 	gate, err := p.gateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: time.Now()}
+	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.MemoryConfig{})), now: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)

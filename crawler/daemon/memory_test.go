@@ -23,7 +23,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engineConfig{stores: crawlStores{frontier: storage.NewMemory(storage.Config{}), robots: storage.NewMemory(storage.Config{})}, log: a.log}
+	g := engineConfig{stores: crawlStores{frontier: storage.NewMemory(storage.MemoryConfig{}), robots: storage.NewMemory(storage.MemoryConfig{})}, log: a.log}
 	g.memoryPressure = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {
@@ -43,10 +43,10 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 		}
 		return added
 	}
-	if n := add(storage.Seed, "http://a.test/"); n != 1 {
+	if n := add(storage.SourceSeed, "http://a.test/"); n != 1 {
 		t.Error("a seed is refused")
 	}
-	if n := add(storage.Link, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
+	if n := add(storage.SourceLink, "http://a.test/1", "http://b.test/", "http://c.test/"); n != 1 {
 		t.Errorf("%d links were queued, want that to the host of the seed", n)
 	}
 	if n := r.frontier.RefusalsByReason()[frontier.LowMemory]; n != 2 {

@@ -58,13 +58,13 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 	}
 	field, isLimit := limitFieldByReason[frontier.RefusalReasonOf(err)]
 	switch {
-	case e.Source == storage.Seed:
+	case e.Source == storage.SourceSeed:
 		if o.refusedSeeds.Add(1) <= maxLimitWarnings {
 			o.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
 		}
 	case isLimit:
 		o.warnLimitReached(e, err, field)
-	case e.Source == storage.Redirect && e.Depth == 0:
+	case e.Source == storage.SourceRedirect && e.Depth == 0:
 		o.log.Warn("a seed redirects to a URL out of scope: crawl from there, or widen the scope with --scope",
 			"seed", e.Referrer, "to", e.URL, "why", err)
 	}

@@ -23,7 +23,7 @@ func reportedRefusals(t *testing.T, o *refusalReporter, reason frontier.RefusalR
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := storage.Entry{URL: u, Source: storage.Link, Depth: 1}
+		e := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
 		o.countAndReportRefusal(e, &decorum.Error{Op: "scope", URL: text, Kind: decorum.OutOfScope, Err: &frontier.Refusal{Reason: reason, Detail: "too many"}})
 	}
 	return log.String()
@@ -93,7 +93,7 @@ func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	var log strings.Builder
 	o := refusalReporter{log: slog.New(slog.NewTextHandler(&log, nil))}
 	for range 3 * maxLimitWarnings {
-		o.countAndReportRefusal(storage.Entry{Source: storage.Seed}, errors.New("elsewhere"))
+		o.countAndReportRefusal(storage.Entry{Source: storage.SourceSeed}, errors.New("elsewhere"))
 	}
 	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.refusedURLs.Load() != 3*maxLimitWarnings {
 		t.Errorf("%d lines, %d counted", n, o.refusedURLs.Load())

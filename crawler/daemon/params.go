@@ -125,7 +125,7 @@ func analyzeParams(ctx context.Context, name, onlyHost string) (*paramAnalysis, 
 func (s *paramAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.get(key)
-	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.Source == storage.Revisit.String()
+	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.Source == storage.SourceRevisit.String()
 	s.pagesByURL.put(key, sampledPage{bodyHash: hash})
 	if isRepeated {
 		return

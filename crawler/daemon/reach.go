@@ -87,7 +87,7 @@ func (r *runner) availabilityError() error {
 // toUnavailableError returns an error about the project's state as the API tells it, if it
 // is that the state is out of reach.
 func (r *runner) toUnavailableError(err error) error {
-	if cause := r.availabilityError(); cause != nil || errors.Is(err, storage.ErrStalled) {
+	if cause := r.availabilityError(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
 		return api.Unavailable("%s: %w", r.name, cmp.Or(cause, err))
 	}
 	return err

@@ -115,7 +115,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 func (a *program) runReplay(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
-		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.Config{})},
+		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.MemoryConfig{})},
 		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedHandlers: a.namedHandlers, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}

@@ -79,7 +79,7 @@ func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hos
 	if h.refusals == nil {
 		h.refusals = refusalTally{}
 	}
-	return q.store.URLs(ctx, o, storage.InParking, func(e storage.Entry, _ time.Time) bool {
+	return q.store.URLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.parkedReason(e, evaluate)
 		switch reason.RefusedBy {
 		case parkedByScope:
@@ -97,8 +97,8 @@ func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hos
 // parkedReason asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
 func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
-	if e.AsFound {
-		e.URL = e.Found
+	if e.UseOriginal {
+		e.URL = e.Original
 	}
 	if q.scope != nil {
 		if err := q.scope.Check(e); err != nil {

@@ -36,7 +36,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.Add(t.Context(), []storage.Entry{{URL: u, Source: storage.Link}}, 0); err != nil {
+			if _, err := store.Add(t.Context(), []storage.Entry{{URL: u, Source: storage.SourceLink}}, 0); err != nil {
 				t.Fatal(err)
 			}
 			if i%3 == 0 {
@@ -52,9 +52,9 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 		t.Fatal(err)
 	}
 	for i, l := range leases {
-		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest, storage.Parked}[i%4]
-		err := store.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(time.Hour),
-			Host: &storage.Host{Due: now.Add(time.Duration(i) * time.Second), Gap: time.Second}}})
+		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Park}[i%4]
+		err := store.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour),
+			Host: &storage.HostState{Due: now.Add(time.Duration(i) * time.Second), Delay: time.Second}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.Config{})), now: now}
+	return &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.MemoryConfig{})), now: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.

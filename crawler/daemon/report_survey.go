@@ -136,10 +136,10 @@ func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *ap
 }
 
 // newHostReport begins the report on a host with what is remembered of it.
-func (q *inspector) newHostReport(name string, h *storage.Host) hostReport {
-	stats := crawler.DecodeHostStats(h.Memo)
+func (q *inspector) newHostReport(name string, h *storage.HostState) hostReport {
+	stats := crawler.DecodeHostStats(h.Stats)
 	return hostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
-		Host: name, State: stateDone, ConsecutiveFailures: h.Strikes, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Gap),
+		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Delay),
 		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
 		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
@@ -191,34 +191,34 @@ func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 	h.Origins = append(h.Origins, o.Origin.String())
 	h.KnownURLs += o.Seen
 	h.QueuedURLs += queuedOrLeased
-	h.AwaitingRevisit += o.Resting
+	h.AwaitingRevisit += o.AwaitingRevisit
 	h.ParkedURLs += o.Parked
 	h.DoneURLs += max(0, o.Seen-queuedOrLeased-o.Parked) // hops are queued and not seen
 	state := hostStateFromOrigin(o, now)
 	before, after := slices.Index(hostStates, h.State), slices.Index(hostStates, state)
-	if after > before || after == before && !o.Next.Before(h.nextURLDue) {
+	if after > before || after == before && !o.NextDue.Before(h.nextURLDue) {
 		return
 	}
-	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.Next, time.Time{}, time.Time{}, decorum.Origin{}
-	if o.Next.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
-		h.DueAt = o.Next.UTC()
+	h.State, h.nextURLDue, h.DueAt, h.HeldUntil, h.heldOrigin = state, o.NextDue, time.Time{}, time.Time{}, decorum.Origin{}
+	if o.NextDue.After(time.Unix(0, 0)) { // before, it says that there is nothing to wait for
+		h.DueAt = o.NextDue.UTC()
 	}
 	if state == stateHeld || state == stateSuspended {
-		h.HeldUntil, h.heldOrigin = o.Hold.UTC(), o.Origin
+		h.HeldUntil, h.heldOrigin = o.HeldUntil.UTC(), o.Origin
 	}
 }
 
 func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	switch {
-	case o.Queued+o.Leased+o.Resting == 0:
+	case o.Queued+o.Leased+o.AwaitingRevisit == 0:
 		return stateDone
-	case !o.Next.After(now):
+	case !o.NextDue.After(now):
 		return stateDue
 	case o.Queued+o.Leased == 0:
 		return stateAwaitingRevisit
-	case o.Hold.After(now) && o.Dormant:
+	case o.HeldUntil.After(now) && o.Suspended:
 		return stateSuspended
-	case o.Hold.After(now):
+	case o.HeldUntil.After(now):
 		return stateHeld
 	}
 	return stateWaiting

@@ -74,8 +74,8 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 		}
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
-			acks[i] = storage.Ack{Lease: l, Outcome: storage.Again,
-				Host: &storage.Host{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Gap: time.Second, Slots: 1, Memo: stats}}
+			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
+				Host: &storage.HostState{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Delay: time.Second, Slots: 1, Stats: stats}}
 		}
 		if err := q.store.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)

@@ -89,7 +89,7 @@ func (j *crawlRun) joinSharedBrakes(r Redis, g *engineConfig) (err error) {
 		return nil, true // it posts nothing
 	}, g.log)
 	g.sharedBrakes, g.renewLimits = j.sharedBrakes, true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
 	g.hostDueStore.Store, err = j.sharedBrakes.waitForStore(ctx)

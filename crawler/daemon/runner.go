@@ -170,7 +170,7 @@ func (r *runner) acquireStores() (isAcquired bool) {
 	case err == nil:
 		r.recordStoreAvailability(nil)
 		return true
-	case errors.Is(err, storage.ErrStalled), isDiskFull(err):
+	case errors.Is(err, storage.ErrWriteStalled), isDiskFull(err):
 		r.retryLater(err)
 	default:
 		r.setFailed(err)
@@ -223,7 +223,7 @@ func (r *runner) runCrawl(o runnerCommand) (mustReopen bool) {
 	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, errTimeLimit):
 		r.pauseAtLimit(o.version, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
-	case errors.Is(crawlErr, storage.ErrStalled):
+	case errors.Is(crawlErr, storage.ErrWriteStalled):
 		r.retryLater(crawlErr)
 	case isDiskFull(crawlErr): // an output could not be opened, or closed, on a full disk
 		r.retryLater(crawlErr)
@@ -363,7 +363,7 @@ func (r *runner) recordDelayShortfall(a storage.Ack) {
 	if a.Host == nil {
 		return
 	}
-	if shortfall := crawler.DecodeHostStats(a.Host.Memo).LargestDelayShortfall; shortfall > 0 {
+	if shortfall := crawler.DecodeHostStats(a.Host.Stats).LargestDelayShortfall; shortfall > 0 {
 		r.storeHandle.recordDelayShortfall(shortfall)
 	}
 }

@@ -135,7 +135,7 @@ func (p *Project) discoverSeeds(ctx context.Context, c *confinement, f *frontier
 		if err != nil {
 			return err
 		}
-		batch = append(batch, storage.Entry{URL: u, Source: storage.Seed, Class: storage.Early})
+		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, Class: storage.ClassEarly})
 	}
 	return flush()
 }

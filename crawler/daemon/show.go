@@ -80,8 +80,8 @@ func (r *runner) apiProject(ctx context.Context) api.Project {
 		}
 	}
 	p.FrontierCounts = api.FrontierCounts{
-		QueuedHosts: c.counts.Hosts, DueHosts: c.counts.Due, QueuedURLs: c.counts.Queued, LeasedURLs: c.counts.Leased,
-		ParkedURLs: c.counts.Parked, AwaitingRevisit: c.counts.Resting, SuspendedURLs: c.counts.Dormant, SeenURLs: c.counts.Seen,
+		QueuedHosts: c.counts.Hosts, DueHosts: c.counts.DueHosts, QueuedURLs: c.counts.QueuedURLs, LeasedURLs: c.counts.LeasedURLs,
+		ParkedURLs: c.counts.ParkedURLs, AwaitingRevisit: c.counts.AwaitingRevisit, SuspendedURLs: c.counts.SuspendedURLs, SeenURLs: c.counts.SeenURLs,
 	}
 	p.LargestDelayShortfall = api.Milliseconds(c.largestDelayShortfall)
 	return p
@@ -96,10 +96,10 @@ func (r *runner) publishSample(ctx context.Context, now time.Time) {
 	if err != nil {
 		return // show tells
 	}
-	if r.hasRemoteStore() && c.counts.Queued > 0 {
+	if r.hasRemoteStore() && c.counts.QueuedURLs > 0 {
 		r.resumeIfDone()
 	}
-	s := r.meter.addSample(now, c.counts.Queued)
+	s := r.meter.addSample(now, c.counts.QueuedURLs)
 	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
 }
 
@@ -137,7 +137,7 @@ func visitKind(h crawler.ActiveVisit) string {
 	switch {
 	case h.ForRobots:
 		return "robots"
-	case h.Source == storage.Robots:
+	case h.Source == storage.SourcePrerequisite:
 		return "sitemap"
 	}
 	return "page"

@@ -87,12 +87,12 @@ func openBoltStore(file string, opts bolt.Options) (inspectableStore, error) {
 // frontierHasFailed reports whether the frontier has failed for good; it must then be opened
 // again before the crawl continues.
 func (s crawlStores) frontierHasFailed() bool {
-	f, ok := s.frontier.(storage.Failer)
+	f, ok := s.frontier.(storage.FailureNotifier)
 	if !ok {
 		return false
 	}
 	select {
-	case <-f.Failed():
+	case <-f.FailureChannel():
 		return true
 	default:
 		return false

@@ -56,16 +56,16 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	switch {
 	case err != nil:
 		fmt.Fprintf(&b, "what is left is not known: %v\n", err)
-	case c.Dormant > 0:
-		fmt.Fprintf(&b, "left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages\n", c.Queued, c.Dormant)
+	case c.SuspendedURLs > 0:
+		fmt.Fprintf(&b, "left: %d queued, %d of them on hosts that do not answer, ask for too long a delay or have had their pages\n", c.QueuedURLs, c.SuspendedURLs)
 	default:
-		fmt.Fprintf(&b, "left: %d queued\n", c.Queued)
+		fmt.Fprintf(&b, "left: %d queued\n", c.QueuedURLs)
 	}
-	if c.Resting > 0 {
-		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.Resting, firstRevisitText(runErr))
+	if c.AwaitingRevisit > 0 {
+		fmt.Fprintf(&b, "resting until their revisit: %d%s\n", c.AwaitingRevisit, firstRevisitText(runErr))
 	}
-	if c.Parked > 0 {
-		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.Parked)
+	if c.ParkedURLs > 0 {
+		fmt.Fprintf(&b, "set aside: %d that robots.txt or the scope closes, until that changes\n", c.ParkedURLs)
 	}
 	return b.String()
 }

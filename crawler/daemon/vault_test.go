@@ -27,7 +27,7 @@ func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 		opened := 0
 		v := newStoreHandle(dir, func() string { return "" }, func() (crawlStores, error) {
 			opened++
-			return crawlStores{frontier: slowStore{storage.NewMemory(storage.Config{}), closing}}, nil
+			return crawlStores{frontier: slowStore{storage.NewMemory(storage.MemoryConfig{}), closing}}, nil
 		})
 		acquireStore := func() {
 			if _, err := v.acquire(); err != nil {

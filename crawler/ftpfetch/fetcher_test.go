@@ -61,7 +61,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.Config{}))
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.MemoryConfig{}))
 	clearance, err := gate.Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)

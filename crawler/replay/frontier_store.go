@@ -42,7 +42,7 @@ func (s *FrontierStore) getOrCreateHostStore(host string) (*storage.Memory, int)
 	if !ok {
 		i = len(s.stores)
 		s.hostIndexes[host] = i
-		s.stores = append(s.stores, storage.NewMemory(storage.Config{}))
+		s.stores = append(s.stores, storage.NewMemory(storage.MemoryConfig{}))
 	}
 	return s.stores[i], i
 }
@@ -62,11 +62,11 @@ func (s *FrontierStore) storesOfHosts() []*storage.Memory {
 }
 
 // Add implements storage.Store.
-func (s *FrontierStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
-	results := make([]storage.Fate, len(entries))
+func (s *FrontierStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
+	results := make([]storage.AddResult, len(entries))
 	for i, e := range entries {
 		if s.awaitsReferrer(&e) {
-			results[i] = storage.Known
+			results[i] = storage.Duplicate
 			continue
 		}
 		m, _ := s.getOrCreateHostStore(e.URL.Origin().Host())
@@ -84,7 +84,7 @@ const forever = 100 * 365 * 24 * time.Hour
 
 // Lease hands out URLs of the host whose turn it is. If there is none, it returns an
 // error that says when there will be.
-func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Next, error) {
+func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
 	m, i := s.getOrCreateHostStore(s.currentHost)
 	leases, next, err := m.Lease(ctx, now, forever, min(maxLeases, 1))
 	for j := range leases {
@@ -94,10 +94,10 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 	switch {
 	case err != nil || len(leases) > 0:
 		return leases, next, err
-	case next.Left == storage.Nothing:
+	case next.RemainingWork == storage.RemainingNone:
 		return nil, next, fmt.Errorf("%w: nothing is queued", errNothingDue)
-	case next.At.After(now):
-		return nil, next, fmt.Errorf("%w for another %v", errNothingDue, next.At.Sub(now))
+	case next.Until.After(now):
+		return nil, next, fmt.Errorf("%w for another %v", errNothingDue, next.Until.Sub(now))
 	}
 	return nil, next, errNothingDue
 }
@@ -105,18 +105,18 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 // AdmitHosts implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
 func (s *FrontierStore) AdmitHosts(
-	_ context.Context, hosts []storage.HostAdmission, _ storage.HostLimits,
-) ([]storage.HostFate, error) {
-	results := make([]storage.HostFate, len(hosts))
+	_ context.Context, hosts []storage.HostCandidate, _ storage.HostLimits,
+) ([]storage.HostAdmitResult, error) {
+	results := make([]storage.HostAdmitResult, len(hosts))
 	for i := range results {
-		results[i] = storage.HostKnown
+		results[i] = storage.HostAlreadyCounted
 	}
 	return results, nil
 }
 
 // HostCount implements storage.Store.
-func (s *FrontierStore) HostCount(context.Context, storage.HostAdmission) (storage.HostCount, error) {
-	return storage.HostCount{Hosts: len(s.storesOfHosts()), Counted: true}, nil
+func (s *FrontierStore) HostCountsFor(context.Context, storage.HostCandidate) (storage.HostCounts, error) {
+	return storage.HostCounts{Hosts: len(s.storesOfHosts()), Counted: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
@@ -125,9 +125,9 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 }
 
 // Mark implements storage.Store.
-func (s *FrontierStore) Mark(ctx context.Context, l storage.Lease, sent bool) error {
+func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.storeOfLease(l)
-	return m.Mark(ctx, l, sent)
+	return m.MarkSent(ctx, l, sent)
 }
 
 // Ack implements storage.Store.
@@ -147,10 +147,10 @@ func (s *FrontierStore) Hold(ctx context.Context, o decorum.Origin, until time.T
 }
 
 // Recall implements storage.Store.
-func (s *FrontierStore) Recall(ctx context.Context, now time.Time, lastmods []storage.Sighting) (rescheduled int, err error) {
+func (s *FrontierStore) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	for _, g := range lastmods {
 		m, _ := s.getOrCreateHostStore(g.URL.Origin().Host())
-		n, err := m.Recall(ctx, now, []storage.Sighting{g})
+		n, err := m.RescheduleModified(ctx, now, []storage.SitemapLastmod{g})
 		if rescheduled += n; err != nil {
 			return rescheduled, err
 		}
@@ -159,15 +159,15 @@ func (s *FrontierStore) Recall(ctx context.Context, now time.Time, lastmods []st
 }
 
 // Revive implements storage.Store.
-func (s *FrontierStore) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (s *FrontierStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.Revive(ctx, o, shouldUnpark)
+	return m.Unpark(ctx, o, shouldUnpark)
 }
 
 // Parked implements storage.Store.
-func (s *FrontierStore) Parked(ctx context.Context) (parked []decorum.Origin, err error) {
+func (s *FrontierStore) ParkedOrigins(ctx context.Context) (parked []decorum.Origin, err error) {
 	for _, m := range s.storesOfHosts() {
-		origins, err := m.Parked(ctx)
+		origins, err := m.ParkedOrigins(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -195,8 +195,8 @@ func (s *FrontierStore) Counts(ctx context.Context) (sum storage.Counts, err err
 		if err != nil {
 			return sum, err
 		}
-		sum.Hosts, sum.Due, sum.Queued, sum.Leased = sum.Hosts+c.Hosts, sum.Due+c.Due, sum.Queued+c.Queued, sum.Leased+c.Leased
-		sum.Parked, sum.Seen, sum.Dormant, sum.Resting = sum.Parked+c.Parked, sum.Seen+c.Seen, sum.Dormant+c.Dormant, sum.Resting+c.Resting
+		sum.Hosts, sum.DueHosts, sum.QueuedURLs, sum.LeasedURLs = sum.Hosts+c.Hosts, sum.DueHosts+c.DueHosts, sum.QueuedURLs+c.QueuedURLs, sum.LeasedURLs+c.LeasedURLs
+		sum.ParkedURLs, sum.SeenURLs, sum.SuspendedURLs, sum.AwaitingRevisit = sum.ParkedURLs+c.ParkedURLs, sum.SeenURLs+c.SeenURLs, sum.SuspendedURLs+c.SuspendedURLs, sum.AwaitingRevisit+c.AwaitingRevisit
 	}
 	return sum, nil
 }
@@ -234,34 +234,34 @@ func (s *FrontierStore) Origin(ctx context.Context, o decorum.Origin) (storage.O
 }
 
 // URLs tells of the URLs of an origin.
-func (s *FrontierStore) URLs(ctx context.Context, o decorum.Origin, in storage.State, yield func(storage.Entry, time.Time) bool) error {
+func (s *FrontierStore) URLs(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.URLs(ctx, o, in, yield)
 }
 
 // Known reports whether a URL was seen.
-func (s *FrontierStore) Known(ctx context.Context, u decorum.URL) (bool, error) {
+func (s *FrontierStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	m, _ := s.getOrCreateHostStore(u.Origin().Host())
-	return m.Known(ctx, u)
+	return m.HasSeen(ctx, u)
 }
 
 // Seen tells what of an origin was seen.
-func (s *FrontierStore) Seen(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
+func (s *FrontierStore) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.Seen(ctx, o, yield)
+	return m.SeenFingerprints(ctx, o, yield)
 }
 
 // Notes tells the notes of an origin.
-func (s *FrontierStore) Notes(ctx context.Context, o decorum.Origin, yield func(string, []byte) bool) error {
+func (s *FrontierStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(string, []byte) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.Notes(ctx, o, yield)
+	return m.OriginNotes(ctx, o, yield)
 }
 
 // Import implements storage.Importer.
-func (s *FrontierStore) Import(ctx context.Context, dumps []storage.Parcel) error {
+func (s *FrontierStore) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	for _, p := range dumps {
 		m, _ := s.getOrCreateHostStore(p.Origin.Host())
-		if err := m.Import(ctx, []storage.Parcel{p}); err != nil {
+		if err := m.Import(ctx, []storage.OriginDump{p}); err != nil {
 			return err
 		}
 	}

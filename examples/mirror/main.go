@@ -70,7 +70,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 	if err := c.Frontier.ReleaseHolds(ctx, c.StillSuspended); err != nil { // what an earlier run put away
 		return err
 	}
-	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.Seed}); err != nil {
+	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.SourceSeed}); err != nil {
 		return err
 	}
 	return c.Run(ctx)

@@ -17,7 +17,7 @@ import (
 )
 
 // Add implements storage.Store.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
 	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		return nil, err
 	}
 	defer s.trimAndUnlock()
-	results := make([]storage.Fate, len(entries))
+	results := make([]storage.AddResult, len(entries))
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		for i := range entries {
@@ -43,22 +43,22 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 
 // addEntry queues e, unless c finds it among the seen ones or there are most of its
 // origin.
-func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.Fate, error) {
+func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddResult, error) {
 	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
-		return storage.Known, err
+		return storage.Duplicate, err
 	}
 	o, err := s.getOrCreateOrigin(tx, e.URL.Origin())
 	if err != nil {
 		return 0, err
 	}
-	if e.For.IsZero() {
+	if e.RobotsFor.IsZero() {
 		p := fingerprintOfEntry(e)
 		seen, certain := s.isSeen(c, o, p)
 		if seen || !certain && !e.Request.IsSafe() { // the request may have been sent
-			return storage.Known, nil
+			return storage.Duplicate, nil
 		}
 		if maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
-			return storage.Over, nil
+			return storage.OverLimit, nil
 		}
 		s.addSeen(o, p)
 	}
@@ -71,7 +71,7 @@ func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPer
 // lead to known pages: these do not bring an idle host into memory.
 func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry) (bool, error) {
 	name := e.URL.Origin()
-	if !e.For.IsZero() || s.origins[name] != nil {
+	if !e.RobotsFor.IsZero() || s.origins[name] != nil {
 		return false, nil
 	}
 	number, err := s.originNumber(tx, name)
@@ -91,25 +91,25 @@ func (s *Store) addSeen(o *loadedOrigin, p fingerprint) {
 }
 
 func laneOfEntry(e *storage.Entry) schedule.Lane {
-	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
+	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
 }
 
 // rankOfEntry returns the rank of a new URL in its lane. Hops know none.
 func rankOfEntry(e *storage.Entry) int64 {
-	if laneOfEntry(e).IsHop() {
+	if laneOfEntry(e).IsRobotsHop() {
 		return 0
 	}
 	return int64(e.Rank)
 }
 
 // Lease implements storage.Store.
-func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Next, error) {
+func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
 	if err := s.lockForRead(ctx); err != nil {
-		return nil, storage.Next{}, err
+		return nil, storage.Wait{}, err
 	}
 	defer s.trimAndUnlock()
 	if s.writeErr != nil {
-		return nil, storage.Next{}, s.writeErr
+		return nil, storage.Wait{}, s.writeErr
 	}
 	s.schedule.Advance(now)
 	s.expireLeases(now)
@@ -119,7 +119,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 			return err
 		}
 		for len(leases) < max {
-			origin := s.schedule.Turn(now)
+			origin := s.schedule.NextOrigin(now)
 			if origin == nil {
 				break
 			}
@@ -133,18 +133,18 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil
 	})
 	if err != nil && len(leases) == 0 {
-		return nil, storage.Next{}, err
+		return nil, storage.Wait{}, err
 	}
-	remaining, until := s.schedule.Left() // an error will be met again
-	return leases, storage.Next{Left: storage.Left(remaining), At: until}, nil
+	remaining, until := s.schedule.Remaining() // an error will be met again
+	return leases, storage.Wait{RemainingWork: storage.RemainingWork(remaining), Until: until}, nil
 }
 
 // leaseNext leases the next URL of o, whose turn it is; false if there is none that
 // makes sense, which is set aside.
 func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
-	revisited := o.alternation.Revisited
+	revisited := o.alternation.LastWasRevisit
 	l := o.nextLane(now)
-	if revisited != o.alternation.Revisited {
+	if revisited != o.alternation.LastWasRevisit {
 		s.markChanged(o)
 	}
 	if !l.canPop() {
@@ -157,7 +157,7 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 	i := l.pop()
 	s.cachedWeight -= weightOfValue(i.value)
 	at := slot{l.id, i.lanePosition}
-	o.Count(l.id, -1)
+	o.AddURLs(l.id, -1)
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
 		s.quarantineRecord(o, at, i.value, err)
@@ -166,12 +166,12 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 	}
 	o.leasedSlots = append(o.leasedSlots, at)
 	s.lastToken++
-	s.leases[s.lastToken] = &lease{s.schedule.Begin(&o.Origin, s.lastToken, now, expires), e, at}
-	leased := storage.Lease{Entry: e, Host: storage.Host(o.host.Clock), Token: s.lastToken, Expires: expires}
+	s.leases[s.lastToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastToken, now, expires), e, at}
+	leased := storage.Lease{Entry: e, Host: storage.HostState(o.host.HostState), Token: s.lastToken, Expires: expires}
 	leased.Context = bytes.Clone(e.Context) // its holder may write to them
-	if e.Page != nil {
-		history := *e.Page
-		leased.Page = &history
+	if e.History != nil {
+		history := *e.History
+		leased.History = &history
 	}
 	return leased, true
 }
@@ -188,13 +188,13 @@ func (s *Store) quarantineRecord(o *loadedOrigin, at slot, value []byte, cause e
 // expireLeases gives back the URLs of leases that ran out.
 func (s *Store) expireLeases(now time.Time) {
 	for {
-		expired := s.schedule.Expired(now)
+		expired := s.schedule.ExpireNext(now)
 		if expired == nil {
 			return
 		}
 		l := s.leases[expired.Token]
 		s.markHostChanged(expired.Origin.Queue)
-		s.endLease(l, &l.entry, storage.Again, time.Time{})
+		s.endLease(l, &l.entry, storage.Requeue, time.Time{})
 		s.schedule.Update(expired.Origin)
 	}
 }
@@ -211,19 +211,19 @@ func (s *Store) endLease(l *lease, e *storage.Entry, outcome storage.Outcome, at
 		o.leasedSlots = nil
 	}
 	s.clearSlot(o, l.slot)
-	if l.slot.lane == schedule.Resting {
+	if l.slot.lane == schedule.AwaitingRevisit {
 		s.setRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
 	}
 	switch outcome {
-	case storage.Again:
-		s.putEntryInLane(o, laneOfEntry(e).Back(), 0, e)
-	case storage.Later:
-		s.putEntryInLane(o, laneOfEntry(e).Later(), schedule.Nanos(at), e)
-	case storage.Rest:
-		if e.For.IsZero() { // else it is a hop, and done
-			s.putEntryInLane(o, schedule.Resting, schedule.Nanos(at), e)
+	case storage.Requeue:
+		s.putEntryInLane(o, laneOfEntry(e).ReturnedLane(), 0, e)
+	case storage.RetryAt:
+		s.putEntryInLane(o, laneOfEntry(e).DelayedLane(), schedule.Nanos(at), e)
+	case storage.RevisitAt:
+		if e.RobotsFor.IsZero() { // else it is a hop, and done
+			s.putEntryInLane(o, schedule.AwaitingRevisit, schedule.Nanos(at), e)
 		}
-	case storage.Parked:
+	case storage.Park:
 		s.putEntryInLane(o, parkedLane, 0, e)
 	}
 }
@@ -236,10 +236,10 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	defer s.mu.Unlock()
 	leased := s.leases[l.Token]
 	if leased == nil || leased.entry.URL != l.URL || !leased.Expires.After(now) {
-		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStale)
+		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	s.schedule.Advance(now)
-	s.schedule.Renew(leased.Lease, now.Add(ttl))
+	s.schedule.RenewLease(leased.Lease, now.Add(ttl))
 	return nil
 }
 
@@ -257,30 +257,30 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		a := &acks[i]
 		l := s.leases[a.Lease.Token]
 		if l == nil || l.entry.URL != a.Lease.URL {
-			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStale))
+			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
 			continue
 		}
 		e := a.Lease.Entry
-		e.For, e.Sent = l.entry.For, l.entry.Sent // what passed by the seen set stays a hop
-		s.endLease(l, &e, a.Outcome, a.At)
+		e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+		s.endLease(l, &e, a.Outcome, a.NotBefore)
 		if a.Host != nil {
-			l.Origin.Host.Set(schedule.Clock(*a.Host))
+			l.Origin.Host.SetState(schedule.HostState(*a.Host))
 			s.markHostChanged(l.Origin.Queue)
 		}
-		s.schedule.End(l.Lease)
+		s.schedule.EndLease(l.Lease)
 	}
 	return errors.Join(errs...)
 }
 
 // Mark implements storage.Store.
-func (s *Store) Mark(ctx context.Context, leased storage.Lease, sent bool) error {
+func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}
 	defer s.trimAndUnlock()
 	l := s.leases[leased.Token]
 	if l == nil || l.entry.URL != leased.URL {
-		return fmt.Errorf("mark %v: %w", leased.URL, storage.ErrStale)
+		return fmt.Errorf("mark %v: %w", leased.URL, storage.ErrStaleLease)
 	}
 	l.entry.Sent = sent
 	s.putSlot(l.Origin.Queue, l.slot, s.encodeEntry(l.Origin.Queue, l.slot, &l.entry))
@@ -290,7 +290,7 @@ func (s *Store) Mark(ctx context.Context, leased storage.Lease, sent bool) error
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, suspended bool) error {
 	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
-		o.Origin.Hold, o.Dormant = until, suspended
+		o.Origin.HeldUntil, o.Suspended = until, suspended
 		s.markChanged(o)
 		s.schedule.Update(&o.Origin)
 	})

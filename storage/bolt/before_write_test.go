@@ -35,10 +35,10 @@ func TestBeforeWrite(t *testing.T) {
 
 	broken.Store(true)
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
-	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrStalled) {
+	if err := s.Flush(t.Context()); !errors.Is(err, storage.ErrWriteStalled) {
 		t.Errorf("Flush: %v, want ErrStalled", err)
 	}
-	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrStalled) {
+	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrWriteStalled) {
 		t.Errorf("Lease: %v, want ErrStalled", err)
 	}
 	broken.Store(false)
@@ -46,7 +46,7 @@ func TestBeforeWrite(t *testing.T) {
 	stopStore(t, s, true)
 	s = openStore(t, dir, Options{noSync: true})
 	defer s.Close()
-	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 2 {
+	if c, err := s.Counts(t.Context()); err != nil || c.QueuedURLs != 2 {
 		t.Errorf("counts %+v (%v), want 2 queued", c, err)
 	}
 }

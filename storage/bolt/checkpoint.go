@@ -114,7 +114,7 @@ func (s *Store) logChangedRecords() {
 	}
 	for _, h := range s.unloggedHosts {
 		h.unlogged = false
-		buf = record.AppendHost(buf[:0], &h.Clock)
+		buf = record.AppendHostState(buf[:0], &h.HostState)
 		s.redo.putRecord(opHost, h.number, buf)
 	}
 	clear(s.unloggedOrigins) // lets them be collected
@@ -158,7 +158,7 @@ func newOriginCheckpoint(o *loadedOrigin) originCheckpoint {
 	o.pending, o.changesInCheckpoint, o.isNew = nil, o.pending, false
 	if h := o.host; h.uncheckpointed || f.isNew {
 		h.uncheckpointed = false
-		f.host = &checkpointedHost{h.number, h.name, record.AppendHost(nil, &h.Clock)}
+		f.host = &checkpointedHost{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
 	}
 	return f
 }
@@ -299,7 +299,7 @@ func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 	for _, p := range slices.Sorted(maps.Keys(f.revisits)) {
 		var value []byte
 		if at := f.revisits[p]; at != noLanePosition {
-			value = appendURLKey(nil, f.number, slot{schedule.Resting, at})
+			value = appendURLKey(nil, f.number, slot{schedule.AwaitingRevisit, at})
 		}
 		if err := revisits.set(appendFingerprintKey(nil, f.number, p), value); err != nil {
 			return err

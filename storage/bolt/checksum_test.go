@@ -237,11 +237,11 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 		urls[e.URL.String()] = true
 		if i%30 == 29 {
 			for _, l := range mustLease(t, s, now, 4) {
-				outcome := []storage.Outcome{storage.Later, storage.Rest, storage.Again}[i/30%3]
-				if outcome == storage.Rest && l.Request != nil {
-					outcome = storage.Later
+				outcome := []storage.Outcome{storage.RetryAt, storage.RevisitAt, storage.Requeue}[i/30%3]
+				if outcome == storage.RevisitAt && l.Request != nil {
+					outcome = storage.RetryAt
 				}
-				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(time.Hour)}}))
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour)}}))
 			}
 		}
 		if i == 200 {
@@ -281,14 +281,14 @@ func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported i
 	}
 	for h := range 6 { // what is damaged beside is found when it is read
 		o := newEntry(t, "https://h%d.example/", h).URL.Origin()
-		if err := s.Notes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
+		if err := s.OriginNotes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
 			return urls, reported, err
 		}
-		if err := s.Seen(t.Context(), o, func(uint64) bool { return true }); err != nil {
+		if err := s.SeenFingerprints(t.Context(), o, func(uint64) bool { return true }); err != nil {
 			return urls, reported, err
 		}
 	}
-	if c := must1(s.Counts(t.Context())); c.Queued+c.Resting > 0 {
+	if c := must1(s.Counts(t.Context())); c.QueuedURLs+c.AwaitingRevisit > 0 {
 		return urls, reported, fmt.Errorf("%+v is left", c)
 	}
 	return urls, reported, s.Flush(t.Context())
@@ -416,18 +416,18 @@ func dumpStoreFully(t *testing.T, s *Store) []string {
 	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool { origins = append(origins, i.Origin); return true }))
 	for _, o := range append(origins, decorum.Origin{}) {
 		var lines []string
-		for _, state := range []storage.State{storage.InQueue, storage.InRest, storage.InParking} {
+		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateAwaitingRevisit, storage.StateParked} {
 			must(t, s.URLs(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
 				var body int
 				if e.Request != nil {
 					body = len(e.Request.Body)
 				}
-				lines = append(lines, fmt.Sprint("entry ", state, e.URL, e.Request.Name(), body, e.Sent, e.Source, e.Depth, at.Unix()))
+				lines = append(lines, fmt.Sprint("entry ", state, e.URL, e.Request.MethodOrGet(), body, e.Sent, e.Source, e.Depth, at.Unix()))
 				return true
 			}))
 		}
-		must(t, s.Seen(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
-		must(t, s.Notes(t.Context(), o, func(key string, value []byte) bool {
+		must(t, s.SeenFingerprints(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
+		must(t, s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 			lines = append(lines, fmt.Sprintf("note %v %s %x", o, key, value))
 			return true
 		}))

@@ -112,8 +112,8 @@ func (s *Store) signalWriteAttemptDone() {
 	s.writeAttemptDone = make(chan struct{})
 }
 
-// Failed implements storage.Failer.
-func (s *Store) Failed() <-chan struct{} { return s.failedForGood }
+// Failed implements storage.FailureNotifier.
+func (s *Store) FailureChannel() <-chan struct{} { return s.failedForGood }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
 func (s *Store) Flush(ctx context.Context) error {
@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 	}
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
-		h.Rest(s.opts.Now().Add(max(h.Gap, s.opts.InterruptedDelay)))
+		h.DelayUntil(s.opts.Now().Add(max(h.Delay, s.opts.InterruptedDelay)))
 		s.markHostChanged(l.Origin.Queue)
 	}
 	s.mu.Unlock()

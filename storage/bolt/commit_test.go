@@ -47,7 +47,7 @@ func TestDiskFull(t *testing.T) {
 	want := "nothing can be written for now: " + s.path + ": no space left on device: make room on the disk, and the crawl goes on"
 	stalled := func(name string, err error) {
 		t.Helper()
-		if !errors.Is(err, storage.ErrStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
+		if !errors.Is(err, storage.ErrWriteStalled) || !errors.Is(err, syscall.ENOSPC) || err.Error() != want {
 			t.Fatalf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 	if len(reported) != 1 || reported[0].Error() != want {
 		t.Errorf("told %v, want %s, once", reported, want)
 	}
-	if c, err := s.Counts(t.Context()); err != nil || c.Queued != 3 {
+	if c, err := s.Counts(t.Context()); err != nil || c.QueuedURLs != 3 {
 		t.Errorf("counts %+v (%v), want 3 queued", c, err)
 	}
 
@@ -221,7 +221,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			continue
 		}
 		for _, l := range mustLease(t, s, now.Add(time.Duration(i)), 3) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(time.Hour)}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(time.Hour)}}))
 		}
 	}
 	must(t, s.Flush(t.Context()))
@@ -277,7 +277,7 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 		addEntries(t, s, newEntry(t, "https://h%d.example/%d", i%7, i))
 		must(t, s.SetNote(t.Context(), newEntry(t, "https://h%d.example/", i%7).URL.Origin(), "key", make([]byte, 1000*i)))
 		for _, l := range mustLease(t, s, time.Now(), 1) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Outcome(i % 6), At: time.Now()}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Outcome(i % 6), NotBefore: time.Now()}}))
 		}
 	}
 	must(t, s.Flush(t.Context()))

@@ -162,9 +162,9 @@ func (w *randomCaller) callRandom() {
 	case n == 5:
 		must(w.T, w.store.Hold(ctx, o, w.now.Add(time.Minute), true))
 	case n == 6:
-		_, err := w.store.Revive(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
+		_, err := w.store.Unpark(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
 		must(w.T, err)
-		_, err = w.store.Recall(ctx, w.now, []storage.Sighting{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
+		_, err = w.store.RescheduleModified(ctx, w.now, []storage.SitemapLastmod{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
 		must(w.T, err)
 	case stalled:
 	default:
@@ -172,8 +172,8 @@ func (w *randomCaller) callRandom() {
 		must(w.T, err)
 		w.leases = append(w.leases, leases...)
 		for len(w.leases) > 3 {
-			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.rand.IntN(6)), At: w.now.Add(time.Minute)}
-			a.Host = &storage.Host{Due: w.now, Gap: time.Duration(w.rand.IntN(9)), Strikes: w.rand.IntN(5)}
+			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.rand.IntN(6)), NotBefore: w.now.Add(time.Minute)}
+			a.Host = &storage.HostState{Due: w.now, Delay: time.Duration(w.rand.IntN(9)), ConsecutiveFailures: w.rand.IntN(5)}
 			must(w.T, w.store.Ack(ctx, []storage.Ack{a}))
 			w.leases = w.leases[1:]
 		}
@@ -184,21 +184,21 @@ func (w *randomCaller) callRandom() {
 func dumpStore(t *testing.T, s *Store) []string {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))
-	all := []string{fmt.Sprint("counts ", c.Queued+c.Leased+c.Resting, c.Parked, c.Seen)}
+	all := []string{fmt.Sprint("counts ", c.QueuedURLs+c.LeasedURLs+c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs)}
 	var origins []decorum.Origin
 	must(t, s.Origins(t.Context(), func(i storage.OriginInfo) bool {
 		origins = append(origins, i.Origin)
 		if i.Host.Due.Before(openTime.AddDate(50, 0, 0)) {
 			i.Host.Due = time.Time{} // the rest of a restart
 		}
-		all = append(all, fmt.Sprint(i.Origin, i.Host, i.Hold.Unix(), i.Dormant, i.Queued+i.Leased+i.Resting, i.Parked, i.Seen))
+		all = append(all, fmt.Sprint(i.Origin, i.Host, i.HeldUntil.Unix(), i.Suspended, i.Queued+i.Leased+i.AwaitingRevisit, i.Parked, i.Seen))
 		return true
 	}))
 	for _, o := range origins {
 		var urls []string // sorted: leased ones come first, and are back in their places after
-		for state, name := range map[storage.State]string{storage.InQueue: "waits", storage.InRest: "waits", storage.InParking: "parked"} {
+		for state, name := range map[storage.EntryState]string{storage.StateQueued: "waits", storage.StateAwaitingRevisit: "waits", storage.StateParked: "parked"} {
 			must(t, s.URLs(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
-				urls = append(urls, fmt.Sprint(name, e.URL, e.Class, e.Rank, e.Attempt, e.Page != nil))
+				urls = append(urls, fmt.Sprint(name, e.URL, e.Class, e.Rank, e.FailedAttempts, e.History != nil))
 				return true
 			}))
 		}
@@ -207,7 +207,7 @@ func dumpStore(t *testing.T, s *Store) []string {
 		all = append(all, string(must1(s.ReadNote(t.Context(), o, "key"))))
 		known := 0
 		for i := range 200 {
-			if must1(s.Known(t.Context(), newEntry(t, "%v/%d", o, i).URL)) {
+			if must1(s.HasSeen(t.Context(), newEntry(t, "%v/%d", o, i).URL)) {
 				known += 1000 + i
 			}
 		}

@@ -81,7 +81,7 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.AdmitHosts(t.Context(), []storage.HostAdmission{crashHost(i)}, storage.HostLimits{})
+		_, err := s.AdmitHosts(t.Context(), []storage.HostCandidate{crashHost(i)}, storage.HostLimits{})
 		must(t, err)
 		_, err = s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)
@@ -89,7 +89,7 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), Host: &storage.Host{Slots: i % 4}} // done, again or later
+			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), Host: &storage.HostState{Slots: i % 4}} // done, again or later
 			if a.Outcome == storage.Done {
 				done++
 			}
@@ -104,8 +104,8 @@ func TestCrashChild(t *testing.T) {
 }
 
 // crashHost returns the host that is counted with a number.
-func crashHost(i int) storage.HostAdmission {
-	return storage.HostAdmission{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
+func crashHost(i int) storage.HostCandidate {
+	return storage.HostCandidate{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
 }
 
 // checkHostsAfterCrash wants the hosts up to the last number to be counted, once
@@ -113,13 +113,13 @@ func crashHost(i int) storage.HostAdmission {
 func checkHostsAfterCrash(t *testing.T, s *Store, last int) {
 	t.Helper()
 	for i := max(1, last-50); i <= last+1; i++ {
-		got, err := s.HostCount(t.Context(), crashHost(i))
+		got, err := s.HostCountsFor(t.Context(), crashHost(i))
 		must(t, err)
 		if i <= last && !got.Counted {
 			t.Errorf("host %d is not counted, note %d is there", i, last)
 		}
-		if got.Hosts < last || got.Hosts > last+1 || got.OfDomain != got.Hosts {
-			t.Fatalf("%d hosts are counted, %d of the domain, note %d is there", got.Hosts, got.OfDomain, last)
+		if got.Hosts < last || got.Hosts > last+1 || got.DomainHosts != got.Hosts {
+			t.Fatalf("%d hosts are counted, %d of the domain, note %d is there", got.Hosts, got.DomainHosts, last)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 		}
 	}
 	for i := max(1, last-300); i <= last; i++ {
-		if results, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || results[0] != storage.Known {
+		if results, err := s.Add(t.Context(), []storage.Entry{crashEntry(t, i)}, 0); err != nil || results[0] != storage.Duplicate {
 			t.Errorf("URL %d is missing, note %d is there (%v)", i, last, err)
 		}
 	}
@@ -153,7 +153,7 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 	if leases := mustLease(t, s, now.Add(delay-1), 100); len(leases) > 0 {
 		t.Errorf("%d leases before RestartDelay", len(leases))
 	}
-	if c := must1(s.Counts(t.Context())); c.Queued > 0 && len(mustLease(t, s, now.Add(delay), 100)) == 0 {
+	if c := must1(s.Counts(t.Context())); c.QueuedURLs > 0 && len(mustLease(t, s, now.Add(delay), 100)) == 0 {
 		t.Error("no lease after RestartDelay")
 	}
 	return last
@@ -164,11 +164,11 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 func checkCounts(t *testing.T, s *Store, last int) {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))
-	if c.Seen != last && c.Seen != last+1 {
-		t.Errorf("%d URLs for %d numbers", c.Seen, last)
+	if c.SeenURLs != last && c.SeenURLs != last+1 {
+		t.Errorf("%d URLs for %d numbers", c.SeenURLs, last)
 	}
 	done := mustReadNumber(t, s, crashOrigin(0), "done")
-	if finished := c.Seen - c.Queued; finished != done && finished != done+1 {
+	if finished := c.SeenURLs - c.QueuedURLs; finished != done && finished != done+1 {
 		t.Errorf("%d URLs are finished, %d are noted", finished, done)
 	}
 }
@@ -182,7 +182,7 @@ func crashEntry(t *testing.T, i int) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf("%v/%d", crashOrigin(i), i))
 	must(t, err)
-	return storage.Entry{URL: u, Class: storage.Class(i % storage.Classes)}
+	return storage.Entry{URL: u, Class: storage.Class(i % storage.NumClasses)}
 }
 
 // mustReadNumber returns the number under the key, 0 if there is none.

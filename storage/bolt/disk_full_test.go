@@ -86,11 +86,11 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 		}
 	}
 	stalled := <-reported
-	if !errors.Is(stalled, storage.ErrStalled) || !strings.Contains(stalled.Error(), cause) {
+	if !errors.Is(stalled, storage.ErrWriteStalled) || !strings.Contains(stalled.Error(), cause) {
 		t.Errorf("told %v, want %s", stalled, cause)
 	}
-	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrStalled) {
-		t.Errorf("Lease: %v, want %v", err, storage.ErrStalled)
+	if _, _, err := s.Lease(t.Context(), time.Now(), time.Minute, 1); !errors.Is(err, storage.ErrWriteStalled) {
+		t.Errorf("Lease: %v, want %v", err, storage.ErrWriteStalled)
 	}
 	before := added
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -111,11 +111,11 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 
 	s = openStore(t, dir, opts)
 	defer s.Close()
-	if c := must1(s.Counts(t.Context())); c.Seen != added || c.Queued != added {
+	if c := must1(s.Counts(t.Context())); c.SeenURLs != added || c.QueuedURLs != added {
 		t.Errorf("%d were added, counts %+v", added, c)
 	}
 	for i := range added {
-		if !must1(s.Known(t.Context(), newEntry(t, "https://h%d.example/%d", i%50, i).URL)) {
+		if !must1(s.HasSeen(t.Context(), newEntry(t, "https://h%d.example/%d", i%50, i).URL)) {
 			t.Fatalf("URL %d is lost", i)
 		}
 	}

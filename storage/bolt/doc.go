@@ -30,7 +30,7 @@
 // makes no difference.
 //
 // While nothing can be written, the changes wait in memory and the committer
-// tries again: see storage.ErrStalled.
+// tries again: see storage.ErrWriteStalled.
 //
 // # What is in memory
 //

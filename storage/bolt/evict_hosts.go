@@ -32,7 +32,7 @@ func (s *Store) evictHostIfClean(h *loadedHost) {
 
 // reloadDueEvictedHosts reads back the idle hosts that Lease must know.
 func (s *Store) reloadDueEvictedHosts(tx *bbolt.Tx) error {
-	for evicted := s.schedule.NextIdle(); evicted != nil; evicted = s.schedule.NextIdle() {
+	for evicted := s.schedule.NextToRestore(); evicted != nil; evicted = s.schedule.NextToRestore() {
 		o, err := s.readOrigin(tx, numberKey(evicted.Origins[0].Number))
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (s *Store) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 
 // restoreHost takes an idle host into memory, with all its origins and o, which may
 // be one of them.
-func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.IdleHost, o *loadedOrigin) error {
+func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.EvictedHost, o *loadedOrigin) error {
 	// Read all of them first: an error leaves the host idle.
 	origins := make([]*loadedOrigin, len(evicted.Origins))
 	hasOwn := false
@@ -61,11 +61,11 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.IdleH
 			return err
 		}
 	}
-	s.schedule.Wake(evicted)
+	s.schedule.RemoveEvicted(evicted)
 	s.hosts[h.name] = h
 	for i, k := range evicted.Origins {
 		s.attachOrigin(origins[i], h)
-		s.schedule.Restore(&origins[i].Origin, k.Since)
+		s.schedule.RestoreOrigin(&origins[i].Origin, k.WaitingSince)
 	}
 	if !hasOwn {
 		s.attachOrigin(o, h)
@@ -76,13 +76,13 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.IdleH
 // evictedWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
 func (s *Store) evictedWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
-	evicted := s.schedule.Idle(h.number)
+	evicted := s.schedule.Evicted(h.number)
 	if evicted == nil {
 		return 0, false
 	}
 	for _, k := range evicted.Origins {
 		if k.Number == number {
-			return k.Since, true
+			return k.WaitingSince, true
 		}
 	}
 	return 0, false

@@ -51,7 +51,7 @@ func addHosts(t testing.TB, s *Store, n int) {
 		for _, scheme := range []string{"http", "https"}[:1+(i+1)%7/6] {
 			u, err := decorum.ParseURL(fmt.Sprintf("%s://h%d.example/", scheme, i))
 			must(t, err)
-			batch = append(batch, storage.Entry{URL: u, Source: storage.Link, Class: storage.Usual})
+			batch = append(batch, storage.Entry{URL: u, Source: storage.SourceLink, Class: storage.ClassNormal})
 		}
 	}
 	for len(batch) > 0 {
@@ -71,8 +71,8 @@ func spreadHosts(t testing.TB, s *Store, n int) {
 		var i int
 		_, err := fmt.Sscanf(l.URL.Origin().Host(), "h%d.", &i)
 		must(t, err)
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again,
-			Host: &storage.Host{Due: openTime.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue,
+			Host: &storage.HostState{Due: openTime.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
 	}
 }
 
@@ -94,7 +94,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
 		// The times are odd, so that no two hosts are due together, in either order.
-		outcome := []storage.Outcome{storage.Done, storage.Later, storage.Rest, storage.Again}[random.IntN(4)]
+		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Requeue}[random.IntN(4)]
 		wait := time.Duration(random.Int64N(int64(time.Minute)))
 		hold := random.IntN(20) == 0
 		var got [2]string
@@ -107,8 +107,8 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 			for _, l := range leases {
 				got[i] += l.URL.String()
 				visits++
-				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, At: now.Add(wait / 2),
-					Host: &storage.Host{Due: now.Add(wait + time.Duration(step)), Gap: wait}}}))
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(wait / 2),
+					Host: &storage.HostState{Due: now.Add(wait + time.Duration(step)), Delay: wait}}}))
 			}
 			if hold {
 				u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.example/", step%hosts))
@@ -160,9 +160,9 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 	for i := range 50 {
 		leases, _, err := s.Lease(t.Context(), openTime.Add(time.Duration(i)), time.Hour, 1)
 		must(t, err)
-		outcome := []storage.Outcome{storage.Rest, storage.Later}[i%2]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, At: openTime.Add(time.Hour),
-			Host: &storage.Host{Due: openTime.Add(time.Minute)}}}))
+		outcome := []storage.Outcome{storage.RevisitAt, storage.RetryAt}[i%2]
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, NotBefore: openTime.Add(time.Hour),
+			Host: &storage.HostState{Due: openTime.Add(time.Minute)}}}))
 	}
 	commitAndCheckpoint(t, s)
 	must(t, s.Close())
@@ -214,8 +214,8 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), now, time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(10 * time.Second),
-				Host: &storage.Host{Due: now.Add(time.Second)}}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(10 * time.Second),
+				Host: &storage.HostState{Due: now.Add(time.Second)}}}))
 		}
 		if i%100 == 0 {
 			commitAndCheckpoint(t, s)
@@ -241,7 +241,7 @@ func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error)
 	if s.calls++; s.calls%3 == 0 {
 		commitAndCheckpoint(s.t, s.Store)
 		for n := range s.lastOriginNumber {
-			if s.schedule.Idle(n+1) != nil {
+			if s.schedule.Evicted(n+1) != nil {
 				s.evicted.Add(1)
 			}
 		}
@@ -269,9 +269,9 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
 	addHosts(t, s, 500)
 	commitAndCheckpoint(t, s)
-	evicted := func() (hosts []*schedule.IdleHost) {
+	evicted := func() (hosts []*schedule.EvictedHost) {
 		for n := range s.lastOriginNumber {
-			hosts = append(hosts, s.schedule.Idle(n+1))
+			hosts = append(hosts, s.schedule.Evicted(n+1))
 		}
 		return hosts
 	}
@@ -286,7 +286,7 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	if restored > 10 {
 		t.Errorf("%d hosts were woken", restored)
 	}
-	if c := must1(s.Counts(t.Context())); c.Hosts != 500 || c.Queued != c.Seen {
+	if c := must1(s.Counts(t.Context())); c.Hosts != 500 || c.QueuedURLs != c.SeenURLs {
 		t.Errorf("counts %+v: a known page was queued again", c)
 	}
 	must(t, s.Close())

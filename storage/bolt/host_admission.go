@@ -47,25 +47,25 @@ func (c *hostCounterState) unwrittenLayers() []*newHosts {
 
 // AdmitHosts implements storage.Store.
 func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostAdmission, limits storage.HostLimits,
-) ([]storage.HostFate, error) {
-	if err := storage.CheckAdmissions(hosts); err != nil {
+	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
+) ([]storage.HostAdmitResult, error) {
+	if err := storage.CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
 	if err := s.lockForChange(ctx); err != nil {
 		return nil, err
 	}
 	defer s.trimAndUnlock()
-	results := make([]storage.HostFate, len(hosts))
+	results := make([]storage.HostAdmitResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.readHostCounts(tx, h)
 			if err != nil {
 				return err
 			}
-			results[i] = limits.Fate(count, h.Always)
+			results[i] = limits.AdmitResult(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
-				s.recordNewHost(h, count.OfDomain+1)
+				s.recordNewHost(h, count.DomainHosts+1)
 			}
 		}
 		return nil
@@ -77,7 +77,7 @@ func (s *Store) AdmitHosts(
 }
 
 // HostCount implements storage.Store.
-func (s *Store) HostCount(ctx context.Context, h storage.HostAdmission) (count storage.HostCount, err error) {
+func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (count storage.HostCounts, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return count, err
 	}
@@ -90,15 +90,15 @@ func (s *Store) HostCount(ctx context.Context, h storage.HostAdmission) (count s
 }
 
 // readHostCounts looks up a host and the number of its domain.
-func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostAdmission) (storage.HostCount, error) {
-	count := storage.HostCount{Hosts: s.hostCounterState.total, OfDomain: -1}
+func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostCandidate) (storage.HostCounts, error) {
+	count := storage.HostCounts{Hosts: s.hostCounterState.total, DomainHosts: -1}
 	key := hostCounterKey(h.Domain, h.Host)
 	for _, l := range s.hostCounterState.unwrittenLayers() {
 		if _, found := l.hosts[string(key)]; found {
 			count.Counted = true
 		}
-		if n, found := l.domains[h.Domain]; found && count.OfDomain < 0 {
-			count.OfDomain = n
+		if n, found := l.domains[h.Domain]; found && count.DomainHosts < 0 {
+			count.DomainHosts = n
 		}
 	}
 	bucket := openBucket(tx, bucketHostCounts)
@@ -107,19 +107,19 @@ func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostAdmission) (storage.H
 		return count, s.damageError("host %q of %q: %v", h.Host, h.Domain, err)
 	}
 	count.Counted = count.Counted || counted != nil
-	if count.OfDomain >= 0 {
+	if count.DomainHosts >= 0 {
 		return count, nil
 	}
 	n, err := readDomainHostTotal(bucket, h.Domain)
 	if err != nil {
 		return count, s.damageError("hosts of %q: %v", h.Domain, err)
 	}
-	count.OfDomain = n
+	count.DomainHosts = n
 	return count, nil
 }
 
 // recordNewHost counts a host, the n-th of its domain.
-func (s *Store) recordNewHost(h storage.HostAdmission, n int) {
+func (s *Store) recordNewHost(h storage.HostCandidate, n int) {
 	if s.hostCounterState.pending == nil {
 		s.hostCounterState.pending = &newHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}

@@ -12,8 +12,8 @@ import (
 var _ storage.Importer = (*Store)(nil)
 
 // Import implements storage.Importer. Each parcel is atomic.
-func (s *Store) Import(ctx context.Context, dumps []storage.Parcel) error {
-	if err := storage.CheckParcels(dumps); err != nil {
+func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+	if err := storage.CheckDumps(dumps); err != nil {
 		return err
 	}
 	for i := range dumps {
@@ -30,25 +30,25 @@ func (s *Store) Import(ctx context.Context, dumps []storage.Parcel) error {
 }
 
 // importDump puts a parcel where it belongs.
-func (s *Store) importDump(tx *bbolt.Tx, p *storage.Parcel) error {
+func (s *Store) importDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	o, err := s.getOrCreateOrigin(tx, p.Origin)
 	if err != nil {
 		return err
 	}
 	if p.Host != nil {
-		o.host.Set(schedule.Clock(*p.Host))
-		o.Origin.Hold, o.Dormant = p.Hold, p.Dormant
+		o.host.SetState(schedule.HostState(*p.Host))
+		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 		s.markHostChanged(o)
 	}
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
 		k := &p.URLs[i]
-		if k.For.IsZero() && !s.addSeenIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
+		if k.RobotsFor.IsZero() && !s.addSeenIfNew(c, o, fingerprintOfEntry(&k.Entry)) {
 			continue
 		}
 		s.importEntry(o, k)
 	}
-	for _, f := range p.Seen {
+	for _, f := range p.SeenFingerprints {
 		s.addSeenIfNew(c, o, fingerprint(f))
 	}
 	s.schedule.Update(&o.Origin)
@@ -67,13 +67,13 @@ func (s *Store) addSeenIfNew(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) bo
 // importEntry puts a URL into the lane of its state.
 func (s *Store) importEntry(o *loadedOrigin, k *storage.StoredEntry) {
 	switch {
-	case k.In == storage.InRest:
-		s.putEntryInLane(o, schedule.Resting, schedule.Nanos(k.At), &k.Entry)
-	case k.In == storage.InParking:
+	case k.State == storage.StateAwaitingRevisit:
+		s.putEntryInLane(o, schedule.AwaitingRevisit, schedule.Nanos(k.NotBefore), &k.Entry)
+	case k.State == storage.StateParked:
 		s.putEntryInLane(o, parkedLane, 0, &k.Entry)
-	case k.At.IsZero():
+	case k.NotBefore.IsZero():
 		s.putEntryInLane(o, laneOfEntry(&k.Entry), rankOfEntry(&k.Entry), &k.Entry)
 	default:
-		s.putEntryInLane(o, laneOfEntry(&k.Entry).Later(), schedule.Nanos(k.At), &k.Entry)
+		s.putEntryInLane(o, laneOfEntry(&k.Entry).DelayedLane(), schedule.Nanos(k.NotBefore), &k.Entry)
 	}
 }

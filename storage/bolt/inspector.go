@@ -99,17 +99,17 @@ func (s *Store) originInfo(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	info := o.info()
 	if waitingSince, isEvicted := s.evictedWaitingSince(h, number); isEvicted {
-		info.Next, _ = schedule.NextOf(&o.Origin, waitingSince)
+		info.NextDue, _ = schedule.EvictedNextDue(&o.Origin, waitingSince)
 	}
 	return info, nil
 }
 
 func (o *loadedOrigin) info() storage.OriginInfo {
-	awaitingRevisit, _ := o.Resting()
-	nextDue, _ := o.Next()
+	awaitingRevisit, _ := o.AwaitingRevisit()
+	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
-		Origin: o.name, Host: storage.Host(o.host.Clock), Hold: o.Origin.Hold, Dormant: o.Dormant,
-		Queued: o.All, Leased: len(o.leasedSlots), Resting: awaitingRevisit, Parked: o.parkedCount, Seen: o.seenCount, Next: nextDue,
+		Origin: o.name, Host: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
+		Queued: o.Total, Leased: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, Parked: o.parkedCount, Seen: o.seenCount, NextDue: nextDue,
 	}
 }
 
@@ -140,14 +140,14 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
-func (s *Store) URLs(ctx context.Context, name decorum.Origin, state storage.State, yield func(storage.Entry, time.Time) bool) error {
-	first, n := schedule.Lane(0), schedule.Resting
+func (s *Store) URLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+	first, n := schedule.Lane(0), schedule.AwaitingRevisit
 	switch state {
-	case storage.InRest:
-		first, n = schedule.Resting, 1
-	case storage.InParking:
+	case storage.StateAwaitingRevisit:
+		first, n = schedule.AwaitingRevisit, 1
+	case storage.StateParked:
 		first, n = parkedLane, 1
-	case storage.InQueue:
+	case storage.StateQueued:
 		leased, err := s.leasedEntries(ctx, name)
 		if err != nil {
 			return err
@@ -195,7 +195,7 @@ func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lan
 				continue
 			}
 			var at time.Time
-			if lane.Timed() && lane < schedule.Lanes {
+			if lane.IsTimed() && lane < schedule.NumLanes {
 				at = time.Unix(0, i.sortKey).UTC()
 			}
 			if !yield(e, at) {
@@ -243,7 +243,7 @@ func (s *Store) withOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loaded
 }
 
 // Known implements storage.Inspector.
-func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error) {
+func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return false, err
 	}
@@ -256,7 +256,7 @@ func (s *Store) Known(ctx context.Context, u decorum.URL) (known bool, err error
 }
 
 // Seen implements storage.Inspector. First come those that are not folded.
-func (s *Store) Seen(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
 	var pending sortedRun[fingerprint]
 	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
@@ -297,7 +297,7 @@ func (s *Store) Seen(ctx context.Context, name decorum.Origin, yield func(finger
 }
 
 // Notes implements storage.Inspector. First come those that are not folded.
-func (s *Store) Notes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	pending := make(map[string][]byte)
 	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range slices.Backward(o.pendingLayers()) {

@@ -40,7 +40,7 @@ func TestDamagedRecords(t *testing.T) {
 			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l}}))
 		}
 	}
-	if c := must1(s.Counts(t.Context())); leased != 1998 || c.Queued != 0 {
+	if c := must1(s.Counts(t.Context())); leased != 1998 || c.QueuedURLs != 0 {
 		t.Errorf("%d were leased, want 1998; counts %+v", leased, c)
 	}
 	want := []string{"one URL is set aside: ", "queue of https://b.example: "}
@@ -69,7 +69,7 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	for i := range n {
 		addEntries(t, s, newEntry(t, "https://h%d.example/", i))
 		l := mustLease(t, s, now, 1)[0]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: due, Gap: time.Second}}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: due, Delay: time.Second}}}))
 	}
 	addEntries(t, s, newEntry(t, "https://h0.example/more"))
 	checkpointAll(s)
@@ -81,19 +81,19 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	}
 	check()
 	for i := range n {
-		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)}, 0))[0] != storage.Known {
+		if must1(s.Add(t.Context(), []storage.Entry{newEntry(t, "https://h%d.example/", i)}, 0))[0] != storage.Duplicate {
 			t.Fatalf("h%d.example was forgotten altogether", i)
 		}
 	}
 	check()
-	if c := must1(s.Counts(t.Context())); c.Seen != n+1 || c.Queued != 1 {
+	if c := must1(s.Counts(t.Context())); c.SeenURLs != n+1 || c.QueuedURLs != 1 {
 		t.Errorf("counts %+v", c)
 	}
 	addEntries(t, s, newEntry(t, "https://h1.example/more"))
 	if leases := mustLease(t, s, now, 10); len(leases) > 0 {
 		t.Errorf("leased %v before it was due", leases[0].URL)
 	}
-	if leases := mustLease(t, s, due, 10); len(leases) != 2 || leases[1].Host.Gap != time.Second {
+	if leases := mustLease(t, s, due, 10); len(leases) != 2 || leases[1].Host.Delay != time.Second {
 		t.Errorf("leased %v, want two", leases)
 	}
 }
@@ -107,12 +107,12 @@ func TestInspector(t *testing.T) {
 		addEntries(t, s, newEntry(t, "https://a.example/%d", i), newEntry(t, "https://h%d.example/", i))
 	}
 	a := newEntry(t, "https://a.example/").URL.Origin()
-	outcomes := []storage.Ack{{Outcome: storage.Later}, {Outcome: storage.Rest}, {Outcome: storage.Parked}, {Outcome: storage.Again}}
+	outcomes := []storage.Ack{{Outcome: storage.RetryAt}, {Outcome: storage.RevisitAt}, {Outcome: storage.Park}, {Outcome: storage.Requeue}}
 	for i := 0; i < len(outcomes); {
 		for _, l := range mustLease(t, s, now, 1) {
 			if l.URL.Origin() == a {
 				ack := outcomes[i]
-				ack.Lease, ack.At, ack.Host = l, now.Add(time.Hour), &storage.Host{Due: now, Slots: 5}
+				ack.Lease, ack.NotBefore, ack.Host = l, now.Add(time.Hour), &storage.HostState{Due: now, Slots: 5}
 				must(t, s.Ack(t.Context(), []storage.Ack{ack}))
 				i++
 			}
@@ -131,7 +131,7 @@ func TestInspector(t *testing.T) {
 		if calls != 1 {
 			t.Errorf("%d calls of yield after it returned false", calls-1)
 		}
-		urls := func(state storage.State) (paths []string, timed int) {
+		urls := func(state storage.EntryState) (paths []string, timed int) {
 			must(t, s.URLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
 				paths = append(paths, e.URL.PathAndQuery())
 				if !at.IsZero() {
@@ -141,18 +141,18 @@ func TestInspector(t *testing.T) {
 			}))
 			return paths, timed
 		}
-		queued, timed := urls(storage.InQueue)
+		queued, timed := urls(storage.StateQueued)
 		if len(queued) != n-2 || queued[0] != "/3" || queued[1] != "/0" || queued[2] != "/4" || timed != 1 {
 			t.Errorf("%d queued, %q first, %d timed", len(queued), queued[:3], timed)
 		}
-		if revisits, timed := urls(storage.InRest); fmt.Sprint(revisits) != "[/1]" || timed != 1 {
+		if revisits, timed := urls(storage.StateAwaitingRevisit); fmt.Sprint(revisits) != "[/1]" || timed != 1 {
 			t.Errorf("%q rest", revisits)
 		}
-		if parked, timed := urls(storage.InParking); fmt.Sprint(parked) != "[/2]" || timed != 0 {
+		if parked, timed := urls(storage.StateParked); fmt.Sprint(parked) != "[/2]" || timed != 0 {
 			t.Errorf("%q are parked", parked)
 		}
 		i, found, err := s.Origin(t.Context(), a)
-		if !found || err != nil || i.Queued != n-2 || i.Resting != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.Next.After(now) {
+		if !found || err != nil || i.Queued != n-2 || i.AwaitingRevisit != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.NextDue.After(now) {
 			t.Errorf("origin %+v, %t, %v", i, found, err)
 		}
 	}
@@ -175,18 +175,18 @@ func TestUnparkInBatches(t *testing.T) {
 	}
 	for range n {
 		now = now.Add(time.Second)
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: mustLease(t, s, now, 1)[0], Outcome: storage.Parked}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: mustLease(t, s, now, 1)[0], Outcome: storage.Park}}))
 	}
 	offered := 0
-	unparked, err := s.Revive(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
+	unparked, err := s.Unpark(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
 		offered++
 		return offered%2 == 0
 	})
 	c := must1(s.Counts(t.Context()))
-	if err != nil || offered != n || unparked != n/2 || c.Parked != n/2 || c.Queued != n/2 {
+	if err != nil || offered != n || unparked != n/2 || c.ParkedURLs != n/2 || c.QueuedURLs != n/2 {
 		t.Errorf("%d judged, %d revived (%v), counts %+v", offered, unparked, err, c)
 	}
-	if parked := must1(s.Parked(t.Context())); len(parked) != 1 {
+	if parked := must1(s.ParkedOrigins(t.Context())); len(parked) != 1 {
 		t.Errorf("%v have parked URLs, want one origin", parked)
 	}
 }

@@ -155,7 +155,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 		return err
 	}
 	if value := log.hosts[o.host.number]; value != nil && !o.host.uncheckpointed {
-		state, err := record.ParseHost(value)
+		state, err := record.ParseHostState(value)
 		if err != nil {
 			return s.damageError("log: host %q: %v", o.host.name, err)
 		}

@@ -58,6 +58,6 @@ func fillCache(t *testing.T, s *Store, n int) {
 	addEntries(t, s, entries...)
 	now := time.Now()
 	for _, l := range mustLease(t, s, now, 50) {
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Later, At: now.Add(time.Hour)}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(time.Hour)}}))
 	}
 }

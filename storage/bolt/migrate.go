@@ -133,7 +133,7 @@ func renumberFormat1(tx *bbolt.Tx) error {
 func parseFormat1Origin(key, value []byte) (*loadedOrigin, error) {
 	r := record.Reader{B: key}
 	prefix := r.Byte()
-	name, valid := record.ParseOrigin(string(r.B))
+	name, valid := record.ParseOriginName(string(r.B))
 	r = record.Reader{B: value}
 	o := &loadedOrigin{name: name, number: uint32(r.Int())}
 	o.parseState(&r)
@@ -155,13 +155,13 @@ func putFormat1Origin(tx *bbolt.Tx, o *loadedOrigin, hostRecords map[string][]by
 		f.host.number = binary.BigEndian.Uint32(first)
 	}
 	if f.host.record == nil {
-		f.host.record = record.AppendHost(nil, &schedule.Clock{})
+		f.host.record = record.AppendHostState(nil, &schedule.HostState{})
 	}
-	from := slot{schedule.Resting, firstPosition}
+	from := slot{schedule.AwaitingRevisit, firstPosition}
 	c := tx.Bucket([]byte(bucketURLs)).Cursor()
 	for key, value := c.Seek(appendURLKey(nil, o.number, from)); key != nil; key, value = c.Next() {
 		number, at, ok := parseURLKey(key)
-		if !ok || number != o.number || at.lane != schedule.Resting {
+		if !ok || number != o.number || at.lane != schedule.AwaitingRevisit {
 			break
 		}
 		if e, err := record.ParseEntry(value, o.name); err == nil { // else Lease sets it aside

@@ -52,14 +52,14 @@ func TestMigrateFormat1(t *testing.T) {
 	o := newEntry(t, "http://a.example/").URL.Origin()
 	rescheduled := 0
 	for i := range 30 {
-		n, err := s.Recall(t.Context(), now, []storage.Sighting{{URL: newEntry(t, "%v/%d", o, i).URL, Modified: now}})
+		n, err := s.RescheduleModified(t.Context(), now, []storage.SitemapLastmod{{URL: newEntry(t, "%v/%d", o, i).URL, Modified: now}})
 		must(t, err)
 		rescheduled += n
 	}
 	if rescheduled != 5 {
 		t.Errorf("%d pages were recalled, want 5", rescheduled)
 	}
-	if n, err := s.Revive(t.Context(), o, func(storage.Entry) bool { return true }); n != 5 || err != nil {
+	if n, err := s.Unpark(t.Context(), o, func(storage.Entry) bool { return true }); n != 5 || err != nil {
 		t.Errorf("%d were revived (%v), want 5", n, err)
 	}
 	leases := mustLease(t, s, now, 4) // one of each host
@@ -87,13 +87,13 @@ func TestMigrateFormat1InParts(t *testing.T) {
 func checkMigrated(t *testing.T, s *Store) {
 	t.Helper()
 	c := must1(s.Counts(t.Context()))
-	if want := (storage.Counts{Hosts: 4, Due: c.Due, Queued: 1980, Parked: 5, Seen: 2000, Dormant: c.Dormant, Resting: 5}); c != want {
+	if want := (storage.Counts{Hosts: 4, DueHosts: c.DueHosts, QueuedURLs: 1980, ParkedURLs: 5, SeenURLs: 2000, SuspendedURLs: c.SuspendedURLs, AwaitingRevisit: 5}); c != want {
 		t.Errorf("counts %+v, want %+v", c, want)
 	}
 	for _, name := range []string{"https://a.example", "http://a.example", "https://b.example", "https://c.example", "https://d.example:81"} {
 		o := newEntry(t, "%s/", name).URL.Origin()
 		for i := range 400 {
-			if !must1(s.Known(t.Context(), newEntry(t, "%s/%d", name, i).URL)) {
+			if !must1(s.HasSeen(t.Context(), newEntry(t, "%s/%d", name, i).URL)) {
 				t.Fatalf("%s/%d is not known", name, i)
 			}
 		}
@@ -106,11 +106,11 @@ func checkMigrated(t *testing.T, s *Store) {
 		if name == "http://a.example" {
 			queued = 380
 		}
-		if !found || i.Queued != queued || i.Seen != 400 || i.Host.Gap != time.Second || i.Dormant != (name == "https://c.example") {
+		if !found || i.Queued != queued || i.Seen != 400 || i.Host.Delay != time.Second || i.Suspended != (name == "https://c.example") {
 			t.Errorf("origin %+v, met: %t", i, found)
 		}
 	}
-	if known := must1(s.Known(t.Context(), newEntry(t, "https://a.example/400").URL)); known {
+	if known := must1(s.HasSeen(t.Context(), newEntry(t, "https://a.example/400").URL)); known {
 		t.Error("a URL is known that was never met")
 	}
 }
@@ -149,7 +149,7 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 	}
 	for range 200 {
 		for _, l := range mustLease(t, s, now, 5) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 		}
 		s.mu.Lock()
 		bytes := 0

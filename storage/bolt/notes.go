@@ -40,8 +40,8 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 
 // SetNote implements storage.Store.
 func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, value []byte) error {
-	if len(value) > storage.MaxNote {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNote)
+	if len(value) > storage.MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
 	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		s.markChanged(o).setNote(key, s.redo.setNote(o.number, key, value))

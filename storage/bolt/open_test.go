@@ -164,13 +164,13 @@ func TestRestart(t *testing.T) {
 			s := openStore(t, dir, opts)
 			addEntries(t, s, newEntry(t, "https://slow.example/1"), newEntry(t, "https://slow.example/2"), newEntry(t, "https://known.example/"))
 			for _, l := range mustLease(t, s, now, 1) {
-				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 			}
 			for _, l := range mustLease(t, s, now, 2) {
 				if l.URL.Origin().Host() == "slow.example" {
-					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
+					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: now, Delay: time.Minute}}}))
 				} else {
-					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}}))
+					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 				}
 			}
 			must(t, s.Flush(t.Context()))
@@ -210,7 +210,7 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 	s := openStore(t, dir, opts)
 	addEntries(t, s, newEntry(t, "https://a.example/1"), newEntry(t, "https://a.example/2"))
 	l := mustLease(t, s, now, 1)[0]
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.Host{Due: now, Gap: time.Minute}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: now, Delay: time.Minute}}}))
 	mustLease(t, s, now, 1)
 	must(t, s.Close())
 	s = openStore(t, dir, opts)

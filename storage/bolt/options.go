@@ -36,7 +36,7 @@ type Options struct {
 	// BeforeWrite is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
 	// before the calls that made them. If it fails, they are not written: for lack
-	// of room (ENOSPC, EDQUOT, EFBIG) or an error that wraps storage.ErrStalled it
+	// of room (ENOSPC, EDQUOT, EFBIG) or an error that wraps storage.ErrWriteStalled it
 	// is called again later, and after any other error the store has failed for
 	// good. It must not call the store. nil: there is nothing.
 	BeforeWrite func() error

@@ -107,7 +107,7 @@ func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOri
 		return o, err
 	}
 	// name may be a part of a long URL, which it would keep in memory.
-	name, _ = record.ParseOrigin(strings.Clone(name.String()))
+	name, _ = record.ParseOriginName(strings.Clone(name.String()))
 	o = &loadedOrigin{name: name, number: s.lastOriginNumber + 1, isNew: true}
 	if err := s.loadOrigin(tx, o); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Store) loadOrigin(tx *bbolt.Tx, o *loadedOrigin) error {
 	if err := s.readHost(tx, h, o.number); err != nil {
 		return err
 	}
-	evicted := s.schedule.Idle(h.number)
+	evicted := s.schedule.Evicted(h.number)
 	if evicted == nil {
 		s.hosts[h.name] = h
 		s.attachOrigin(o, h)
@@ -157,13 +157,13 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
 	}
-	h.Rest(s.minDue)
+	h.DelayUntil(s.minDue)
 	value, err := openBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
 		return s.damageError("host %q: %v", h.name, err)
 	}
 	if value != nil {
-		state, err := record.ParseHost(value)
+		state, err := record.ParseHostState(value)
 		if err != nil {
 			return s.damageError("host %q: %v", h.name, err)
 		}
@@ -173,10 +173,10 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 }
 
 // restoreHostState sets the clock of a host as it was when the store was opened, or before.
-func (s *Store) restoreHostState(h *loadedHost, state schedule.Clock) {
-	h.Set(state)
+func (s *Store) restoreHostState(h *loadedHost, state schedule.HostState) {
+	h.SetState(state)
 	if !s.openedAfterCrashAt.IsZero() {
-		h.Rest(s.openedAfterCrashAt.Add(h.Gap))
+		h.DelayUntil(s.openedAfterCrashAt.Add(h.Delay))
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *Store) detachOrigin(o *loadedOrigin) {
 func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.Lane, at int64, e *storage.Entry) {
 	o.lastSeq++
 	p := lanePosition{sortKey: at, seq: o.lastSeq}
-	if id.Stacked() {
+	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
 	s.putSlot(o, slot{id, p}, s.encodeEntry(o, slot{id, p}, e))
@@ -231,14 +231,14 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.Lane, at int64, e *s
 		o.parkedCount++
 		s.parkedCount++
 		return
-	case schedule.Resting:
+	case schedule.AwaitingRevisit:
 		s.setRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
 	s.cachedWeight -= l.cachedWeight
 	l.insert(p, s.entryBuf, s.prefetchCount())
 	s.cachedWeight += l.cachedWeight
-	o.Count(id, 1)
+	o.AddURLs(id, 1)
 }
 
 // encodeEntry returns the record of an entry of o with its checksum, as the file holds it
@@ -332,7 +332,7 @@ func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
 		return
 	}
 	s.opts.OnDamaged(s.damageError("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.head)))
-	o.Count(l.id, len(l.head)-l.count)
+	o.AddURLs(l.id, len(l.head)-l.count)
 	l.count = len(l.head)
 	s.markChanged(o)
 }

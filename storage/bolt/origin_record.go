@@ -16,12 +16,12 @@ const (
 func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 	b = record.AppendString(b, o.name.String())
 	b = binary.AppendUvarint(b, uint64(o.lastSeq))
-	b = record.AppendTime(b, o.Hold)
+	b = record.AppendTime(b, o.HeldUntil)
 	b = append(b, 0)
-	if o.Dormant {
+	if o.Suspended {
 		b[len(b)-1] |= flagSuspended
 	}
-	if o.alternation.Revisited {
+	if o.alternation.LastWasRevisit {
 		b[len(b)-1] |= flagLastWasRevisit
 	}
 	b = binary.AppendUvarint(b, uint64(o.seenCount))
@@ -48,20 +48,20 @@ func parseOriginRecord(b []byte, o *loadedOrigin) error {
 func (o *loadedOrigin) parseState(r *record.Reader) {
 	o.queue = queue{}
 	o.lastSeq = int64(r.Int())
-	o.Hold = r.Time()
+	o.HeldUntil = r.Time()
 	flags := r.Byte()
-	o.Dormant, o.alternation.Revisited = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
+	o.Suspended, o.alternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
 	o.seenCount = r.Int()
 	o.parkedCount = r.Int()
 	for r.Err == nil && len(r.B) > 0 {
 		id := schedule.Lane(r.Byte())
-		if id >= schedule.Lanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
+		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
 			r.Fail()
 			return
 		}
 		l := o.getOrCreateLane(id)
 		l.count, l.firstSortKey = r.Int(), r.Varint()
 		l.lowerBound = firstPosition
-		o.Count(id, l.count)
+		o.AddURLs(id, l.count)
 	}
 }

@@ -13,7 +13,7 @@ import (
 const batchSize = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	from, end := slot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		if err := s.lockForChange(ctx); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) removeParked(o *loadedOrigin, at slot) {
 }
 
 // Parked implements storage.Store.
-func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.Parked > 0 {
 			origins = append(origins, i.Origin)

@@ -85,7 +85,7 @@ func (l *lane) pop() storedURL {
 // canPop reports whether pop will do.
 func (l *lane) canPop() bool {
 	want := 1
-	if l.id.Timed() {
+	if l.id.IsTimed() {
 		want = 2
 	}
 	return len(l.head) >= min(want, l.count)
@@ -94,8 +94,8 @@ func (l *lane) canPop() bool {
 // A queue is the lanes of one origin that were ever used, in their order.
 type queue struct {
 	lanes       []lane
-	alternation schedule.Turns
-	schedule.Tally
+	alternation schedule.RevisitAlternation
+	schedule.QueueCounts
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.
@@ -109,26 +109,26 @@ func (q *queue) getOrCreateLane(id schedule.Lane) *lane {
 
 // isEmpty reports whether nothing waits, not even for its revisit.
 func (q *queue) isEmpty() bool {
-	n, _ := q.Resting()
-	return q.All == 0 && n == 0
+	n, _ := q.AwaitingRevisit()
+	return q.Total == 0 && n == 0
 }
 
 // Resting implements schedule.Queue.
-func (q *queue) Resting() (n int, firstDue int64) {
-	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.Resting && q.lanes[last].count > 0 {
+func (q *queue) AwaitingRevisit() (n int, firstDue int64) {
+	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey
 	}
 	return 0, 0
 }
 
 // Ready implements schedule.Queue.
-func (q *queue) Ready(robotsHops bool) (at int64, ok bool) {
+func (q *queue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]
-		if l.count == 0 || l.id.IsHop() != robotsHops {
+		if l.count == 0 || l.id.IsRobotsHop() != robotsHops {
 			continue
 		}
-		if !l.id.Timed() {
+		if !l.id.IsTimed() {
 			return math.MinInt64, true
 		}
 		if !ok || l.firstSortKey < at {
@@ -142,18 +142,18 @@ func (q *queue) Ready(robotsHops bool) (at int64, ok bool) {
 // is asked only when a hop is due, and hops go first.
 func (q *queue) nextLane(now time.Time) *lane {
 	var first, revisits *lane
-	id := schedule.Resting
+	id := schedule.AwaitingRevisit
 	for i := range q.lanes {
 		l := &q.lanes[i]
 		switch {
-		case l.count == 0 || l.id.Timed() && l.firstSortKey > schedule.Nanos(now):
-		case l.id == schedule.Resting:
+		case l.count == 0 || l.id.IsTimed() && l.firstSortKey > schedule.Nanos(now):
+		case l.id == schedule.AwaitingRevisit:
 			revisits = l
 		case first == nil:
 			first, id = l, l.id
 		}
 	}
-	if q.alternation.Rest(id, first != nil, revisits != nil) {
+	if q.alternation.TakeRevisit(id, first != nil, revisits != nil) {
 		return revisits
 	}
 	return first

@@ -59,13 +59,13 @@ func TestKeysAreInOrder(t *testing.T) {
 }
 
 func TestHostRecord(t *testing.T) {
-	for _, want := range []schedule.Clock{
+	for _, want := range []schedule.HostState{
 		{},
-		{Due: time.Unix(1, 999_999_999).UTC(), Gap: math.MaxInt64, Slots: 7, Strikes: 1 << 20},
-		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Gap: -1, Slots: -1},
-		{Memo: []byte("memo")},
+		{Due: time.Unix(1, 999_999_999).UTC(), Delay: math.MaxInt64, Slots: 7, ConsecutiveFailures: 1 << 20},
+		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Delay: -1, Slots: -1},
+		{Stats: []byte("memo")},
 	} {
-		got, err := record.ParseHost(record.AppendHost(nil, &want))
+		got, err := record.ParseHostState(record.AppendHostState(nil, &want))
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v was read as %+v (%v)", want, got, err)
 		}
@@ -77,9 +77,9 @@ func FuzzParseEntry(f *testing.F) {
 	for _, e := range []storage.Entry{
 		{URL: must1(decorum.ParseURL("https://a.example/"))},
 		{
-			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.Robots, Class: storage.Late, Depth: 300,
-			Referrer: "https://a.example/from", For: o, Attempt: 2, Context: []byte{0xff},
-			Found: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), AsFound: true, Redirects: 3, Folded: true,
+			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite, Class: storage.ClassLate, Depth: 300,
+			Referrer: "https://a.example/from", RobotsFor: o, FailedAttempts: 2, Context: []byte{0xff},
+			Original: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseOriginal: true, Redirects: 3, HTTPSUpgraded: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.Request{Method: "POST", Body: []byte("x=1")}, Sent: true},
@@ -101,15 +101,15 @@ func FuzzParseEntry(f *testing.F) {
 }
 
 func FuzzParseRecords(f *testing.F) {
-	f.Add(record.AppendHost(nil, &schedule.Clock{Due: time.Unix(1, 1), Gap: 1, Slots: 1}))
+	f.Add(record.AppendHostState(nil, &schedule.HostState{Due: time.Unix(1, 1), Delay: 1, Slots: 1}))
 	o := &loadedOrigin{number: 1, lastSeq: 2, parkedCount: 3}
-	o.Hold, o.Dormant = time.Unix(1, 1), true
+	o.HeldUntil, o.Suspended = time.Unix(1, 1), true
 	o.getOrCreateLane(6).count, o.getOrCreateLane(7).count = 4, 5
 	f.Add(appendOriginRecord(nil, o))
 	f.Add([]byte("00000000\x01000\x01000")) // the same lane twice
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c, err := record.ParseHost(b); err == nil {
-			if again, err := record.ParseHost(record.AppendHost(nil, &c)); err != nil || !reflect.DeepEqual(again, c) {
+		if c, err := record.ParseHostState(b); err == nil {
+			if again, err := record.ParseHostState(record.AppendHostState(nil, &c)); err != nil || !reflect.DeepEqual(again, c) {
 				t.Errorf("%x: host %+v was read again as %+v (%v)", b, c, again, err)
 			}
 		}
@@ -118,7 +118,7 @@ func FuzzParseRecords(f *testing.F) {
 			return
 		}
 		var again loadedOrigin
-		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil || again.name != o.name || again.All != o.All {
+		if err := parseOriginRecord(appendOriginRecord(nil, &o), &again); err != nil || again.name != o.name || again.Total != o.Total {
 			t.Errorf("%x: origin %+v was read again as %+v (%v)", b, &o, &again, err)
 		}
 	})

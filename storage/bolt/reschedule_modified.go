@@ -13,7 +13,7 @@ import (
 )
 
 // Recall implements storage.Store.
-func (s *Store) Recall(ctx context.Context, now time.Time, lastmods []storage.Sighting) (rescheduled int, err error) {
+func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	if err := s.lockForChange(ctx); err != nil {
 		return 0, err
 	}
@@ -35,7 +35,7 @@ func (s *Store) Recall(ctx context.Context, now time.Time, lastmods []storage.Si
 }
 
 // rescheduleIfModified brings the revisit of a page forward, if it rests and was modified.
-func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Sighting, now time.Time) bool {
+func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.SitemapLastmod, now time.Time) bool {
 	p := fingerprintOfURL(g.URL)
 	at, ok := s.findRevisitSlot(tx, o, p)
 	if !ok || slices.Contains(o.leasedSlots, at) {
@@ -46,20 +46,20 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}
-	var history storage.Page
-	if e.Page != nil {
-		history = *e.Page
+	var history storage.VisitHistory
+	if e.History != nil {
+		history = *e.History
 	}
-	if !history.Visited.Before(g.Modified) {
+	if !history.VisitedAt.Before(g.Modified) {
 		return false
 	}
-	history.Listed, e.Page = g.Modified, &history
+	history.SitemapLastmod, e.History = g.Modified, &history
 	s.clearSlot(o, at)
-	l := o.getOrCreateLane(schedule.Resting)
+	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	s.cachedWeight -= l.cachedWeight
 	l.setHead(nil)
 	l.count--
-	s.putEntryInLane(o, schedule.Resting, min(at.sortKey, schedule.Nanos(now)), &e)
+	s.putEntryInLane(o, schedule.AwaitingRevisit, min(at.sortKey, schedule.Nanos(now)), &e)
 	return true
 }
 
@@ -67,7 +67,7 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p fingerprint) (at slot, ok bool) {
 	for _, c := range o.pendingLayers() {
 		if pos, known := c.revisits[p]; known {
-			return slot{schedule.Resting, pos}, pos != noLanePosition
+			return slot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
 		}
 	}
 	key, err := openBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))

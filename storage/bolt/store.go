@@ -82,10 +82,10 @@ type backlog struct {
 }
 
 var (
-	_ storage.Store        = (*Store)(nil)
-	_ storage.Inspector    = (*Store)(nil)
-	_ storage.OriginLister = (*Store)(nil)
-	_ storage.Failer       = (*Store)(nil)
+	_ storage.Store           = (*Store)(nil)
+	_ storage.Inspector       = (*Store)(nil)
+	_ storage.OriginLister    = (*Store)(nil)
+	_ storage.FailureNotifier = (*Store)(nil)
 )
 
 type lease struct {
@@ -151,13 +151,13 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	defer s.mu.Unlock()
 	return storage.Counts{
-		Hosts:   s.schedule.Hosts,
-		Due:     s.schedule.Due(),
-		Queued:  s.schedule.Queued,
-		Leased:  s.schedule.Leased(),
-		Parked:  s.parkedCount,
-		Seen:    s.seenCount,
-		Dormant: s.schedule.Dormant,
-		Resting: s.schedule.Resting,
+		Hosts:           s.schedule.Hosts,
+		DueHosts:        s.schedule.DueHosts(),
+		QueuedURLs:      s.schedule.QueuedURLs,
+		LeasedURLs:      s.schedule.LeasedURLs(),
+		ParkedURLs:      s.parkedCount,
+		SeenURLs:        s.seenCount,
+		SuspendedURLs:   s.schedule.SuspendedURLs,
+		AwaitingRevisit: s.schedule.AwaitingRevisit,
 	}, nil
 }

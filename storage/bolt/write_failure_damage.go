@@ -20,7 +20,7 @@ const maxRetryDelay = 5 * time.Second
 // written data, and a later successful fsync would not show the loss.
 func isFatal(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, storage.ErrStalled): // the error of another store, which Before flushes
+	case err == nil, errors.Is(err, storage.ErrWriteStalled): // the error of another store, which Before flushes
 		return false
 	case errors.Is(err, errFault), errors.Is(err, storage.ErrFailed):
 		return true
@@ -53,7 +53,7 @@ func (s *Store) wrapWriteError(err error) error {
 	if errors.As(err, &path) && path.Path == s.path {
 		err = path.Err // the path is said once
 	}
-	kind := storage.ErrStalled
+	kind := storage.ErrWriteStalled
 	if isFatal(err) {
 		kind = storage.ErrFailed
 	}

@@ -63,19 +63,19 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 		"Lease": lease, "Add": adding, "Ack": s.Ack(ctx, nil), "SetNote": s.SetNote(ctx, o, "key", nil), "Flush": s.Flush(ctx),
 		"Hold": s.Hold(ctx, o, time.Now(), false),
 	} {
-		if !errors.Is(err, storage.ErrFailed) || !errors.Is(err, cause) || errors.Is(err, storage.ErrStalled) {
+		if !errors.Is(err, storage.ErrFailed) || !errors.Is(err, cause) || errors.Is(err, storage.ErrWriteStalled) {
 			t.Errorf("%s: %v, want %v because of %v", call, err, storage.ErrFailed, cause)
 		}
 	}
 	select {
-	case <-s.Failed():
+	case <-s.FailureChannel():
 	default:
 		t.Error("Failed is not closed")
 	}
 	if len(reported) != 1 || !errors.Is(reported[0], storage.ErrFailed) {
 		t.Errorf("reported %v, want the failure once", reported)
 	}
-	if c := must1(s.Counts(ctx)); c.Queued != 2 {
+	if c := must1(s.Counts(ctx)); c.QueuedURLs != 2 {
 		t.Errorf("counts %+v, want what was there", c)
 	}
 	s.quit = make(chan struct{}) // for Close
@@ -84,7 +84,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	}
 	s = openStore(t, dir, Options{noSync: true, InterruptedDelay: time.Hour})
 	defer s.Close()
-	if c := must1(s.Counts(ctx)); c.Queued != 1 {
+	if c := must1(s.Counts(ctx)); c.QueuedURLs != 1 {
 		t.Errorf("counts %+v, want what was durable", c)
 	}
 	if leases := mustLease(t, s, time.Now(), 1); len(leases) > 0 {
@@ -96,10 +96,10 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 func TestDiskFullIsTemporary(t *testing.T) {
 	for _, err := range []error{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, fmt.Errorf("file resize error: %s", syscall.ENOSPC),
-		fmt.Errorf("robots.db: %w", storage.ErrStalled),
+		fmt.Errorf("robots.db: %w", storage.ErrWriteStalled),
 	} {
 		s := &Store{path: "frontier.db"}
-		if got := s.wrapWriteError(err); isFatal(err) || !errors.Is(got, storage.ErrStalled) || errors.Is(got, storage.ErrFailed) {
+		if got := s.wrapWriteError(err); isFatal(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v ends the store: %v", err, got)
 		}
 	}
@@ -155,7 +155,7 @@ func TestFaultWhileReading(t *testing.T) {
 		}
 	}
 	select {
-	case <-s.Failed():
+	case <-s.FailureChannel():
 	default:
 		t.Error("the store has not failed")
 	}

@@ -18,7 +18,7 @@ import (
 type heldLease struct {
 	*partition
 	seq       uint64         // of all that it had
-	robotsFor decorum.Origin // Entry.For
+	robotsFor decorum.Origin // Entry.RobotsFor
 	record    string         // of the entry, as it is kept
 	sent      bool           // Entry.Sent
 }
@@ -26,7 +26,7 @@ type heldLease struct {
 func (s *Store) addHeldLease(p *partition, l storage.Lease, record string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heldLeases[l.Token] = heldLease{p, s.replySeq.Load(), l.For, record, l.Sent}
+	s.heldLeases[l.Token] = heldLease{p, s.replySeq.Load(), l.RobotsFor, record, l.Sent}
 }
 
 // removeHeldLease forgets a lease, and returns what was known of it.
@@ -55,14 +55,14 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
-		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStale)
+		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	s.clock.advanceCallerTime(now)
 	return nil
 }
 
 // Mark implements storage.Store. It is as safe as Add, at once.
-func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
+func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 	h, ok := s.heldLeases[l.Token]
 	s.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStale)
+		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	e, err := record.ParseEntry([]byte(h.record), l.URL.Origin())
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) Mark(ctx context.Context, l storage.Lease, sent bool) error {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
 	if reply != "1" {
-		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStale)
+		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		defer mu.Unlock()
 		switch a := &acks[i]; {
 		case reply != '1' && !retried:
-			stale = append(stale, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStale))
+			stale = append(stale, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
 		case s.needsDueReplicated(a):
 			longDelays = append(longDelays, a)
 		}
@@ -143,17 +143,17 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	e := a.Lease.Entry
 	if h.partition != nil {
-		e.For, e.Sent = h.robotsFor, h.sent
+		e.RobotsFor, e.Sent = h.robotsFor, h.sent
 	}
 	lane, at, outcome := laneOfEntry(&e), "", "done"
 	switch {
-	case a.Outcome == storage.Again:
-		outcome, lane = "again", lane.Back()
-	case a.Outcome == storage.Later:
-		outcome, lane, at = "later", lane.Later(), s.clock.timeArg(a.At)
-	case a.Outcome == storage.Rest && e.For.IsZero():
-		outcome, at = "rest", s.clock.timeArg(a.At)
-	case a.Outcome == storage.Parked:
+	case a.Outcome == storage.Requeue:
+		outcome, lane = "again", lane.ReturnedLane()
+	case a.Outcome == storage.RetryAt:
+		outcome, lane, at = "later", lane.DelayedLane(), s.clock.timeArg(a.NotBefore)
+	case a.Outcome == storage.RevisitAt && e.RobotsFor.IsZero():
+		outcome, at = "rest", s.clock.timeArg(a.NotBefore)
+	case a.Outcome == storage.Park:
 		outcome = "parked"
 	}
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
@@ -165,9 +165,9 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 }
 
 // hostStateArgs returns the clock of a host as scripts take it: see setClock.
-func (s *Store) hostStateArgs(h *storage.Host) []string {
-	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Gap), 10), strconv.Itoa(h.Slots),
-		strconv.Itoa(h.Strikes), string(h.Memo)}
+func (s *Store) hostStateArgs(h *storage.HostState) []string {
+	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Delay), 10), strconv.Itoa(h.Slots),
+		strconv.Itoa(h.ConsecutiveFailures), string(h.Stats)}
 }
 
 // damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.

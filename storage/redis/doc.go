@@ -13,7 +13,7 @@
 // carried out whole or not at all, for several hosts one after another. Every script
 // may be sent again, and is, while a server does not answer: calls wait until it does,
 // or until their context is done. Only Lease does not wait: it gives out what other
-// servers have, and returns storage.ErrStalled when none answers, so that nothing is
+// servers have, and returns storage.ErrWriteStalled when none answers, so that nothing is
 // visited.
 //
 // Replication is asynchronous: what a master has said it may take with it. So Add
@@ -37,7 +37,7 @@
 // hosts rests once more: no host is visited early, or by two. How long leases may run, a
 // replica has confirmed before the first is given. To that come Options.Timeout and 2 s, for
 // a master that was stopped, or cut off, may give leases yet when it has been replaced.
-// Whoever is given leases is told of another reign (storage.Next.Lost): what was lost may
+// Whoever is given leases is told of another reign (storage.Wait.LossGeneration): what was lost may
 // be new again.
 //
 // What a process knows of the partitions is what calls have said of them. Each counts

@@ -105,8 +105,8 @@ func TestFailoverWithLostWrites(t *testing.T) {
 			t.Errorf("%s: nothing is given, and nothing was before", name)
 		}
 	}
-	if leases, next := leaseWhenAllReachable(t, served, long); len(leases) > 0 || time.Until(next.At) < long/2 {
-		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.At)
+	if leases, next := leaseWhenAllReachable(t, served, long); len(leases) > 0 || time.Until(next.Until) < long/2 {
+		t.Errorf("a server that had served before gives %d leases, the next at %v, and knows nothing of the other's", len(leases), next.Until)
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 	t.Helper()
 	acked = make(chan error, 1)
 	go func() {
-		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.Host{Due: time.Now().Add(length), Gap: time.Second}}})
+		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.HostState{Due: time.Now().Add(length), Delay: time.Second}}})
 	}()
 	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.partitions[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
 	return acked
@@ -124,13 +124,13 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 
 // leaseWhenAllReachable leases from servers that all answer what is due now or in a moment, not what
 // is when a long lease has ended.
-func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Next) {
+func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Wait) {
 	t.Helper()
 	for {
 		must(t, s.refreshAllPartitions(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
-		if s.allReachable() && (len(leases) > 0 || time.Until(next.At) > 10*time.Second) {
+		if s.allReachable() && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
 			return leases, next
 		}
 	}

@@ -21,22 +21,22 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 	visits := map[string]int{}
 	for time.Now().Before(until) {
 		leases, next, err := s.Lease(t.Context(), time.Now(), time.Second, 50)
-		if err != nil && !errors.Is(err, storage.ErrStalled) {
+		if err != nil && !errors.Is(err, storage.ErrWriteStalled) {
 			t.Fatal(err)
 		}
 		for _, l := range leases {
 			visits[l.URL.String()]++
-			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil && !errors.Is(err, storage.ErrStale) {
+			if err := s.Ack(t.Context(), []storage.Ack{{Lease: l}}); err != nil && !errors.Is(err, storage.ErrStaleLease) {
 				t.Fatal(err)
 			}
 		}
 		switch {
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
-		case len(leases) == 0 && next.Left == storage.Nothing:
+		case len(leases) == 0 && next.RemainingWork == storage.RemainingNone:
 			return visits
 		case len(leases) == 0:
-			time.Sleep(max(0, min(time.Until(next.At), time.Until(next.Ask))))
+			time.Sleep(max(0, min(time.Until(next.Until), time.Until(next.PollAt))))
 		}
 	}
 	t.Fatalf("not all was visited in time: %d were", len(visits))
@@ -90,7 +90,7 @@ func TestDelayAfterFailover(t *testing.T) {
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 	first := waitForLease(t, s, ttl)
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.Host{Due: time.Now(), Gap: delay}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.HostState{Due: time.Now(), Delay: delay}}}))
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
 	c.WaitReady()
@@ -120,7 +120,7 @@ func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 		cancel()
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
-	if results := must1(stores[1].Add(t.Context(), pageEntries(1, 1), 0)); results[0] != storage.Known {
+	if results := must1(stores[1].Add(t.Context(), pageEntries(1, 1), 0)); results[0] != storage.Duplicate {
 		t.Errorf("it is %v, want that it is known", results[0])
 	}
 }
@@ -130,7 +130,7 @@ func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 	t.Helper()
 	for {
 		leases, _, err := s.Lease(t.Context(), time.Now(), ttl, 1)
-		if err != nil && !errors.Is(err, storage.ErrStalled) {
+		if err != nil && !errors.Is(err, storage.ErrWriteStalled) {
 			t.Fatal(err)
 		}
 		if len(leases) > 0 {
@@ -149,7 +149,7 @@ func TestScriptCacheFlush(t *testing.T) {
 	must(t, err)
 	_, err = c.Nodes()[0].Do(t.Context(), "SCRIPT", "FLUSH")
 	must(t, err)
-	if n := must1(s.Counts(t.Context())).Queued; n != 1 {
+	if n := must1(s.Counts(t.Context())).QueuedURLs; n != 1 {
 		t.Errorf("%d queued, want 1", n)
 	}
 	_, err = s.Add(t.Context(), pageEntries(1, 2), 0)

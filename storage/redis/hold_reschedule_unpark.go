@@ -33,7 +33,7 @@ func boolArg(b bool) string {
 }
 
 // Recall implements storage.Store.
-func (s *Store) Recall(ctx context.Context, now time.Time, lastmods []storage.Sighting) (rescheduled int, err error) {
+func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -88,22 +88,22 @@ func parseAwaitingRevisitRecords(m rueidis.RedisMessage, items []int, existing [
 
 // rescheduleModifiedURL recalls a page that was found to rest, and returns its new record: nothing
 // if it was not recalled. Where others have changed it since, theirs is as new as ours.
-func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g storage.Sighting, oldRecord string) (newRecord string, err error) {
+func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g storage.SitemapLastmod, oldRecord string) (newRecord string, err error) {
 	o := g.URL.Origin()
 	e, err := record.ParseEntry([]byte(oldRecord), o)
 	if err != nil {
 		s.opts.OnDamaged(fmt.Errorf("%v: %w", g.URL, err))
 		return "", nil
 	}
-	var page storage.Page
-	if e.Page != nil {
-		page = *e.Page
+	var page storage.VisitHistory
+	if e.History != nil {
+		page = *e.History
 	}
-	if !page.Visited.Before(g.Modified) {
+	if !page.VisitedAt.Before(g.Modified) {
 		return "", nil
 	}
-	page.Listed = g.Modified
-	e.Page = &page
+	page.SitemapLastmod = g.Modified
+	e.History = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, rescheduleScript,
 		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
@@ -114,7 +114,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 }
 
 // Parked implements storage.Store.
-func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error) {
+func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Store) Parked(ctx context.Context) (origins []decorum.Origin, err error
 				return nil, err
 			}
 			for _, name := range page.Elements {
-				if o, ok := record.ParseOrigin(name); ok && !seen[name] {
+				if o, ok := record.ParseOriginName(name); ok && !seen[name] {
 					seen[name] = true
 					origins = append(origins, o)
 				}
@@ -153,7 +153,7 @@ func (s *Store) scanParkedOrigins(ctx context.Context, p *partition, cursor uint
 const chunkSize = 256
 
 // Revive implements storage.Store. Each portion is atomic.
-func (s *Store) Revive(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -242,7 +242,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	all, _ := s.totalSummary()
 	return storage.Counts{
-		Hosts: int(all.hosts), Due: int(all.dueHosts), Queued: int(all.queuedURLs), Leased: int(all.leasedURLs), Parked: int(all.parkedURLs),
-		Seen: int(all.seenURLs), Dormant: int(all.suspendedURLs), Resting: int(all.awaitingRevisit),
+		Hosts: int(all.hosts), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
+		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),
 	}, nil
 }

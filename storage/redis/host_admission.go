@@ -34,9 +34,9 @@ func flagArg(b bool) string {
 // AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
 func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostAdmission, limits storage.HostLimits,
-) ([]storage.HostFate, error) {
-	if err := storage.CheckAdmissions(hosts); err != nil {
+	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
+) ([]storage.HostAdmitResult, error) {
+	if err := storage.CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -44,12 +44,12 @@ func (s *Store) AdmitHosts(
 		return nil, err
 	}
 	defer end()
-	commonArgs := []string{strconv.Itoa(limits.Hosts), strconv.Itoa(limits.PerDomain), flagArg(limits.RefuseNewHosts)}
-	results := make([]storage.HostFate, 0, len(hosts))
+	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), flagArg(limits.RefuseNewHosts)}
+	results := make([]storage.HostAdmitResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, maxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
-			args = append(args, hostFingerprintArg(h.Host), h.Domain, flagArg(h.Always))
+			args = append(args, hostFingerprintArg(h.Host), h.Domain, flagArg(h.IgnoreLimits))
 		}
 		reply, _, err := s.runUpdate(ctx, s.partitions[0], true, admitHostsScript, args...)
 		if err != nil {
@@ -70,26 +70,26 @@ func (s *Store) AdmitHosts(
 }
 
 // admitReplies are the letters that admit_hosts.lua returns.
-var admitReplies = map[byte]storage.HostFate{
-	'a': storage.HostAdmitted, 'k': storage.HostKnown, 'c': storage.NewHostsRefused,
-	'd': storage.DomainFull, 'f': storage.HostsFull,
+var admitReplies = map[byte]storage.HostAdmitResult{
+	'a': storage.HostAdmitted, 'k': storage.HostAlreadyCounted, 'c': storage.NewHostsRefused,
+	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
 // HostCount implements storage.Store.
-func (s *Store) HostCount(ctx context.Context, h storage.HostAdmission) (storage.HostCount, error) {
+func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (storage.HostCounts, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
-		return storage.HostCount{}, err
+		return storage.HostCounts{}, err
 	}
 	defer end()
-	var count storage.HostCount
+	var count storage.HostCounts
 	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
 		f := newReplyReader(m)
-		count = storage.HostCount{Hosts: int(f.readInt()), OfDomain: int(f.readInt()), Counted: f.readInt() == 1}
+		count = storage.HostCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), Counted: f.readInt() == 1}
 		return f.err
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
-		return storage.HostCount{}, fmt.Errorf("count hosts: %w", err)
+		return storage.HostCounts{}, fmt.Errorf("count hosts: %w", err)
 	}
 	return count, nil
 }

@@ -19,8 +19,8 @@ const maxItemFingerprints = 16
 
 // Import implements storage.Importer. If it fails, some of it may have been done. A call
 // to a server whose answer was lost is made again, and does nothing twice.
-func (s *Store) Import(ctx context.Context, dumps []storage.Parcel) error {
-	if err := storage.CheckParcels(dumps); err != nil {
+func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+	if err := storage.CheckDumps(dumps); err != nil {
 		return err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -55,14 +55,14 @@ func (i *importItem) scriptArgs() []string {
 }
 
 // appendDumpItems appends the items of a parcel, in their order.
-func (s *Store) appendDumpItems(items []importItem, p *storage.Parcel) []importItem {
+func (s *Store) appendDumpItems(items []importItem, p *storage.OriginDump) []importItem {
 	if p.Host != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.Hold), boolArg(p.Dormant)}, s.hostStateArgs(p.Host)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.Host)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
-	for fingerprints := range slices.Chunk(p.Seen, maxItemFingerprints) {
+	for fingerprints := range slices.Chunk(p.SeenFingerprints, maxItemFingerprints) {
 		values := make([]string, len(fingerprints))
 		for i, f := range fingerprints {
 			values[i] = fingerprintArg(f)
@@ -74,16 +74,16 @@ func (s *Store) appendDumpItems(items []importItem, p *storage.Parcel) []importI
 
 // storedURLArgs returns a URL as import.lua takes it.
 func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.clock.timeArg(k.At), ""
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.clock.timeArg(k.NotBefore), ""
 	switch {
-	case k.In == storage.InRest:
+	case k.State == storage.StateAwaitingRevisit:
 		state = "r"
-	case k.In == storage.InParking:
+	case k.State == storage.StateParked:
 		state = "p"
 	case at != "":
-		lane = lane.Later()
+		lane = lane.DelayedLane()
 	}
-	if e.For.IsZero() {
+	if e.RobotsFor.IsZero() {
 		fingerprint = fingerprintArg(e.Fingerprint())
 	}
 	return []string{state, strconv.Itoa(int(lane)), rankArg(e), at, fingerprint, encodeEntry(e)}

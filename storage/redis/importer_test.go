@@ -17,18 +17,18 @@ func TestImportIsSentAgain(t *testing.T) {
 	replica, stalled := c.Nodes()[1], make(chan error, 10)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, OnStalled: func(err error) { stalled <- err }})
 	stored := []storage.StoredEntry{{Entry: pageEntry("https://a.example/")}, {Entry: pageEntry("https://a.example/robots-to")}}
-	stored[1].For = pageEntry("https://b.example/").URL.Origin()
+	stored[1].RobotsFor = pageEntry("https://b.example/").URL.Origin()
 	must(t, replica.Signal(syscall.SIGSTOP))
 	imported := make(chan error, 1)
 	go func() {
-		imported <- s.Import(t.Context(), []storage.Parcel{{Origin: stored[0].URL.Origin(), URLs: stored}})
+		imported <- s.Import(t.Context(), []storage.OriginDump{{Origin: stored[0].URL.Origin(), URLs: stored}})
 	}()
 	if err := <-stalled; err == nil {
 		t.Error("nothing has failed")
 	}
 	must(t, replica.Signal(syscall.SIGCONT))
 	must(t, <-imported)
-	if n := must1(s.Counts(t.Context())).Queued; n != len(stored) {
+	if n := must1(s.Counts(t.Context())).QueuedURLs; n != len(stored) {
 		t.Errorf("%d URLs are queued, want %d", n, len(stored))
 	}
 }

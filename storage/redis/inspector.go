@@ -34,7 +34,7 @@ func (s *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 func (s *Store) OriginNames(ctx context.Context, yield func(decorum.Origin) bool) error {
 	return s.forEachOriginChunk(ctx, func(_ context.Context, _ *partition, names []string) (bool, error) {
 		for _, name := range names {
-			o, ok := record.ParseOrigin(name)
+			o, ok := record.ParseOriginName(name)
 			if !ok {
 				return false, record.ErrDamaged
 			}
@@ -111,13 +111,13 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
 	f := newReplyReader(m)
 	name := f.readString()
-	i.Hold = s.clock.toLocalTime(f.readInt(), now)
-	i.Dormant = f.readInt() == 1
-	i.Queued, i.Leased, i.Resting = int(f.readInt()), int(f.readInt()), int(f.readInt())
+	i.HeldUntil = s.clock.toLocalTime(f.readInt(), now)
+	i.Suspended = f.readInt() == 1
+	i.Queued, i.Leased, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.Parked, i.Seen = int(f.readInt()), int(f.readInt())
-	i.Next = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
+	i.NextDue = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
 	i.Host = f.readHostState(&s.clock, now)
-	o, ok := record.ParseOrigin(name)
+	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
 	}
@@ -148,20 +148,20 @@ type queueID struct {
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
-func (s *Store) URLs(ctx context.Context, o decorum.Origin, state storage.State, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) URLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if state == storage.InParking {
+	if state == storage.StateParked {
 		return s.forEachParked(ctx, o, yield)
 	}
 	queues, leased, now, err := s.listOriginQueues(ctx, o)
 	if err != nil {
 		return err
 	}
-	if state == storage.InQueue {
+	if state == storage.StateQueued {
 		for _, r := range leased {
 			if e, err := record.ParseEntry([]byte(r), o); err == nil && !yield(e, time.Time{}) {
 				return nil
@@ -169,7 +169,7 @@ func (s *Store) URLs(ctx context.Context, o decorum.Origin, state storage.State,
 		}
 	}
 	for _, l := range queues {
-		if (l.lane == schedule.Resting) != (state == storage.InRest) {
+		if (l.lane == schedule.AwaitingRevisit) != (state == storage.StateAwaitingRevisit) {
 			continue
 		}
 		if more, err := s.forEachInQueue(ctx, o, l, now, yield); err != nil || !more {
@@ -208,7 +208,7 @@ func (s *Store) listOriginQueues(ctx context.Context, o decorum.Origin) (queues 
 // forEachInQueue tells of the records of a line. Those that make no sense are passed by.
 func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID, now int64, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	step := 1
-	if l.lane.Timed() {
+	if l.lane.IsTimed() {
 		step = 2
 	}
 	for from := 0; ; from += chunkSize {
@@ -222,7 +222,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 		}
 		for i := 0; i+step <= len(all); i += step {
 			var at time.Time
-			if l.lane.Timed() {
+			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
 				at = s.clock.toLocalTime(int64(us), now)
 			}
@@ -260,7 +260,7 @@ func (s *Store) forEachParked(ctx context.Context, o decorum.Origin, yield func(
 }
 
 // Known implements storage.Inspector.
-func (s *Store) Known(ctx context.Context, u decorum.URL) (seen bool, err error) {
+func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return false, err
@@ -275,7 +275,7 @@ func (s *Store) Known(ctx context.Context, u decorum.URL) (seen bool, err error)
 }
 
 // Seen implements storage.Inspector. What is added meanwhile may be told twice.
-func (s *Store) Seen(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (s *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
@@ -306,7 +306,7 @@ func (s *Store) Seen(ctx context.Context, o decorum.Origin, yield func(fingerpri
 }
 
 // Notes implements storage.Inspector, one value at a time: they may be large.
-func (s *Store) Notes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
+func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err

@@ -34,29 +34,29 @@ const fullRefreshFactor = 20
 // Lease implements storage.Store. It goes by what calls have said of the
 // partitions, and asks all of them when there seems to be nothing, or when others
 // may have changed much.
-func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Next, error) {
+func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) ([]storage.Lease, storage.Wait, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
-		return nil, storage.Next{}, err
+		return nil, storage.Wait{}, err
 	}
 	defer end()
 	s.clock.advanceCallerTime(now)
 	if !s.isRecent(&s.refreshTimes.lastCheck, s.opts.RefreshInterval) {
 		if err := s.refreshChangedPartitions(ctx); err != nil {
-			return nil, storage.Next{}, err
+			return nil, storage.Wait{}, err
 		}
 	}
 	leases, err := s.leaseLongestDue(ctx, now, ttl, maxLeases)
-	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.nextWait(now).Left != storage.Waiting) {
+	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.nextWait(now).RemainingWork != storage.RemainingPending) {
 		if err = s.refreshAllPartitions(ctx); err == nil {
 			leases, err = s.leaseLongestDue(ctx, now, ttl, maxLeases)
 		}
 	}
 	if err != nil {
-		return leases, storage.Next{}, err
+		return leases, storage.Wait{}, err
 	}
 	if len(leases) == 0 && s.noneReachable() {
-		return nil, storage.Next{}, fmt.Errorf("no server of the store answers: %w", storage.ErrStalled)
+		return nil, storage.Wait{}, fmt.Errorf("no server of the store answers: %w", storage.ErrWriteStalled)
 	}
 	return leases, s.nextWait(now), nil
 }
@@ -254,7 +254,7 @@ func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) 
 	if f.err != nil {
 		return l, origin, encoded, f.err
 	}
-	o, ok := record.ParseOrigin(origin)
+	o, ok := record.ParseOriginName(origin)
 	if !ok {
 		return l, origin, encoded, record.ErrDamaged
 	}

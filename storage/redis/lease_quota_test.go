@@ -16,18 +16,18 @@ func TestSlowerProcessBacksOff(t *testing.T) {
 	opts := Options{Partitions: 1, Durability: DurabilityNone, RefreshInterval: 2 * time.Second}
 	fast, slow := openServerClock(t, c, prefix, opts), openServerClock(t, c, prefix, opts)
 	must1(fast.Add(t.Context(), pageEntries(1, 3), 0))
-	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.Left != storage.Waiting {
+	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.RemainingWork != storage.RemainingPending {
 		t.Fatal(next, err)
 	}
 	due := time.Now().Add(time.Second)
-	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, fast, time.Minute), Host: &storage.Host{Due: due}}}))
+	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, fast, time.Minute), Host: &storage.HostState{Due: due}}}))
 	leases, later, err := slow.Lease(t.Context(), time.Now(), time.Minute, 1)
 	if err != nil || len(leases) > 0 {
 		t.Fatal(leases, err)
 	}
 	_, sooner, err := fast.Lease(t.Context(), time.Now(), time.Minute, 0)
-	if err != nil || sooner.At.Before(due) || !later.At.After(sooner.At) {
-		t.Errorf("the host is due at %v, the faster one comes at %v, the slower one at %v (%v)", due, sooner.At, later.At, err)
+	if err != nil || sooner.Until.Before(due) || !later.Until.After(sooner.Until) {
+		t.Errorf("the host is due at %v, the faster one comes at %v, the slower one at %v (%v)", due, sooner.Until, later.Until, err)
 	}
 	waitForLease(t, slow, time.Minute) // the other does not come
 }

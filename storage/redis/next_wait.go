@@ -36,31 +36,31 @@ func (s *Store) noneReachable() bool {
 }
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
-func (s *Store) nextWait(callerNow time.Time) storage.Next {
+func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	now := s.clock.nowMicros(callerNow)
 	all, up := s.totalSummary()
 	next := all.asWait(now)
 	if !up {
-		next = storage.Next{Left: storage.Waiting, At: microsToTime(now).Add(unreachableRetryDelay)}
+		next = storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
-		next.Ask = microsToTime(now).Add(s.opts.RefreshInterval)
+		next.PollAt = microsToTime(now).Add(s.opts.RefreshInterval)
 	}
-	next.Lost = s.failovers.Load()
+	next.LossGeneration = s.failovers.Load()
 	return next
 }
 
 // asWait is what package schedule says is left.
-func (s *partitionSummary) asWait(now int64) storage.Next {
+func (s *partitionSummary) asWait(now int64) storage.Wait {
 	switch {
 	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextExpiry < s.nextDue()):
-		return storage.Next{Left: storage.Waiting, At: microsToTime(s.nextExpiry)}
+		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextExpiry)}
 	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
-		return storage.Next{Left: storage.Waiting, At: microsToTime(s.nextDue())}
+		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextDue())}
 	case s.suspendedURLs > 0:
-		return storage.Next{Left: storage.Dormant, At: microsToTime(s.nextHoldEnd)}
+		return storage.Wait{RemainingWork: storage.RemainingSuspended, Until: microsToTime(s.nextHoldEnd)}
 	case s.awaitingRevisit > 0:
-		return storage.Next{Left: storage.Resting, At: microsToTime(s.nextRevisit)}
+		return storage.Wait{RemainingWork: storage.RemainingRevisits, Until: microsToTime(s.nextRevisit)}
 	}
-	return storage.Next{}
+	return storage.Wait{}
 }

@@ -59,8 +59,8 @@ func originKeyPart(o decorum.Origin) string {
 // note of its origin before reads that note: by the connection by which it is told of
 // the lease it was told of the note before.
 func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > storage.MaxNote {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNote)
+	if len(value) > storage.MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Open opens the store whose keys begin with Options.Prefix, and makes it if there
 // is none. It returns an error if no server answers, or if one is not as a store
-// needs it: see the package's documentation. The error wraps storage.ErrStalled if
+// needs it: see the package's documentation. The error wraps storage.ErrWriteStalled if
 // the servers may be in order a moment later, without anybody changing a setting of
 // ours. Close must be called in the end.
 func Open(ctx context.Context, opts Options) (*Store, error) {

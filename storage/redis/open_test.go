@@ -130,7 +130,7 @@ func TestOpenIsCanceled(t *testing.T) {
 	}()
 	select {
 	case err := <-opened:
-		if !errors.Is(err, storage.ErrStalled) {
+		if !errors.Is(err, storage.ErrWriteStalled) {
 			t.Errorf("%v, want that the servers do not answer", err)
 		}
 	case <-time.After(time.Minute):
@@ -172,7 +172,7 @@ func TestCloseWithoutServers(t *testing.T) {
 	go func() { closed <- s.Close() }()
 	select {
 	case err := <-closed:
-		if !errors.Is(err, storage.ErrStalled) {
+		if !errors.Is(err, storage.ErrWriteStalled) {
 			t.Errorf("%v, want that the servers do not answer", err)
 		}
 	case <-time.After(time.Minute):

@@ -19,14 +19,14 @@ func (s *Store) needsDueReplicated(a *storage.Ack) bool {
 		return false
 	}
 	failoverDelay := s.partitionOf(a.Lease.URL.Origin().Host()).recordedLeaseTTL()
-	return a.Host.Gap > failoverDelay || s.clock.untilDue(a.Host) > failoverDelay
+	return a.Host.Delay > failoverDelay || s.clock.untilDue(a.Host) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].Host
-		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Gap), 10)}
+		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Delay), 10)}
 	})
 	err := s.sendBatches(ctx, batches, true, replicateDueScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

@@ -80,13 +80,13 @@ func (f *replyReader) readUint64() uint64 {
 }
 
 // readHostState reads the clock of a host.
-func (f *replyReader) readHostState(c *scriptClock, now int64) storage.Host {
-	h := storage.Host{
-		Due: c.toLocalTime(f.readInt(), now), Gap: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
-		Slots: int(f.readInt()), Strikes: int(f.readInt()),
+func (f *replyReader) readHostState(c *scriptClock, now int64) storage.HostState {
+	h := storage.HostState{
+		Due: c.toLocalTime(f.readInt(), now), Delay: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
+		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
 	}
 	if memo := f.readString(); memo != "" {
-		h.Memo = []byte(memo)
+		h.Stats = []byte(memo)
 	}
 	return h
 }

@@ -37,8 +37,8 @@ func isTransient(err error) bool {
 // A transientError is an error of servers that may be in order a moment later.
 type transientError struct{ error }
 
-// Is makes errors.Is(err, storage.ErrStalled) true.
-func (e transientError) Is(target error) bool { return target == storage.ErrStalled }
+// Is makes errors.Is(err, storage.ErrWriteStalled) true.
+func (e transientError) Is(target error) bool { return target == storage.ErrWriteStalled }
 
 func (e transientError) Unwrap() error { return e.error }
 

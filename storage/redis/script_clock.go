@@ -93,7 +93,7 @@ func (c *scriptClock) timeArg(t time.Time) string {
 }
 
 // untilDue returns how long it is until the host is due.
-func (c *scriptClock) untilDue(h *storage.Host) time.Duration {
+func (c *scriptClock) untilDue(h *storage.HostState) time.Duration {
 	if !c.usesCallerTime {
 		return time.Until(h.Due)
 	}

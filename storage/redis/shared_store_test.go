@@ -38,7 +38,7 @@ func must1[T any](v T, err error) T {
 }
 
 func pageEntry(url string) storage.Entry {
-	return storage.Entry{URL: must1(decorum.ParseURL(url)), Class: storage.Usual, Source: storage.Link}
+	return storage.Entry{URL: must1(decorum.ParseURL(url)), Class: storage.ClassNormal, Source: storage.SourceLink}
 }
 
 // pageEntries returns n entries of each of so many hosts.
@@ -76,16 +76,16 @@ func (d *visitLog) visitAll(v *testProcess) {
 		case err != nil:
 			d.Errorf("lease: %v", err)
 			return
-		case len(leases) == 0 && next.Left == storage.Nothing:
+		case len(leases) == 0 && next.RemainingWork == storage.RemainingNone:
 			return
 		case len(leases) == 0:
-			time.Sleep(max(0, min(time.Until(next.At), time.Until(next.Ask))))
+			time.Sleep(max(0, min(time.Until(next.Until), time.Until(next.PollAt))))
 			continue
 		}
 		for _, l := range leases {
 			d.recordStart(l)
 			d.recordEnd(l)
-			a := storage.Ack{Lease: l, Host: &storage.Host{Due: time.Now().Add(d.delay), Gap: d.delay}}
+			a := storage.Ack{Lease: l, Host: &storage.HostState{Due: time.Now().Add(d.delay), Delay: d.delay}}
 			if err := v.Ack(d.Context(), []storage.Ack{a}); err != nil {
 				d.Errorf("ack: %v", err)
 			}

@@ -138,12 +138,12 @@ func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable 
 
 // laneOfEntry returns the lane of a new entry.
 func laneOfEntry(e *storage.Entry) schedule.Lane {
-	return schedule.LaneOf(uint8(e.Class), e.For == e.URL.Origin())
+	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
 }
 
 // rankArg returns the rank of an entry within its lane. Hops know none.
 func rankArg(e *storage.Entry) string {
-	if laneOfEntry(e).IsHop() {
+	if laneOfEntry(e).IsRobotsHop() {
 		return "0"
 	}
 	return strconv.Itoa(int(e.Rank))
@@ -158,7 +158,7 @@ func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.Fate, error) {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
 	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
@@ -170,20 +170,20 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	batches := s.batchByPartition(len(entries), func(i int) (string, []string) {
 		e := &entries[i]
 		o, fingerprint := e.URL.Origin(), ""
-		if e.For.IsZero() {
+		if e.RobotsFor.IsZero() {
 			fingerprint = fingerprintArg(e.Fingerprint())
 		}
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})
-	results := make([]storage.Fate, len(entries))
+	results := make([]storage.AddResult, len(entries))
 	err = s.sendBatches(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
 		switch reply {
 		case 'a':
 			results[i] = storage.Added
 		case 'k':
-			results[i] = storage.Known
+			results[i] = storage.Duplicate
 		case 'o':
-			results[i] = storage.Over
+			results[i] = storage.OverLimit
 		default:
 			return errBadReply
 		}
@@ -200,14 +200,14 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 const flushTimeouts = 6
 
 // Flush implements storage.Store: what is not where Options.Durability wants it
-// yet is waited for, though not for good: then it returns storage.ErrStalled.
+// yet is waited for, though not for good: then it returns storage.ErrWriteStalled.
 func (s *Store) Flush(ctx context.Context) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	ctx, cancel := context.WithTimeoutCause(ctx, flushTimeouts*s.opts.Timeout, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(ctx, flushTimeouts*s.opts.Timeout, storage.ErrWriteStalled)
 	defer cancel()
 	return s.flushUnconfirmed(ctx)
 }
@@ -235,7 +235,7 @@ const closeTimeout = 2 * time.Second
 
 // Close implements storage.Store. Of servers that do not answer, leases that are out run
 // out by themselves, and what was acked last may be visited again when their replicas take
-// over; then it returns an error that wraps storage.ErrStalled.
+// over; then it returns an error that wraps storage.ErrWriteStalled.
 func (s *Store) Close() error {
 	s.cancelCalls(storage.ErrClosed) // what waits for a server waits no longer
 	s.callsMu.Lock()
@@ -244,7 +244,7 @@ func (s *Store) Close() error {
 		return storage.ErrClosed
 	}
 	s.closed = true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrStalled)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	err := errors.Join(s.returnHeldLeases(ctx), s.flushUnconfirmed(ctx))
 	s.client.Close()

@@ -16,8 +16,8 @@ var ackTests = []test{
 	{"Done and Gone leave the queue", func(f *fixture) {
 		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
 		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Done})
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/2"), Outcome: storage.Gone})
-		f.next(at(1000), storage.Next{Left: storage.Nothing})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/2"), Outcome: storage.Drop})
+		f.next(at(1000), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"a stale ack is refused, the others take effect", func(f *fixture) {
 		f.add(3, pages("https://a.example/", "https://b.example/", "https://c.example/")...)
@@ -28,10 +28,10 @@ var ackTests = []test{
 		}
 		f.stale(f.store.Ack(f.Context(), []storage.Ack{
 			{Lease: again[0]},
-			{Lease: old[0], Outcome: storage.Parked, Host: &storage.Host{Due: at(1000)}},
-			{Lease: again[1], Outcome: storage.Again},
+			{Lease: old[0], Outcome: storage.Park, Host: &storage.HostState{Due: at(1000)}},
+			{Lease: again[1], Outcome: storage.Requeue},
 		}))
-		if c := f.counts(); c.Leased != 1 || c.Queued != 1 || c.Parked != 0 {
+		if c := f.counts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
 			f.Errorf("counts %+v, want one leased, one queued, none parked", c)
 		}
 		f.take(at(61), again[1].URL.String()) // the refused ack did not move Due
@@ -39,7 +39,7 @@ var ackTests = []test{
 	{"a lease ends once", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		l := f.take(at(0), "https://a.example/")
-		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Again}, {Lease: l}}))
+		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}, {Lease: l}}))
 		f.take(at(0), "https://a.example/") // given back once, and not done
 		f.none(at(0))
 	}},
@@ -52,36 +52,36 @@ var ackTests = []test{
 	{"an ack after ttl holds if the URL was not given away", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/")}) // whenever that is
-		f.next(at(600), storage.Next{Left: storage.Nothing})
+		f.next(at(600), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"what is kept is kept as the ack has it", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		now := at(0)
-		for i, outcome := range []storage.Outcome{storage.Again, storage.Later, storage.Parked} {
+		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.take(now, "https://a.example/")
-			if l.Attempt != i {
-				f.Fatalf("attempt %d, want %d", l.Attempt, i)
+			if l.FailedAttempts != i {
+				f.Fatalf("attempt %d, want %d", l.FailedAttempts, i)
 			}
-			l.Attempt++
+			l.FailedAttempts++
 			l.Context = append(l.Context, '.')
 			now = now.Add(time.Second)
-			f.ack(storage.Ack{Lease: l, Outcome: outcome, At: now})
+			f.ack(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
 		}
-		_, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
-		if l := f.take(now, "https://a.example/"); l.Attempt != 3 || string(l.Context) != "..." {
-			f.Errorf("attempt %d, context %q", l.Attempt, l.Context)
+		if l := f.take(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.Context) != "..." {
+			f.Errorf("attempt %d, context %q", l.FailedAttempts, l.Context)
 		}
 	}},
 	{"Later does not stop the rest of the queue", func(f *fixture) {
 		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Later, At: at(100)})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(100)})
 		f.drain(at(0), "https://a.example/2")
 		f.drain(at(100), "https://a.example/1")
 	}},
 	{"Later with a time that has passed is due at once", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
-		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/"), Outcome: storage.Later})
+		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/"), Outcome: storage.RetryAt})
 		f.take(at(10), "https://a.example/")
 	}},
 }
@@ -102,7 +102,7 @@ var holdTests = []test{
 	{"a zero time ends the hold", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.hold("https://a.example", at(100), true)
-		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(100)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
 		f.hold("https://a.example", time.Time{}, false)
 		f.take(at(0), "https://a.example/")
 	}},
@@ -110,11 +110,11 @@ var holdTests = []test{
 		f.add(1, page("https://a.example/"))
 		for _, until := range []float64{100, 200, 50} {
 			f.hold("https://a.example", at(until), false)
-			f.next(at(0), storage.Next{Left: storage.Waiting, At: at(until)})
+			f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(until)})
 		}
 	}},
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
-		f.add(1, of(storage.First, "https://a.example/page"))
+		f.add(1, of(storage.ClassFirst, "https://a.example/page"))
 		f.hold("https://a.example", at(100), true)
 		f.add(2, hop("https://a.example/r.txt", "https://a.example"), hop("https://b.example/r.txt", "https://a.example"))
 		leases := f.lease(at(0), 10)
@@ -122,36 +122,36 @@ var holdTests = []test{
 			f.Fatalf("%d leases, want the two hops", len(leases))
 		}
 		for _, l := range leases {
-			if l.For != origin("https://a.example") {
+			if l.RobotsFor != origin("https://a.example") {
 				f.Errorf("leased %v under a hold", l.URL)
 			}
-			f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+			f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		}
 		f.hold("https://a.example", time.Time{}, false)
-		if l := f.lease(at(1), 10); len(l) != 2 || l[0].For.IsZero() || l[1].For.IsZero() {
+		if l := f.lease(at(1), 10); len(l) != 2 || l[0].RobotsFor.IsZero() || l[1].RobotsFor.IsZero() {
 			f.Error("the hops do not go first")
 		}
 	}},
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
 		f.hold("https://b.example", at(10), true)
 		f.add(1, hop("https://b.example/r.txt", "https://a.example"))
-		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(10)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.hold("https://a.example", at(100), true)
 		f.add(1, hop("https://a.example/r.txt", "https://a.example"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.Later, At: at(30)})
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(30)})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
 		f.drain(at(30), "https://a.example/r.txt")
-		f.next(at(31), storage.Next{Left: storage.Dormant, At: at(100)})
+		f.next(at(31), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
 	}},
 	{"a hold stops no lease that is out", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		l := f.take(at(0), "https://a.example/")
 		f.hold("https://a.example", at(10), false)
 		f.ack(storage.Ack{Lease: l})
-		f.next(at(0), storage.Next{Left: storage.Nothing})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 }
 
@@ -160,9 +160,9 @@ var keepTests = []test{
 	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
 		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
-			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.Parked})
+			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.Park})
 		}
-		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		if n != 2 {
 			f.Errorf("revived %d, want 2", n)
@@ -174,15 +174,15 @@ var keepTests = []test{
 		for i := range many {
 			f.add(1, page("https://a.example/"+strconv.Itoa(i)))
 		}
-		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Again, Host: &storage.Host{Slots: many}})
+		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Requeue, Host: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
 		for _, l := range f.lease(at(0), many) {
-			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Parked})
+			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Park})
 		}
 		f.ack(acks...)
 		f.must(f.store.Flush(f.Context()))
 		offered := make(map[string]int)
-		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(e storage.Entry) bool {
+		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(e storage.Entry) bool {
 			offered[e.URL.PathAndQuery()]++
 			return offered[e.URL.PathAndQuery()] == 1
 		})
@@ -197,7 +197,7 @@ var keepTests = []test{
 		}
 	}},
 	{"Revive of an origin without parked URLs does nothing", func(f *fixture) {
-		n, err := f.store.Revive(f.Context(), origin("https://a.example"), func(storage.Entry) bool {
+		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool {
 			f.Error("judge was called")
 			return true
 		})
@@ -216,7 +216,7 @@ var keepTests = []test{
 				f.Errorf("%s: %v, want %v", name, err, context.Canceled)
 			}
 		}
-		f.next(at(0), storage.Next{Left: storage.Nothing})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"a closed store refuses every call", func(f *fixture) {
 		f.must(f.store.Close())
@@ -232,7 +232,7 @@ var keepTests = []test{
 func testRevive(f *fixture) {
 	f.add(4, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
 	for range 4 {
-		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Parked})
+		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Park})
 	}
 	var offered []string
 	odd := func(e storage.Entry) bool {
@@ -244,19 +244,19 @@ func testRevive(f *fixture) {
 		revived int
 	}{{[]string{"/1", "/2", "/3"}, 2}, {[]string{"/2"}, 0}} {
 		offered = nil
-		n, err := f.store.Revive(f.Context(), origin("https://a.example"), odd)
+		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), odd)
 		f.must(err)
 		if n != want.revived || !slices.Equal(offered, want.offered) {
 			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.revived, want.offered)
 		}
 	}
-	if c := f.counts(); c.Parked != 2 || c.Queued != 2 {
+	if c := f.counts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
 	f.parkedAt("https://a.example", "https://b.example")
 	f.add(0, pages("https://a.example/1", "https://a.example/2")...) // seen as ever
 	f.drain(at(1), "https://a.example/1", "https://a.example/3")
-	_, err := f.store.Revive(f.Context(), origin("https://b.example"), func(storage.Entry) bool { return true })
+	_, err := f.store.Unpark(f.Context(), origin("https://b.example"), func(storage.Entry) bool { return true })
 	f.must(err)
 	f.parkedAt("https://a.example")
 	f.drain(at(1), "https://b.example/")
@@ -265,7 +265,7 @@ func testRevive(f *fixture) {
 // parkedAt checks which origins have parked URLs.
 func (f *fixture) parkedAt(want ...string) {
 	f.Helper()
-	origins, err := f.store.Parked(f.Context())
+	origins, err := f.store.ParkedOrigins(f.Context())
 	f.must(err)
 	var got []string
 	for _, o := range origins {
@@ -315,11 +315,11 @@ func testNotes(f *fixture) {
 	set(a, "large", large)
 	f.must(f.store.Flush(f.Context()))
 	note(a, "large", large)
-	if f.store.SetNote(f.Context(), a, "large", make([]byte, storage.MaxNote+1)) == nil {
+	if f.store.SetNote(f.Context(), a, "large", make([]byte, storage.MaxNoteBytes+1)) == nil {
 		f.Error("a note beyond the limit was not refused")
 	}
 	note(a, "large", large)
-	f.next(at(0), storage.Next{Left: storage.Nothing})
+	f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 }
 
 func testCounts(f *fixture) {
@@ -333,29 +333,29 @@ func testCounts(f *fixture) {
 	f.none(at(0))
 	f.add(4, pages("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
 	f.add(1, hop("https://c.example/r.txt", "https://b.example"))
-	want(storage.Counts{Hosts: 3, Due: 3, Queued: 5, Seen: 4})
+	want(storage.Counts{Hosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
 	leases := f.lease(at(0), 3)
-	want(storage.Counts{Hosts: 3, Queued: 2, Leased: 3, Seen: 4})
+	want(storage.Counts{Hosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
 		case "a.example":
-			f.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(10), Host: &storage.Host{Due: at(5)}})
+			f.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), Host: &storage.HostState{Due: at(5)}})
 		case "b.example":
-			f.ack(storage.Ack{Lease: l, Outcome: storage.Parked})
+			f.ack(storage.Ack{Lease: l, Outcome: storage.Park})
 		case "c.example":
 			f.ack(storage.Ack{Lease: l})
 		}
 	}
-	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4})
+	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
 	f.hold(leases[0].URL.Origin().String(), at(100), true)
 	f.hold("https://a.example", at(100), true)
 	f.hold("http://a.example", at(100), true)
-	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4, Dormant: 3})
+	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4, SuspendedURLs: 3})
 	f.hold("https://a.example", at(50), false)
 	f.hold("http://a.example", at(50), false)
-	want(storage.Counts{Hosts: 1, Queued: 3, Parked: 1, Seen: 4})
+	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
 	f.lease(at(50), 1)
-	want(storage.Counts{Hosts: 1, Queued: 2, Leased: 1, Parked: 1, Seen: 4})
+	want(storage.Counts{Hosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
 }
 
 // calls makes every call of the Store, and returns the error of each.
@@ -367,9 +367,9 @@ func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: page("https://a.example/")}, at(0), ttl)
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
-	_, errs["Recall"] = s.Recall(ctx, at(0), nil)
-	_, errs["Revive"] = s.Revive(ctx, a, func(storage.Entry) bool { return true })
-	_, errs["Parked"] = s.Parked(ctx)
+	_, errs["Recall"] = s.RescheduleModified(ctx, at(0), nil)
+	_, errs["Revive"] = s.Unpark(ctx, a, func(storage.Entry) bool { return true })
+	_, errs["Parked"] = s.ParkedOrigins(ctx)
 	_, errs["Note"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.Counts(ctx)

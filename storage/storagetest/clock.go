@@ -14,14 +14,14 @@ var clockTests = []test{
 		f.visit(f.take(at(0), "https://a.example/1"), at(10))
 		f.none(at(10).Add(-1))
 		f.visit(f.take(at(10), "https://a.example/2"), at(12.5))
-		f.next(at(12), storage.Next{Left: storage.Waiting, At: at(12.5)})
+		f.next(at(12), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(12.5)})
 		f.take(at(12.5), "https://a.example/3")
 	}},
 	{"one host does not hold another back", func(f *fixture) {
 		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		f.visit(f.lease(at(0), 1)[0], at(100))
 		f.visit(f.lease(at(0), 1)[0], at(100))
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(100)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 	}},
 	{"longest due first", func(f *fixture) {
 		f.add(3, pages("https://a.example/", "https://b.example/", "https://c.example/")...)
@@ -54,13 +54,13 @@ var clockTests = []test{
 		if len(leases) != 1 {
 			f.Fatalf("a new host got %d slots, want 1", len(leases))
 		}
-		f.ack(storage.Ack{Lease: leases[0], Host: &storage.Host{Slots: 2}})
+		f.ack(storage.Ack{Lease: leases[0], Host: &storage.HostState{Slots: 2}})
 		leases = f.lease(at(1), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases with 2 slots", len(leases))
 		}
 		f.none(at(1))
-		f.ack(storage.Ack{Lease: leases[0], Host: &storage.Host{Slots: 1}}) // one is out still
+		f.ack(storage.Ack{Lease: leases[0], Host: &storage.HostState{Slots: 1}}) // one is out still
 		f.none(at(1))
 		f.ack(storage.Ack{Lease: leases[1]})
 		f.take(at(1), "https://a.example/4")
@@ -95,17 +95,17 @@ var clockTests = []test{
 	{"Due never moves back", func(f *fixture) {
 		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
 		l := f.take(at(0), "https://a.example/1")
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Again, Host: &storage.Host{Due: at(100), Slots: 2}})
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue, Host: &storage.HostState{Due: at(100), Slots: 2}})
 		l = f.take(at(100), "https://a.example/1")
-		f.ack(storage.Ack{Lease: l, Host: &storage.Host{Due: at(50), Gap: time.Second, Strikes: 1}})
-		want := storage.Host{Due: at(100), Gap: time.Second, Strikes: 1}
+		f.ack(storage.Ack{Lease: l, Host: &storage.HostState{Due: at(50), Delay: time.Second, ConsecutiveFailures: 1}})
+		want := storage.HostState{Due: at(100), Delay: time.Second, ConsecutiveFailures: 1}
 		if got := f.take(at(100), "https://a.example/2").Host; !sameHost(got, want) {
 			f.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
 	{"a nil Host leaves the host as it was", func(f *fixture) {
 		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
-		want := storage.Host{Due: at(10), Gap: 2 * time.Second, Slots: 3, Strikes: 4}
+		want := storage.HostState{Due: at(10), Delay: 2 * time.Second, Slots: 3, ConsecutiveFailures: 4}
 		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Host: &want})
 		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/2")})
 		if got := f.take(at(10), "https://a.example/3").Host; !sameHost(got, want) {
@@ -115,15 +115,15 @@ var clockTests = []test{
 	{"a host's clock outlives its queue", func(f *fixture) {
 		f.add(1, page("https://a.example/1"))
 		f.visit(f.take(at(0), "https://a.example/1"), at(100))
-		f.next(at(1), storage.Next{Left: storage.Nothing})
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingNone})
 		f.add(1, page("http://a.example/2"))
-		f.next(at(1), storage.Next{Left: storage.Waiting, At: at(100)})
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 	}},
 }
 
-func sameHost(a, b storage.Host) bool {
-	return a.Due.Equal(b.Due) && a.Gap == b.Gap && a.Slots == b.Slots && a.Strikes == b.Strikes &&
-		bytes.Equal(a.Memo, b.Memo)
+func sameHost(a, b storage.HostState) bool {
+	return a.Due.Equal(b.Due) && a.Delay == b.Delay && a.Slots == b.Slots && a.ConsecutiveFailures == b.ConsecutiveFailures &&
+		bytes.Equal(a.Stats, b.Stats)
 }
 
 var leaseTests = []test{
@@ -145,7 +145,7 @@ var leaseTests = []test{
 		if !leases[0].Expires.Equal(at(65)) {
 			f.Errorf("expires %v, want %v", leases[0].Expires, at(65))
 		}
-		f.ack(storage.Ack{Lease: leases[0], Outcome: storage.Again})
+		f.ack(storage.Ack{Lease: leases[0], Outcome: storage.Requeue})
 		again := f.lease(at(5), 1)[0]
 		if again.Token == leases[0].Token || again.Token == leases[1].Token || leases[0].Token == leases[1].Token {
 			f.Error("two leases have the same token")
@@ -154,11 +154,11 @@ var leaseTests = []test{
 	{"a lease that ran out goes to the head, and its host rests its Gap from then", func(f *fixture) {
 		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		l := f.take(at(0), "https://a.example/1")
-		f.ack(storage.Ack{Lease: l, Host: &storage.Host{Due: at(10), Gap: 7 * time.Second}})
+		f.ack(storage.Ack{Lease: l, Host: &storage.HostState{Due: at(10), Delay: 7 * time.Second}})
 		f.take(at(10), "https://a.example/2")
-		f.add(1, of(storage.First, "https://a.example/first"))
-		f.next(at(70).Add(-1), storage.Next{Left: storage.Waiting, At: at(70)})
-		f.next(at(75), storage.Next{Left: storage.Waiting, At: at(77)}) // from 70, not from 75
+		f.add(1, of(storage.ClassFirst, "https://a.example/first"))
+		f.next(at(70).Add(-1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(70)})
+		f.next(at(75), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
 		f.drain(at(77), "https://a.example/2", "https://a.example/first", "https://a.example/3")
 	}},
 	{"a lease that ran out gives its slot free", func(f *fixture) {
@@ -172,7 +172,7 @@ var leaseTests = []test{
 		f.add(1, page("https://a.example/"))
 		l := f.take(at(0), "https://a.example/")
 		f.must(f.store.Renew(f.Context(), l, at(50), 30*time.Second))
-		f.next(at(60), storage.Next{Left: storage.Waiting, At: at(80)})
+		f.next(at(60), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(80)})
 		f.must(f.store.Renew(f.Context(), l, at(79), ttl)) // the same value, renewed again
 		f.none(at(138))
 		f.take(at(139), "https://a.example/")
@@ -195,13 +195,13 @@ var leaseTests = []test{
 
 var nextTests = []test{
 	{"Nothing: no URL is queued and no lease is out", func(f *fixture) {
-		f.next(at(0), storage.Next{Left: storage.Nothing})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Parked})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Park})
 		l := f.take(at(0), "https://a.example/2")
-		f.next(at(1), storage.Next{Left: storage.Waiting, At: at(60)})
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Gone})
-		f.next(at(1), storage.Next{Left: storage.Nothing}) // what is parked is not queued
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)})
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Drop})
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingNone}) // what is parked is not queued
 	}},
 	{"Waiting for the host, the hold, the retry or a lease, whichever is earliest", func(f *fixture) {
 		f.add(6, pages("https://due.example/1", "https://due.example/2", "https://held.example/",
@@ -212,26 +212,26 @@ var nextTests = []test{
 			case "due.example":
 				f.visit(l, at(40))
 			case "later.example":
-				f.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(30)})
+				f.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(30)})
 			}
 		}
-		f.next(at(1), storage.Next{Left: storage.Waiting, At: at(30)})
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
 		f.ack(storage.Ack{Lease: f.take(at(30), "https://later.example/")})
-		f.next(at(31), storage.Next{Left: storage.Waiting, At: at(40)})
+		f.next(at(31), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(40)})
 		f.ack(storage.Ack{Lease: f.take(at(40), "https://due.example/2")})
-		f.next(at(41), storage.Next{Left: storage.Waiting, At: at(50)})
+		f.next(at(41), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
 		f.ack(storage.Ack{Lease: f.take(at(50), "https://held.example/")})
-		f.next(at(51), storage.Next{Left: storage.Waiting, At: at(60)})
+		f.next(at(51), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)})
 	}},
 	{"Waiting until both the host is due and the retry time has come", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.ack(storage.Ack{
-			Lease: f.take(at(0), "https://a.example/"), Outcome: storage.Later, At: at(30),
-			Host: &storage.Host{Due: at(20)},
+			Lease: f.take(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(30),
+			Host: &storage.HostState{Due: at(20)},
 		})
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(30)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
 		f.hold("https://a.example", at(40), false)
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(40)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(40)})
 		f.none(at(39))
 		f.take(at(40), "https://a.example/")
 	}},
@@ -241,30 +241,30 @@ var nextTests = []test{
 		f.hold("https://b.example", at(200), true)
 		f.hold("https://empty.example", at(100), true)
 		l := f.take(at(0), "https://c.example/")
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(60)}) // a lease is out
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)}) // a lease is out
 		f.ack(storage.Ack{Lease: l})
-		f.next(at(1), storage.Next{Left: storage.Dormant, At: at(200)})
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(200)})
 		f.add(1, page("https://d.example/"))
 		f.hold("https://d.example", at(150), false)
-		f.next(at(1), storage.Next{Left: storage.Waiting, At: at(150)}) // somebody waits for d
+		f.next(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(150)}) // somebody waits for d
 		f.drain(at(200), "https://d.example/", "https://b.example/")
-		f.next(at(201), storage.Next{Left: storage.Dormant, At: at(300)})
+		f.next(at(201), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(300)})
 	}},
 	{"what was put off under a dormant hold is dormant", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/"), Outcome: storage.Later, At: at(10)})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.hold("https://a.example", at(99), true)
-		f.next(at(0), storage.Next{Left: storage.Dormant, At: at(99)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(99)})
 	}},
 	{"Add, Ack, Hold and Revive may bring one earlier", func(f *fixture) {
 		f.add(1, page("https://a.example/"))
 		f.hold("https://a.example", at(100), false)
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(100)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 		f.add(1, page("https://b.example/"))
 		l := f.take(at(0), "https://b.example/")
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.drain(at(0), "https://b.example/")
 		f.hold("https://a.example", at(50), false)
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(50)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
 	}},
 }

@@ -26,7 +26,7 @@ func testConcurrent(f *fixture) {
 	if f.Failed() {
 		return
 	}
-	f.next(at(1e6), storage.Next{Left: storage.Nothing})
+	f.next(at(1e6), storage.Wait{RemainingWork: storage.RemainingNone})
 	if want := hosts * (1<<depth - 1); len(l.done) != want {
 		f.Errorf("%d URLs were visited, want %d", len(l.done), want)
 	}
@@ -61,9 +61,9 @@ func (l *ledger) work(limit int) {
 		for _, lease := range leases {
 			l.visit(lease, now, limit)
 		}
-		switch wait := next.At.Sub(now); {
+		switch wait := next.Until.Sub(now); {
 		case len(leases) > 0:
-		case next.Left == storage.Nothing:
+		case next.RemainingWork == storage.RemainingNone:
 			return
 		case wait < time.Hour: // not the end of a lease
 			l.clock.CompareAndSwap(ms, ms+wait.Milliseconds()+1)
@@ -91,7 +91,7 @@ func (l *ledger) visit(lease storage.Lease, now time.Time, limit int) {
 	}
 	due := now.Add(3 * time.Millisecond)
 	l.end(host, due, lease)
-	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, Host: &storage.Host{Due: due, Slots: slots}}})
+	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, Host: &storage.HostState{Due: due, Slots: slots}}})
 	if err != nil {
 		l.Errorf("Ack: %v", err)
 	}

@@ -60,7 +60,7 @@ var durableTests = []struct {
 		d.add(150, pages(urls[:150]...)...)
 		d.reopen()
 		d.add(150, pages(urls[150:]...)...)
-		d.add(1, of(storage.Early, "https://a.example/early"))
+		d.add(1, of(storage.ClassEarly, "https://a.example/early"))
 		d.reopen()
 		d.drain(at(0), append([]string{"https://a.example/early"}, urls...)...)
 	}},
@@ -71,42 +71,42 @@ var durableTests = []struct {
 		}
 		d.reopen()
 		d.add(1, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
-		if c := d.counts(); c.Seen != 4 {
-			d.Errorf("%d seen, want 4", c.Seen)
+		if c := d.counts(); c.SeenURLs != 4 {
+			d.Errorf("%d seen, want 4", c.SeenURLs)
 		}
 	}},
 	{"hosts", func(d *durable) {
 		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		want := storage.Host{Due: at(100.000000001), Gap: 1500 * time.Millisecond, Slots: 3, Strikes: 4, Memo: []byte("\x00memo")}
+		want := storage.HostState{Due: at(100.000000001), Delay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, Stats: []byte("\x00memo")}
 		d.ack(storage.Ack{Lease: d.take(at(0), "https://a.example/1"), Host: &want})
 		d.reopen()
-		d.next(at(0), storage.Next{Left: storage.Waiting, At: want.Due})
+		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: want.Due})
 		if got := d.take(want.Due, "https://a.example/2").Host; !sameHost(got, want) {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
 	{"the hosts that were counted", func(d *durable) {
-		l := storage.HostLimits{PerDomain: 2, Hosts: 3}
+		l := storage.HostLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
 		d.admit(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
-		d.admit(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainFull, storage.HostKnown)
+		d.admit(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		d.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
-		d.admit(l, "c.example", []string{"c.example"}, storage.HostsFull)
-		d.wantHosts("2.a.example", "a.example", storage.HostCount{Hosts: 3, OfDomain: 2, Counted: true})
+		d.admit(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		d.wantHosts("2.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
 	}},
 	{"a host without URLs", func(d *durable) {
 		d.add(1, page("https://a.example/1"))
 		d.visit(d.take(at(0), "https://a.example/1"), at(100))
 		d.reopen()
 		d.add(1, page("https://a.example/2"))
-		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(100)})
+		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 	}},
 	{"what was leased, back in its queue", func(d *durable) {
 		d.add(4, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
 		d.lease(at(0), 2)
 		d.reopen()
-		if c := d.counts(); c.Leased != 0 || c.Queued != 4 {
+		if c := d.counts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
 			d.Fatalf("counts %+v, want 4 queued", c)
 		}
 		for _, l := range d.lease(at(0), 2) {
@@ -116,10 +116,10 @@ var durableTests = []struct {
 		}
 	}},
 	{"what was given back, at the head", func(d *durable) {
-		d.add(2, of(storage.Late, "https://a.example/late"), of(storage.Late, "https://a.example/late2"))
+		d.add(2, of(storage.ClassLate, "https://a.example/late"), of(storage.ClassLate, "https://a.example/late2"))
 		l := d.take(at(0), "https://a.example/late")
-		d.add(1, of(storage.First, "https://a.example/first"))
-		d.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		d.add(1, of(storage.ClassFirst, "https://a.example/first"))
+		d.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		d.reopen()
 		d.drain(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
@@ -127,13 +127,13 @@ var durableTests = []struct {
 		d.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for i, when := range []float64{30, 10, 20} {
 			l := d.take(at(0), "https://a.example/"+strconv.Itoa(i+1))
-			l.Attempt++
-			d.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(when)})
+			l.FailedAttempts++
+			d.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(when)})
 		}
 		d.reopen()
-		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(10)})
-		if l := d.take(at(10), "https://a.example/2"); l.Attempt != 1 {
-			d.Errorf("attempt %d, want 1", l.Attempt)
+		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
+		if l := d.take(at(10), "https://a.example/2"); l.FailedAttempts != 1 {
+			d.Errorf("attempt %d, want 1", l.FailedAttempts)
 		}
 		d.reopen()
 		d.drain(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
@@ -141,13 +141,13 @@ var durableTests = []struct {
 	{"what was parked", func(d *durable) {
 		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
-			d.ack(storage.Ack{Lease: d.take(at(0), u), Outcome: storage.Parked})
+			d.ack(storage.Ack{Lease: d.take(at(0), u), Outcome: storage.Park})
 		}
 		d.reopen()
-		if c := d.counts(); c.Parked != 2 || c.Seen != 2 {
+		if c := d.counts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
-		_, err := d.store.Revive(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
+		_, err := d.store.Unpark(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
 		d.must(err)
 		d.reopen()
 		d.drain(at(0), "https://a.example/2")
@@ -163,12 +163,12 @@ var durableTests = []struct {
 		d.rested("https://a.example/1", at(30))
 		d.rested("https://a.example/2", at(20))
 		d.reopen()
-		if c := d.counts(); c.Resting != 2 || c.Seen != 2 || c.Queued != 0 {
+		if c := d.counts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
 			d.Fatalf("counts %+v, want two resting and seen", c)
 		}
-		d.next(at(0), storage.Next{Left: storage.Resting, At: at(20)})
+		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
 		l := d.take(at(20), "https://a.example/2")
-		if diff := cmp.Diff(visited(at(0)), l.Page); diff != "" {
+		if diff := cmp.Diff(visited(at(0)), l.History); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
 		d.ack(storage.Ack{Lease: l})
@@ -180,13 +180,13 @@ var durableTests = []struct {
 		d.reopen()
 		d.recall(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
 		d.reopen()
-		d.next(at(19), storage.Next{Left: storage.Resting, At: at(20)})
+		d.next(at(19), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
 		l := d.take(at(20), "https://a.example/2")
-		if !l.Page.Listed.Equal(at(10)) {
-			d.Errorf("listed %v, want %v", l.Page.Listed, at(10))
+		if !l.History.SitemapLastmod.Equal(at(10)) {
+			d.Errorf("listed %v, want %v", l.History.SitemapLastmod, at(10))
 		}
 		d.ack(storage.Ack{Lease: l})
-		d.next(at(20), storage.Next{Left: storage.Resting, At: at(100)})
+		d.next(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
 	}},
 	{"a revisit that was out, at its time", func(d *durable) {
 		d.rested("https://a.example/1", at(10))
@@ -199,9 +199,9 @@ var durableTests = []struct {
 		d.hold("https://a.example", at(20), true)
 		d.hold("https://b.example", at(10), false)
 		d.reopen()
-		d.next(at(0), storage.Next{Left: storage.Waiting, At: at(10)})
+		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
 		d.drain(at(10), "https://b.example/")
-		d.next(at(10), storage.Next{Left: storage.Dormant, At: at(20)})
+		d.next(at(10), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(20)})
 		d.hold("https://a.example", time.Time{}, false)
 		d.reopen()
 		d.drain(at(10), "https://a.example/")
@@ -223,9 +223,9 @@ var durableTests = []struct {
 	}},
 	{"every field of an entry", func(d *durable) {
 		want := storage.Entry{
-			URL: url("https://a.example/?q"), Source: storage.Robots, Class: storage.Early, Depth: 7,
-			Referrer: "https://b.example/from", For: origin("http://c.example:81"), Attempt: 3, Context: []byte{0, 1},
-			Found: url("https://a.example/?q&sid=1"), AsFound: true, Folded: true, Redirects: 9, Rank: 65535, Page: visited(at(-1)),
+			URL: url("https://a.example/?q"), Source: storage.SourcePrerequisite, Class: storage.ClassEarly, Depth: 7,
+			Referrer: "https://b.example/from", RobotsFor: origin("http://c.example:81"), FailedAttempts: 3, Context: []byte{0, 1},
+			Original: url("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgraded: true, Redirects: 9, Rank: 65535, History: visited(at(-1)),
 		}
 		d.add(1, want)
 		d.reopen()
@@ -236,7 +236,7 @@ var durableTests = []struct {
 	{"what was marked as sent", func(d *durable) {
 		d.add(2, post("https://a.example/", "x=1"), post("https://b.example/", "x=1"))
 		for _, l := range d.lease(at(0), 2) {
-			d.must(d.store.Mark(d.Context(), l, l.URL.Origin() == origin("https://a.example")))
+			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == origin("https://a.example")))
 		}
 		d.reopen()
 		for _, l := range d.lease(at(0), 2) {

@@ -9,14 +9,14 @@ import (
 )
 
 // admission returns an admission of a host of the domain.
-func admission(host, domain string) storage.HostAdmission {
-	return storage.HostAdmission{Host: host, Domain: domain}
+func admission(host, domain string) storage.HostCandidate {
+	return storage.HostCandidate{Host: host, Domain: domain}
 }
 
 // admit offers hosts of a domain and wants these fates.
-func (f *fixture) admit(l storage.HostLimits, domain string, hosts []string, want ...storage.HostFate) {
+func (f *fixture) admit(l storage.HostLimits, domain string, hosts []string, want ...storage.HostAdmitResult) {
 	f.Helper()
-	var offered []storage.HostAdmission
+	var offered []storage.HostCandidate
 	for _, h := range hosts {
 		offered = append(offered, admission(h, domain))
 	}
@@ -28,9 +28,9 @@ func (f *fixture) admit(l storage.HostLimits, domain string, hosts []string, wan
 }
 
 // wantHosts wants so many hosts to be counted.
-func (f *fixture) wantHosts(host, domain string, want storage.HostCount) {
+func (f *fixture) wantHosts(host, domain string, want storage.HostCounts) {
 	f.Helper()
-	got, err := f.store.HostCount(f.Context(), admission(host, domain))
+	got, err := f.store.HostCountsFor(f.Context(), admission(host, domain))
 	f.must(err)
 	if got != want {
 		f.Fatalf("HostCount(%s of %s): %+v, want %+v", host, domain, got, want)
@@ -40,65 +40,65 @@ func (f *fixture) wantHosts(host, domain string, want storage.HostCount) {
 var hostTests = []test{
 	{"a host is counted once", func(f *fixture) {
 		f.admit(storage.HostLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
-			storage.HostAdmitted, storage.HostKnown, storage.HostAdmitted)
+			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
 		f.admit(storage.HostLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHosts("1.a.example", "a.example", storage.HostCount{Hosts: 3, OfDomain: 2, Counted: true})
-		f.wantHosts("3.a.example", "a.example", storage.HostCount{Hosts: 3, OfDomain: 2})
-		f.wantHosts("c.example", "c.example", storage.HostCount{Hosts: 3})
+		f.wantHosts("1.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
+		f.wantHosts("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHosts("c.example", "c.example", storage.HostCounts{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
-		l := storage.HostLimits{PerDomain: 2}
+		l := storage.HostLimits{MaxHostsPerDomain: 2}
 		f.admit(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
-			storage.HostAdmitted, storage.HostAdmitted, storage.DomainFull, storage.HostKnown)
+			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		f.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHosts("3.a.example", "a.example", storage.HostCount{Hosts: 3, OfDomain: 2})
+		f.wantHosts("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
-		l := storage.HostLimits{Hosts: 2}
+		l := storage.HostLimits{MaxHosts: 2}
 		f.admit(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
 		f.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.admit(l, "c.example", []string{"c.example"}, storage.HostsFull)
-		f.admit(l, "b.example", []string{"b.example"}, storage.HostKnown)
+		f.admit(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		f.admit(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.admit(storage.HostLimits{PerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
-			storage.HostAdmitted, storage.DomainFull)
-		f.admit(storage.HostLimits{PerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.admit(storage.HostLimits{PerDomain: 1, Hosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
-			storage.HostKnown, storage.HostKnown, storage.DomainFull)
+		f.admit(storage.HostLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+			storage.HostAdmitted, storage.DomainLimitReached)
+		f.admit(storage.HostLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.admit(storage.HostLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
 		f.admit(storage.HostLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
 		f.admit(storage.HostLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
-			storage.HostKnown, storage.NewHostsRefused)
+			storage.HostAlreadyCounted, storage.NewHostsRefused)
 		f.admit(storage.HostLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := admission("seed.a.example", "a.example")
-		h.Always = true
-		l := storage.HostLimits{Hosts: 1, PerDomain: 1, RefuseNewHosts: true}
-		for _, want := range []storage.HostFate{storage.HostAdmitted, storage.HostKnown} {
-			got, err := f.store.AdmitHosts(f.Context(), []storage.HostAdmission{h}, l)
+		h.IgnoreLimits = true
+		l := storage.HostLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
+		for _, want := range []storage.HostAdmitResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
+			got, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, l)
 			f.must(err)
 			if len(got) != 1 || got[0] != want {
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantHosts("seed.a.example", "a.example", storage.HostCount{Hosts: 1, OfDomain: 1, Counted: true})
+		f.wantHosts("seed.a.example", "a.example", storage.HostCounts{Hosts: 1, DomainHosts: 1, Counted: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
-		var hosts []storage.HostAdmission
+		var hosts []storage.HostCandidate
 		for i := range n {
 			hosts = append(hosts, admission(fmt.Sprintf("h%d.a.example", i), "a.example"))
 		}
 		for range 2 {
-			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostLimits{PerDomain: n - 1})
+			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostLimits{MaxHostsPerDomain: n - 1})
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantHosts("h0.a.example", "a.example", storage.HostCount{Hosts: n - 1, OfDomain: n - 1, Counted: true})
-		f.wantHosts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostCount{Hosts: n - 1, OfDomain: n - 1})
+		f.wantHosts("h0.a.example", "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1, Counted: true})
+		f.wantHosts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
@@ -106,7 +106,7 @@ var hostTests = []test{
 			wg.Go(func() {
 				for k := range 20 {
 					h := admission(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
-					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostAdmission{h}, storage.HostLimits{PerDomain: 50}); err != nil {
+					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, storage.HostLimits{MaxHostsPerDomain: 50}); err != nil {
 						f.Error(err)
 						return
 					}
@@ -114,11 +114,11 @@ var hostTests = []test{
 			})
 		}
 		wg.Wait()
-		f.wantHosts("x.a.example", "a.example", storage.HostCount{Hosts: 50, OfDomain: 50})
+		f.wantHosts("x.a.example", "a.example", storage.HostCounts{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
-		for _, h := range []storage.HostAdmission{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
-			if _, err := f.store.AdmitHosts(f.Context(), []storage.HostAdmission{h}, storage.HostLimits{}); err == nil {
+		for _, h := range []storage.HostCandidate{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
+			if _, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, storage.HostLimits{}); err == nil {
 				f.Errorf("AdmitHosts(%+v): no error", h)
 			}
 		}

@@ -39,30 +39,30 @@ type importing struct {
 	other func() *inspection // another Store of the kind, empty
 }
 
-func (i *importing) take(parcels ...storage.Parcel) {
+func (i *importing) take(parcels ...storage.OriginDump) {
 	i.Helper()
 	i.must(i.Import(i.Context(), parcels))
 }
 
 // parcels returns all that a Store holds of its origins.
-func (i *inspection) parcels() (all []storage.Parcel) {
+func (i *inspection) parcels() (all []storage.OriginDump) {
 	i.Helper()
 	for _, o := range i.all() {
-		p := storage.Parcel{Origin: o.Origin, Host: &o.Host, Hold: o.Hold, Dormant: o.Dormant}
-		for in := range storage.InParking + 1 {
+		p := storage.OriginDump{Origin: o.Origin, Host: &o.Host, HeldUntil: o.HeldUntil, Suspended: o.Suspended}
+		for in := range storage.StateParked + 1 {
 			i.must(i.URLs(i.Context(), o.Origin, in, func(e storage.Entry, at time.Time) bool {
-				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, In: in, At: at})
+				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, State: in, NotBefore: at})
 				return true
 			}))
 		}
-		i.must(i.Seen(i.Context(), o.Origin, func(f uint64) bool {
-			p.Seen = append(p.Seen, f)
+		i.must(i.SeenFingerprints(i.Context(), o.Origin, func(f uint64) bool {
+			p.SeenFingerprints = append(p.SeenFingerprints, f)
 			return true
 		}))
-		slices.Sort(p.Seen)
+		slices.Sort(p.SeenFingerprints)
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b storage.Parcel) int { return strings.Compare(a.Origin.String(), b.Origin.String()) })
+	slices.SortFunc(all, func(a, b storage.OriginDump) int { return strings.Compare(a.Origin.String(), b.Origin.String()) })
 	return all
 }
 
@@ -81,7 +81,7 @@ var importTests = []struct {
 				i.Fatalf("held by the other (-) and here (+):\n%s", diff)
 			}
 			got := i.counts()
-			got.Due, counts.Due = 0, 0 // by the latest time that each was told
+			got.DueHosts, counts.DueHosts = 0, 0 // by the latest time that each was told
 			if diff := cmp.Diff(counts, got); diff != "" {
 				i.Fatalf("counts of the other (-) and here (+):\n%s", diff)
 			}
@@ -111,42 +111,42 @@ var importTests = []struct {
 		for n := range uint64(3000) {
 			many = append(many, n*0x9e3779b97f4a7c15)
 		}
-		i.take(storage.Parcel{Origin: u.Origin(), Seen: append(many, storage.Fingerprint(u))})
-		i.take(storage.Parcel{Origin: u.Origin(), Seen: many})
+		i.take(storage.OriginDump{Origin: u.Origin(), SeenFingerprints: append(many, storage.Fingerprint(u))})
+		i.take(storage.OriginDump{Origin: u.Origin(), SeenFingerprints: many})
 		i.add(0, page(u.String()))
 		i.add(1, page("https://a.example/is"))
-		if c := i.counts(); c.Seen != 3002 || c.Queued != 1 {
+		if c := i.counts(); c.SeenURLs != 3002 || c.QueuedURLs != 1 {
 			i.Errorf("counts %+v, want 3002 seen and 1 queued", c)
 		}
 		fates, err := i.store.Add(i.Context(), pages("https://a.example/more"), 3002)
 		i.must(err)
-		if fates[0] != storage.Over {
+		if fates[0] != storage.OverLimit {
 			i.Errorf("fate %d: what was imported does not count", fates[0])
 		}
 	}},
 	{"a host is not due before it was, whatever is imported", func(i *importing) {
 		o := origin("https://a.example")
-		i.take(storage.Parcel{Origin: o, Host: &storage.Host{Due: at(50), Gap: time.Second}, URLs: []storage.StoredEntry{{Entry: page("https://a.example/")}}})
-		i.take(storage.Parcel{Origin: o, Host: &storage.Host{Due: at(20), Gap: 2 * time.Second}})
-		i.next(at(0), storage.Next{Left: storage.Waiting, At: at(50)})
-		if l := i.fixture.take(at(50), "https://a.example/"); l.Host.Gap != 2*time.Second {
-			i.Errorf("gap %v, want the one that came last", l.Host.Gap)
+		i.take(storage.OriginDump{Origin: o, Host: &storage.HostState{Due: at(50), Delay: time.Second}, URLs: []storage.StoredEntry{{Entry: page("https://a.example/")}}})
+		i.take(storage.OriginDump{Origin: o, Host: &storage.HostState{Due: at(20), Delay: 2 * time.Second}})
+		i.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
+		if l := i.fixture.take(at(50), "https://a.example/"); l.Host.Delay != 2*time.Second {
+			i.Errorf("gap %v, want the one that came last", l.Host.Delay)
 		}
 	}},
 	{"what is there stays, and goes first", func(i *importing) {
 		i.add(1, page("https://a.example/1"))
-		i.take(storage.Parcel{Origin: origin("https://a.example"), URLs: []storage.StoredEntry{
-			{Entry: page("https://a.example/1"), In: storage.InParking}, {Entry: page("https://a.example/2")}}})
+		i.take(storage.OriginDump{Origin: origin("https://a.example"), URLs: []storage.StoredEntry{
+			{Entry: page("https://a.example/1"), State: storage.StateParked}, {Entry: page("https://a.example/2")}}})
 		i.drain(at(0), "https://a.example/1", "https://a.example/2")
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importing) {
 		rested, o := page("https://a.example/r"), origin("https://a.example")
-		rested.Page = visited(at(-10))
-		i.take(storage.Parcel{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, In: storage.InRest, At: at(1000)}, {Entry: page("https://a.example/p"), In: storage.InParking}}})
-		i.next(at(0), storage.Next{Left: storage.Resting, At: at(1000)})
-		n, err := i.store.Recall(i.Context(), at(1), []storage.Sighting{{URL: rested.URL, Modified: at(0)}})
+		rested.History = visited(at(-10))
+		i.take(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: page("https://a.example/p"), State: storage.StateParked}}})
+		i.next(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(1000)})
+		n, err := i.store.RescheduleModified(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
 		i.must(err)
-		m, err := i.store.Revive(i.Context(), o, func(storage.Entry) bool { return true })
+		m, err := i.store.Unpark(i.Context(), o, func(storage.Entry) bool { return true })
 		i.must(err)
 		if n != 1 || m != 1 {
 			i.Errorf("%d recalled and %d revived, want 1 each", n, m)
@@ -155,15 +155,15 @@ var importTests = []struct {
 	}},
 	{"a bad parcel has the call refused whole", func(i *importing) {
 		o, good := origin("https://a.example"), page("https://a.example/")
-		for name, p := range map[string]storage.Parcel{
+		for name, p := range map[string]storage.OriginDump{
 			"no origin":      {URLs: []storage.StoredEntry{{Entry: good}}},
 			"another origin": {Origin: origin("https://b.example"), URLs: []storage.StoredEntry{{Entry: good}}},
-			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, In: storage.InParking + 1}}},
-			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: of(storage.Classes, "https://a.example/x")}}},
-			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: hop("https://a.example/r", "https://b.example"), In: storage.InRest}}},
-			"long memo":      {Origin: o, Host: &storage.Host{Memo: make([]byte, storage.MaxMemo+1)}},
+			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, State: storage.StateParked + 1}}},
+			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: of(storage.NumClasses, "https://a.example/x")}}},
+			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: hop("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
+			"long memo":      {Origin: o, Host: &storage.HostState{Stats: make([]byte, storage.MaxStatsBytes+1)}},
 		} {
-			if err := i.Import(i.Context(), []storage.Parcel{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
+			if err := i.Import(i.Context(), []storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
 				i.Errorf("%s: no error", name)
 			}
 		}
@@ -173,7 +173,7 @@ var importTests = []struct {
 	}},
 	{"a closed Store is refused", func(i *importing) {
 		i.must(i.store.Close())
-		if err := i.Import(i.Context(), []storage.Parcel{{Origin: origin("https://a.example")}}); err == nil {
+		if err := i.Import(i.Context(), []storage.OriginDump{{Origin: origin("https://a.example")}}); err == nil {
 			i.Error("no error")
 		}
 	}},
@@ -188,30 +188,30 @@ func byURL(leases []storage.Lease) []storage.Lease {
 // fillOdd gives a Store something of all that there can be.
 func fillOdd(i *inspection) {
 	full := ranked(7, "https://a.example/full?q")
-	full.Depth, full.Referrer, full.Context, full.Attempt, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
+	full.Depth, full.Referrer, full.Context, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
 	sent := post("https://a.example/form", "x=1")
 	i.add(6, pages("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
-		{Outcome: storage.Done}, {Outcome: storage.Later, At: at(70)}, {Outcome: storage.Rest, At: at(90)}, {Outcome: storage.Parked},
-		{Outcome: storage.Later, At: at(30), Host: &storage.Host{Due: at(20), Gap: 5 * time.Second, Slots: 1, Strikes: 2, Memo: []byte("\xffmemo")}},
+		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
+		{Outcome: storage.RetryAt, NotBefore: at(30), Host: &storage.HostState{Due: at(20), Delay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, Stats: []byte("\xffmemo")}},
 	} {
 		end.Lease = i.lease(at(0), 1)[0]
-		end.Lease.Page = visited(at(0))
+		end.Lease.History = visited(at(0))
 		i.ack(end)
 	}
 	i.add(2, full, sent)
-	i.add(1, of(storage.Late, "https://a.example/late"))
-	i.add(1, of(storage.Early, "https://a.example/early"))
+	i.add(1, of(storage.ClassLate, "https://a.example/late"))
+	i.add(1, of(storage.ClassEarly, "https://a.example/early"))
 	i.add(2, page("http://a.example/plain"), hop("https://a.example/robots2", "https://a.example"))
 	i.hold("http://a.example", at(200), true)
 	i.hold("https://c.example", at(100), false)
 	l := i.fixture.take(at(20), "https://a.example/robots2")
-	i.ack(storage.Ack{Lease: l, Outcome: storage.Later, At: at(40)})
+	i.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(40)})
 	i.add(2, page("https://b.example/"), hop("https://b.example/robots2", "https://a.example"))
 }
 
 // split returns the parcels with those of their URLs that keep keeps.
-func split(parcels []storage.Parcel, keep func(*storage.StoredEntry) bool) (filtered []storage.Parcel) {
+func split(parcels []storage.OriginDump, keep func(*storage.StoredEntry) bool) (filtered []storage.OriginDump) {
 	for _, p := range parcels {
 		p.URLs = slices.DeleteFunc(slices.Clone(p.URLs), func(k storage.StoredEntry) bool { return !keep(&k) })
 		filtered = append(filtered, p)
@@ -219,19 +219,19 @@ func split(parcels []storage.Parcel, keep func(*storage.StoredEntry) bool) (filt
 	return filtered
 }
 
-func withoutHops(parcels []storage.Parcel) []storage.Parcel {
-	return split(parcels, func(k *storage.StoredEntry) bool { return k.For.IsZero() })
+func withoutHops(parcels []storage.OriginDump) []storage.OriginDump {
+	return split(parcels, func(k *storage.StoredEntry) bool { return k.RobotsFor.IsZero() })
 }
 
 // onlyHops returns the hops among the parcels that the Store does not have yet.
-func onlyHops(i *inspection, parcels []storage.Parcel) []storage.Parcel {
+func onlyHops(i *inspection, parcels []storage.OriginDump) []storage.OriginDump {
 	have := map[[2]decorum.Origin]bool{}
 	for _, p := range i.parcels() {
 		for _, k := range p.URLs {
-			have[[2]decorum.Origin{p.Origin, k.For}] = !k.For.IsZero()
+			have[[2]decorum.Origin{p.Origin, k.RobotsFor}] = !k.RobotsFor.IsZero()
 		}
 	}
 	return split(parcels, func(k *storage.StoredEntry) bool {
-		return !k.For.IsZero() && !have[[2]decorum.Origin{k.URL.Origin(), k.For}]
+		return !k.RobotsFor.IsZero() && !have[[2]decorum.Origin{k.URL.Origin(), k.RobotsFor}]
 	})
 }

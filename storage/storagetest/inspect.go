@@ -62,7 +62,7 @@ func (i *inspection) all() map[string]storage.OriginInfo {
 
 // urls returns the URLs of an origin in a state, each with the second it was
 // put off to, if it was.
-func (i *inspection) urls(o string, in storage.State) (urls []string) {
+func (i *inspection) urls(o string, in storage.EntryState) (urls []string) {
 	i.Helper()
 	i.must(i.URLs(i.Context(), origin(o), in, func(e storage.Entry, when time.Time) bool {
 		listed := e.URL.PathAndQuery()
@@ -76,7 +76,7 @@ func (i *inspection) urls(o string, in storage.State) (urls []string) {
 }
 
 // wantURLs wants the URLs of an origin in a state to be these.
-func (i *inspection) wantURLs(o string, in storage.State, want ...string) {
+func (i *inspection) wantURLs(o string, in storage.EntryState, want ...string) {
 	i.Helper()
 	if got := i.urls(o, in); !slices.Equal(got, want) {
 		i.Errorf("state %d of %s: %q, want %q", in, o, got, want)
@@ -115,17 +115,17 @@ var inspectTests = []struct {
 		if ok {
 			i.Errorf("told %+v", info)
 		}
-		i.wantURLs("https://b.example", storage.InQueue)
+		i.wantURLs("https://b.example", storage.StateQueued)
 	}},
 	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspection) {
-		i.add(1, of(storage.Early, "https://a.example/out"))
+		i.add(1, of(storage.ClassEarly, "https://a.example/out"))
 		i.take(at(0), "https://a.example/out")
 		i.add(4, ranked(5, "https://a.example/u5"), ranked(4, "https://a.example/u4"),
-			of(storage.Late, "https://a.example/l"), of(storage.Early, "https://a.example/e"))
+			of(storage.ClassLate, "https://a.example/l"), of(storage.ClassEarly, "https://a.example/e"))
 		i.add(1, page("https://b.example/other"))
 		i.add(1, hop("https://a.example/r.txt", "https://a.example"))
-		got := i.urls("https://a.example", storage.InQueue)
-		i.wantURLs("https://a.example", storage.InRest)
+		got := i.urls("https://a.example", storage.StateQueued)
+		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
 		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
 			i.Errorf("told %q, want %q and the leased one", got, want)
@@ -133,23 +133,23 @@ var inspectTests = []struct {
 	}},
 	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspection) {
 		i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Later, At: at(30)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/2"), Outcome: storage.Rest, At: at(50)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/3"), Outcome: storage.Rest, At: at(40)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/4"), Outcome: storage.Parked})
-		i.wantURLs("https://a.example", storage.InQueue, "/1 at 30", "/5")
-		i.wantURLs("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
-		i.wantURLs("https://a.example", storage.InParking, "/4")
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/3"), Outcome: storage.RevisitAt, NotBefore: at(40)})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/4"), Outcome: storage.Park})
+		i.wantURLs("https://a.example", storage.StateQueued, "/1 at 30", "/5")
+		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
+		i.wantURLs("https://a.example", storage.StateParked, "/4")
 		i.must(i.store.Flush(i.Context()))
-		i.wantURLs("https://a.example", storage.InQueue, "/1 at 30", "/5")
-		i.wantURLs("https://a.example", storage.InRest, "/3 at 40", "/2 at 50")
-		i.wantURLs("https://a.example", storage.InParking, "/4")
+		i.wantURLs("https://a.example", storage.StateQueued, "/1 at 30", "/5")
+		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
+		i.wantURLs("https://a.example", storage.StateParked, "/4")
 	}},
 	{"URLs tells every field of an entry", func(i *inspection) {
 		want := ranked(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.Context, want.Page = 3, "https://b.example/", []byte("c"), visited(at(-1))
+		want.Depth, want.Referrer, want.Context, want.History = 3, "https://b.example/", []byte("c"), visited(at(-1))
 		i.add(1, want)
-		i.must(i.URLs(i.Context(), origin("https://a.example"), storage.InQueue, func(e storage.Entry, _ time.Time) bool {
+		i.must(i.URLs(i.Context(), origin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 			if diff := cmp.Diff(want, e, exact); diff != "" {
 				i.Errorf("entry (-added +told):\n%s", diff)
 			}
@@ -166,17 +166,17 @@ var inspectTests = []struct {
 				i.must(i.store.Flush(i.Context()))
 			}
 		}
-		i.wantURLs("https://a.example", storage.InQueue, want...)
+		i.wantURLs("https://a.example", storage.StateQueued, want...)
 	}},
 	{"inspecting changes nothing", func(i *inspection) {
 		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Parked})
+		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Park})
 		before := i.counts()
-		for in := range storage.InParking + 1 {
+		for in := range storage.StateParked + 1 {
 			i.urls("https://a.example", in)
 		}
 		i.all()
-		_, err := i.Known(i.Context(), url("https://a.example/9"))
+		_, err := i.HasSeen(i.Context(), url("https://a.example/9"))
 		i.must(err)
 		if diff := cmp.Diff(before, i.counts()); diff != "" {
 			i.Errorf("counts:\n%s", diff)
@@ -194,10 +194,12 @@ var inspectTests = []struct {
 				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
 			},
 			"URLs": func(stop func() bool) error {
-				return i.URLs(ctx, a, storage.InQueue, func(storage.Entry, time.Time) bool { return stop() })
+				return i.URLs(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool { return stop() })
 			},
-			"Seen":  func(stop func() bool) error { return i.Seen(ctx, a, func(uint64) bool { return stop() }) },
-			"Notes": func(stop func() bool) error { return i.Notes(ctx, a, func(string, []byte) bool { return stop() }) },
+			"Seen": func(stop func() bool) error { return i.SeenFingerprints(ctx, a, func(uint64) bool { return stop() }) },
+			"Notes": func(stop func() bool) error {
+				return i.OriginNotes(ctx, a, func(string, []byte) bool { return stop() })
+			},
 		} {
 			calls := 0
 			i.must(call(func() bool { calls++; return false }))
@@ -217,7 +219,7 @@ var inspectTests = []struct {
 			"https://a.example/1": true, "https://a.example/2": true, "https://a.example/hop": false,
 			"http://a.example/1": false, "https://b.example/1": false,
 		} {
-			got, err := i.Known(i.Context(), url(u))
+			got, err := i.HasSeen(i.Context(), url(u))
 			i.must(err)
 			if got != want {
 				i.Errorf("%s: %t, want %t", u, got, want)
@@ -233,7 +235,7 @@ var inspectTests = []struct {
 		}
 		i.add(1, page("https://b.example/"))
 		i.ack(storage.Ack{Lease: i.lease(at(0), 1)[0]}) // what was visited stays seen
-		i.must(i.Seen(i.Context(), origin("https://a.example"), func(f uint64) bool {
+		i.must(i.SeenFingerprints(i.Context(), origin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
 				i.Errorf("fingerprint %d is of none, or told twice", f)
 			}
@@ -252,7 +254,7 @@ var inspectTests = []struct {
 		i.must(i.store.SetNote(i.Context(), origin("http://a.example"), "other", []byte("x")))
 		i.must(i.store.SetNote(i.Context(), a, "gone", nil))
 		got := map[string]string{}
-		i.must(i.Notes(i.Context(), a, func(key string, value []byte) bool {
+		i.must(i.OriginNotes(i.Context(), a, func(key string, value []byte) bool {
 			got[key] = string(value)
 			return true
 		}))
@@ -266,7 +268,7 @@ var inspectTests = []struct {
 			i.Errorf("told %v", got)
 		}
 		keys := ""
-		i.must(i.Notes(i.Context(), decorum.Origin{}, func(key string, value []byte) bool {
+		i.must(i.OriginNotes(i.Context(), decorum.Origin{}, func(key string, value []byte) bool {
 			keys += key + "=" + string(value) + " "
 			return true
 		}))
@@ -286,10 +288,10 @@ var inspectTests = []struct {
 		a := origin("https://a.example")
 		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
 		_, _, errs["Origin"] = i.Origin(i.Context(), a)
-		errs["URLs"] = i.URLs(i.Context(), a, storage.InQueue, func(storage.Entry, time.Time) bool { return true })
-		_, errs["Known"] = i.Known(i.Context(), url("https://a.example/"))
-		errs["Seen"] = i.Seen(i.Context(), a, func(uint64) bool { return true })
-		errs["Notes"] = i.Notes(i.Context(), a, func(string, []byte) bool { return true })
+		errs["URLs"] = i.URLs(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
+		_, errs["Known"] = i.HasSeen(i.Context(), url("https://a.example/"))
+		errs["Seen"] = i.SeenFingerprints(i.Context(), a, func(uint64) bool { return true })
+		errs["Notes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
 		for name, err := range errs {
 			if err == nil || !strings.Contains(err.Error(), storage.ErrClosed.Error()) {
 				i.Errorf("%s: %v, want %v", name, err, storage.ErrClosed)
@@ -308,8 +310,8 @@ func testOriginInfo(i *inspection) {
 			i.Fatalf("%v is not known", want.Origin)
 		}
 		for _, info := range []storage.OriginInfo{got, i.all()[want.Origin.String()]} {
-			if !want.Next.IsZero() && !want.Next.After(now) && !info.Next.After(now) {
-				info.Next = want.Next // it waits for nothing
+			if !want.NextDue.IsZero() && !want.NextDue.After(now) && !info.NextDue.After(now) {
+				info.NextDue = want.NextDue // it waits for nothing
 			}
 			if diff := cmp.Diff(want, info, exact, cmp.Comparer(sameHost), cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("origin (-want +told):\n%s", diff)
@@ -320,21 +322,21 @@ func testOriginInfo(i *inspection) {
 	i.hold("https://a.example", at(0), false)
 	i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
 	l := i.take(at(0), "https://a.example/1")
-	want(at(0), storage.OriginInfo{Origin: a, Hold: at(0), Queued: 4, Leased: 1, Seen: 5, Next: at(0)})
-	host := storage.Host{Due: at(10), Gap: time.Second, Strikes: 2, Memo: []byte("memo")}
-	i.ack(storage.Ack{Lease: l, Outcome: storage.Rest, At: at(99), Host: &host})
-	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/2"), Outcome: storage.Later, At: at(70)})
-	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/3"), Outcome: storage.Parked})
+	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), Queued: 4, Leased: 1, Seen: 5, NextDue: at(0)})
+	host := storage.HostState{Due: at(10), Delay: time.Second, ConsecutiveFailures: 2, Stats: []byte("memo")}
+	i.ack(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(99), Host: &host})
+	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/2"), Outcome: storage.RetryAt, NotBefore: at(70)})
+	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/3"), Outcome: storage.Park})
 	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/4"), Outcome: storage.Done})
-	want(at(10), storage.OriginInfo{Origin: a, Host: host, Hold: at(0), Queued: 2, Resting: 1, Parked: 1, Seen: 5, Next: at(10)})
+	want(at(10), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(0), Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(10)})
 	i.hold("https://a.example", at(60), true)
-	want(at(10), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Queued: 2, Resting: 1, Parked: 1, Seen: 5, Next: at(60)})
+	want(at(10), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(60)})
 	i.ack(storage.Ack{Lease: i.take(at(60), "https://a.example/5")})
-	want(at(60), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Queued: 1, Resting: 1, Parked: 1, Seen: 5, Next: at(70)})
+	want(at(60), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Queued: 1, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(70)})
 	i.ack(storage.Ack{Lease: i.take(at(70), "https://a.example/2")})
-	want(at(70), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Resting: 1, Parked: 1, Seen: 5, Next: at(99)})
+	want(at(70), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(99)})
 	i.ack(storage.Ack{Lease: i.take(at(99), "https://a.example/1")})
-	want(at(99), storage.OriginInfo{Origin: a, Host: host, Hold: at(60), Dormant: true, Parked: 1, Seen: 5})
+	want(at(99), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Parked: 1, Seen: 5})
 	i.add(1, page("http://a.example/"))
-	want(at(99), storage.OriginInfo{Origin: b, Host: host, Queued: 1, Seen: 1, Next: at(10)}) // the host's clock is one
+	want(at(99), storage.OriginInfo{Origin: b, Host: host, Queued: 1, Seen: 1, NextDue: at(10)}) // the host's clock is one
 }

@@ -38,7 +38,7 @@ type waiter struct {
 }
 
 type modelHost struct {
-	storage.Host
+	storage.HostState
 	touched time.Time // it waits since then at the latest
 }
 
@@ -67,13 +67,13 @@ func (m *model) host(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
-func (m *model) add(entries []storage.Entry, maxPerOrigin int) (fates []storage.Fate) {
+func (m *model) add(entries []storage.Entry, maxPerOrigin int) (fates []storage.AddResult) {
 	for _, e := range entries {
 		fates = append(fates, m.fate(&e, maxPerOrigin))
 		if fates[len(fates)-1] != storage.Added {
 			continue
 		}
-		if e.For.IsZero() {
+		if e.RobotsFor.IsZero() {
 			m.seen[identity(&e)] = true
 		}
 		m.queue(&waiter{Entry: e})
@@ -81,12 +81,12 @@ func (m *model) add(entries []storage.Entry, maxPerOrigin int) (fates []storage.
 	return fates
 }
 
-func (m *model) fate(e *storage.Entry, maxPerOrigin int) storage.Fate {
+func (m *model) fate(e *storage.Entry, maxPerOrigin int) storage.AddResult {
 	switch {
-	case !e.For.IsZero():
+	case !e.RobotsFor.IsZero():
 		return storage.Added
 	case m.seen[identity(e)]:
-		return storage.Known
+		return storage.Duplicate
 	}
 	there := 0
 	for id := range m.seen {
@@ -95,7 +95,7 @@ func (m *model) fate(e *storage.Entry, maxPerOrigin int) storage.Fate {
 		}
 	}
 	if maxPerOrigin > 0 && there >= maxPerOrigin {
-		return storage.Over
+		return storage.OverLimit
 	}
 	return storage.Added
 }
@@ -116,7 +116,7 @@ func (m *model) queue(w *waiter) {
 }
 
 // isHop reports whether no hold of its origin stops w.
-func (w *waiter) isHop() bool { return w.For == w.URL.Origin() }
+func (w *waiter) isHop() bool { return w.RobotsFor == w.URL.Origin() }
 
 // before is the order within an origin.
 func (w *waiter) before(v *waiter) bool {
@@ -187,7 +187,7 @@ func (m *model) expire(now time.Time) {
 		}
 		delete(m.out, token)
 		host := m.host(&w.Entry)
-		host.Due = latest(host.Due, w.expires.Add(host.Gap))
+		host.Due = latest(host.Due, w.expires.Add(host.Delay))
 		host.touched = m.now
 		w.back, w.rests = m.clock, false
 		m.waiting = append(m.waiting, w)
@@ -218,8 +218,8 @@ func (m *model) lease(l storage.Lease, now time.Time) error {
 	if diff := cmp.Diff(first.Entry, l.Entry, exact); diff != "" {
 		return fmt.Errorf("not the next of its origin (-want +got):\n%s", diff)
 	}
-	if host := m.hosts[name]; !sameHost(host.Host, l.Host) && host.Due.After(start) {
-		return fmt.Errorf("host %+v, want %+v", l.Host, host.Host)
+	if host := m.hosts[name]; !sameHost(host.HostState, l.Host) && host.Due.After(start) {
+		return fmt.Errorf("host %+v, want %+v", l.Host, host.HostState)
 	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(w *waiter) bool { return w == first })
 	m.hosts[name].touched = now
@@ -244,23 +244,23 @@ func (m *model) first(l storage.Lease, now time.Time, rests bool) (first *waiter
 
 // turn reports whether it is the turn of the resting page.
 func (m *model) turn(o decorum.Origin, first, rest *waiter) bool {
-	low := first == nil || !first.isHop() && first.back == 0 && first.Class >= storage.Usual && !m.rested[o]
+	low := first == nil || !first.isHop() && first.back == 0 && first.Class >= storage.ClassNormal && !m.rested[o]
 	m.rested[o] = rest != nil && low
 	return m.rested[o]
 }
 
 // next returns what is left, after the leases were taken.
-func (m *model) next() storage.Next {
+func (m *model) next() storage.Wait {
 	if len(m.waiting)+len(m.out) == 0 {
-		return storage.Next{}
+		return storage.Wait{}
 	}
 	resting, revisit := m.resting()
 	n, end := m.dormant()
 	if n+resting == len(m.waiting) && len(m.out) == 0 && (resting == 0 || revisit.After(m.now)) {
 		if n > 0 {
-			return storage.Next{Left: storage.Dormant, At: end}
+			return storage.Wait{RemainingWork: storage.RemainingSuspended, Until: end}
 		}
-		return storage.Next{Left: storage.Resting, At: revisit}
+		return storage.Wait{RemainingWork: storage.RemainingRevisits, Until: revisit}
 	}
 	var at time.Time
 	for _, due := range m.due() {
@@ -269,7 +269,7 @@ func (m *model) next() storage.Next {
 	for _, w := range m.out {
 		at = earliest(at, w.expires)
 	}
-	return storage.Next{Left: storage.Waiting, At: at}
+	return storage.Wait{RemainingWork: storage.RemainingPending, Until: at}
 }
 
 // earliest returns the earlier of both, b if a is zero.
@@ -318,41 +318,41 @@ func (m *model) ack(a storage.Ack) bool {
 	e := a.Lease.Entry
 	e.Sent = w.Sent
 	switch a.Outcome {
-	case storage.Again:
+	case storage.Requeue:
 		m.queue(&waiter{Entry: e, back: m.clock + 1})
-	case storage.Later:
-		m.queue(&waiter{Entry: e, at: a.At})
-	case storage.Rest:
-		if e.For.IsZero() {
-			m.queue(&waiter{Entry: e, at: a.At, rests: true})
+	case storage.RetryAt:
+		m.queue(&waiter{Entry: e, at: a.NotBefore})
+	case storage.RevisitAt:
+		if e.RobotsFor.IsZero() {
+			m.queue(&waiter{Entry: e, at: a.NotBefore, rests: true})
 		}
-	case storage.Parked:
+	case storage.Park:
 		m.parked = append(m.parked, e)
 	}
 	host := m.host(&e)
 	host.touched = m.now
 	if a.Host != nil {
 		due := host.Due
-		host.Host = *a.Host
+		host.HostState = *a.Host
 		host.Due = latest(due, a.Host.Due)
 	}
 	return true
 }
 
-func (m *model) recall(now time.Time, g storage.Sighting) int {
+func (m *model) recall(now time.Time, g storage.SitemapLastmod) int {
 	for _, w := range m.waiting {
 		if !w.rests || w.URL != g.URL || w.Request != nil {
 			continue
 		}
-		var page storage.Page
-		if w.Page != nil {
-			page = *w.Page
+		var page storage.VisitHistory
+		if w.History != nil {
+			page = *w.History
 		}
-		if !page.Visited.Before(g.Modified) {
+		if !page.VisitedAt.Before(g.Modified) {
 			return 0
 		}
-		page.Listed = g.Modified
-		w.Page = &page
+		page.SitemapLastmod = g.Modified
+		w.History = &page
 		if now.Before(w.at) {
 			w.at = now
 		}
@@ -407,7 +407,7 @@ func (m *model) counts() storage.Counts {
 	}
 	dormant, _ := m.dormant()
 	return storage.Counts{
-		Hosts: len(hosts), Due: due, Queued: len(m.waiting) - resting, Resting: resting, Leased: len(m.out),
-		Parked: len(m.parked), Seen: len(m.seen), Dormant: dormant,
+		Hosts: len(hosts), DueHosts: due, QueuedURLs: len(m.waiting) - resting, AwaitingRevisit: resting, LeasedURLs: len(m.out),
+		ParkedURLs: len(m.parked), SeenURLs: len(m.seen), SuspendedURLs: dormant,
 	}
 }

@@ -21,7 +21,7 @@ var addTests = []test{
 	{"the seen set holds what was done, parked and given up", func(f *fixture) {
 		all := pages("https://a.example/1", "https://a.example/2", "https://a.example/3")
 		f.add(3, all...)
-		for _, outcome := range []storage.Outcome{storage.Done, storage.Parked, storage.Gone} {
+		for _, outcome := range []storage.Outcome{storage.Done, storage.Park, storage.Drop} {
 			f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: outcome})
 		}
 		f.add(0, all...)
@@ -42,7 +42,7 @@ var addTests = []test{
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
 	}},
 	{"Add stops at most URLs of an origin, and says of each what became of it", func(f *fixture) {
-		offer := func(most int, want ...storage.Fate) {
+		offer := func(most int, want ...storage.AddResult) {
 			entries := append(pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
 				hop("https://a.example/r.txt", "https://a.example"))
 			fates, err := f.store.Add(f.Context(), entries, most)
@@ -51,7 +51,7 @@ var addTests = []test{
 				f.Fatalf("Add of at most %d: %d, want %d", most, fates, want)
 			}
 		}
-		const added, known, over = storage.Added, storage.Known, storage.Over
+		const added, known, over = storage.Added, storage.Duplicate, storage.OverLimit
 		offer(1, added, over, added, over, added)
 		offer(2, known, added, known, over, added)
 		offer(1, known, known, known, over, added)
@@ -63,25 +63,25 @@ var addTests = []test{
 	}},
 	{"a lease carries what was added", func(f *fixture) {
 		whole := storage.Entry{
-			URL:       url("https://a.example/p?q=%20"),
-			Source:    storage.Sitemap,
-			Class:     storage.Late,
-			Depth:     300,
-			Referrer:  "http://other.example/page",
-			For:       origin("https://b.example:8443"),
-			Attempt:   2,
-			Context:   []byte("\x00context\xff"),
-			Found:     url("https://a.example/p?q=%20&sid=1"),
-			AsFound:   true,
-			Folded:    true,
-			Redirects: 10,
+			URL:            url("https://a.example/p?q=%20"),
+			Source:         storage.SourceSitemap,
+			Class:          storage.ClassLate,
+			Depth:          300,
+			Referrer:       "http://other.example/page",
+			RobotsFor:      origin("https://b.example:8443"),
+			FailedAttempts: 2,
+			Context:        []byte("\x00context\xff"),
+			Original:       url("https://a.example/p?q=%20&sid=1"),
+			UseOriginal:    true,
+			HTTPSUpgraded:  true,
+			Redirects:      10,
 		}
 		near := page("https://a.example/near")
 		near.Referrer = "https://a.example/from"
 		bare := storage.Entry{URL: url("https://a.example/")}
 		odd := page("https://a.example/odd")
 		odd.Referrer = "not a \xff URL"
-		folded := storage.Entry{URL: url("https://a.example/folded"), Folded: true}
+		folded := storage.Entry{URL: url("https://a.example/folded"), HTTPSUpgraded: true}
 		for _, want := range []storage.Entry{whole, near, bare, odd, folded} {
 			f.add(1, want)
 			l := f.take(at(0), want.URL.String())
@@ -104,21 +104,21 @@ var addTests = []test{
 	}},
 	{"Add refuses whole what is beyond a limit", func(f *fixture) {
 		good, big := page("https://a.example/"), page("https://a.example/big")
-		big.Context = make([]byte, storage.MaxContext+1)
+		big.Context = make([]byte, storage.MaxContextBytes+1)
 		for name, bad := range map[string]storage.Entry{
 			"context":  big,
 			"no URL":   {},
-			"class":    of(storage.Classes, "https://a.example/class"),
-			"as found": {URL: url("https://a.example/found"), AsFound: true},
-			"found":    {URL: url("https://a.example/found"), Found: url("http://a.example/found?sid=1")},
+			"class":    of(storage.NumClasses, "https://a.example/class"),
+			"as found": {URL: url("https://a.example/found"), UseOriginal: true},
+			"found":    {URL: url("https://a.example/found"), Original: url("http://a.example/found?sid=1")},
 			"depth":    {URL: url("https://a.example/depth"), Depth: -1},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
 			}
 		}
-		f.next(at(0), storage.Next{Left: storage.Nothing})
-		big.Context = bytes.Repeat([]byte("c"), storage.MaxContext)
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		big.Context = bytes.Repeat([]byte("c"), storage.MaxContextBytes)
 		f.add(2, good, big)
 	}},
 	{"Add of nothing adds nothing", func(f *fixture) { f.add(0) }},
@@ -132,10 +132,10 @@ var exact = cmp.Options{
 
 var orderTests = []test{
 	{"within an origin by class, then in the order of Add", func(f *fixture) {
-		f.add(4, of(storage.Late, "https://a.example/late"), of(storage.Usual, "https://a.example/usual"),
-			of(storage.Early, "https://a.example/early"), of(storage.Usual, "https://a.example/usual2"))
-		f.add(3, of(storage.First, "https://a.example/first"), of(storage.Late, "https://a.example/late2"),
-			of(storage.Early, "https://a.example/early2"))
+		f.add(4, of(storage.ClassLate, "https://a.example/late"), of(storage.ClassNormal, "https://a.example/usual"),
+			of(storage.ClassEarly, "https://a.example/early"), of(storage.ClassNormal, "https://a.example/usual2"))
+		f.add(3, of(storage.ClassFirst, "https://a.example/first"), of(storage.ClassLate, "https://a.example/late2"),
+			of(storage.ClassEarly, "https://a.example/early2"))
 		f.drain(at(0), "https://a.example/first", "https://a.example/early", "https://a.example/early2",
 			"https://a.example/usual", "https://a.example/usual2", "https://a.example/late", "https://a.example/late2")
 	}},
@@ -161,24 +161,24 @@ var orderTests = []test{
 		}
 	}},
 	{"Again goes back to the head of the queue, before every class", func(f *fixture) {
-		f.add(2, of(storage.Late, "https://a.example/late"), of(storage.Late, "https://a.example/late2"))
+		f.add(2, of(storage.ClassLate, "https://a.example/late"), of(storage.ClassLate, "https://a.example/late2"))
 		l := f.take(at(0), "https://a.example/late")
-		f.add(1, of(storage.First, "https://a.example/first"))
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		f.add(1, of(storage.ClassFirst, "https://a.example/first"))
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.drain(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
 	{"what was given back keeps its class", func(f *fixture) {
-		f.add(1, of(storage.Late, "https://a.example/late"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/late"), Outcome: storage.Again})
-		if l := f.take(at(0), "https://a.example/late"); l.Class != storage.Late {
-			f.Errorf("class %d, want %d", l.Class, storage.Late)
+		f.add(1, of(storage.ClassLate, "https://a.example/late"))
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/late"), Outcome: storage.Requeue})
+		if l := f.take(at(0), "https://a.example/late"); l.Class != storage.ClassLate {
+			f.Errorf("class %d, want %d", l.Class, storage.ClassLate)
 		}
 	}},
 	{"Later is handed out not before its time, then first of its class", func(f *fixture) {
-		f.add(4, of(storage.Early, "https://a.example/e1"), of(storage.Early, "https://a.example/e2"),
-			of(storage.Usual, "https://a.example/u1"), of(storage.Usual, "https://a.example/u2"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/e1"), Outcome: storage.Later, At: at(20)})
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/e2"), Outcome: storage.Later, At: at(10)})
+		f.add(4, of(storage.ClassEarly, "https://a.example/e1"), of(storage.ClassEarly, "https://a.example/e2"),
+			of(storage.ClassNormal, "https://a.example/u1"), of(storage.ClassNormal, "https://a.example/u2"))
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/e1"), Outcome: storage.RetryAt, NotBefore: at(20)})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/e2"), Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.ack(storage.Ack{Lease: f.take(at(1), "https://a.example/u1")})
 		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/e2")})
 		f.drain(at(20), "https://a.example/e1", "https://a.example/u2")
@@ -191,9 +191,9 @@ var orderTests = []test{
 		f.add(200, pages(urls...)...)
 		for i, u := range urls {
 			when := at(float64(1 + (i*77)%200)) // each time once
-			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.Later, At: when})
+			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.RetryAt, NotBefore: when})
 		}
-		f.next(at(0), storage.Next{Left: storage.Waiting, At: at(1)})
+		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(1)})
 		for s := 1; s <= 200; s++ {
 			l := f.lease(at(float64(s)), 2)
 			if len(l) != 1 {
@@ -201,7 +201,7 @@ var orderTests = []test{
 			}
 			f.ack(storage.Ack{Lease: l[0]})
 			if s < 200 {
-				f.next(at(float64(s)), storage.Next{Left: storage.Waiting, At: at(float64(s + 1))})
+				f.next(at(float64(s)), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(float64(s + 1))})
 			}
 		}
 	}},

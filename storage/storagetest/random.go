@@ -94,11 +94,11 @@ func (w *walk) doAdd() error {
 	var entries []storage.Entry
 	for range w.rand.IntN(6) {
 		e := page(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150)))
-		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.Classes)), w.rand.IntN(5)
+		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
 		e.Rank = uint16(max(0, w.rand.IntN(6)-3))
 		switch w.rand.IntN(10) {
 		case 0:
-			e.For = w.origin()
+			e.RobotsFor = w.origin()
 		case 1:
 			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
 		case 2:
@@ -132,10 +132,10 @@ func (w *walk) doLease() error {
 		}
 		w.leases = append(w.leases, l)
 	}
-	if due := w.model.counts().Due; len(leases) < maxLeases && due > 0 {
+	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.next(); len(leases) == 0 && (next.Left != want.Left || !w.sameTime(next.At, want.At)) {
+	if want := w.model.next(); len(leases) == 0 && (next.RemainingWork != want.RemainingWork || !w.sameTime(next.Until, want.Until)) {
 		return fmt.Errorf("next %+v, want %+v", next, want)
 	}
 	return nil
@@ -156,24 +156,24 @@ func (w *walk) doAck() error {
 			w.leases[i] = w.leases[len(w.leases)-1]
 			w.leases = w.leases[:len(w.leases)-1]
 		}
-		a.Lease.Attempt += w.rand.IntN(2)
-		if a.Outcome == storage.Rest && w.rand.IntN(3) > 0 {
-			a.Lease.Page = &storage.Page{Visited: w.now, Status: 200, ETag: `"e"`, Visits: w.rand.IntN(9)}
+		a.Lease.FailedAttempts += w.rand.IntN(2)
+		if a.Outcome == storage.RevisitAt && w.rand.IntN(3) > 0 {
+			a.Lease.History = &storage.VisitHistory{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
 		}
-		a.At = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
+		a.NotBefore = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {
-			a.Host = &storage.Host{
-				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), Gap: time.Duration(w.rand.IntN(3)) * time.Second,
-				Slots: w.rand.IntN(4), Strikes: w.rand.IntN(3),
+			a.Host = &storage.HostState{
+				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), Delay: time.Duration(w.rand.IntN(3)) * time.Second,
+				Slots: w.rand.IntN(4), ConsecutiveFailures: w.rand.IntN(3),
 			}
 			if n := w.rand.IntN(4); n > 0 {
-				a.Host.Memo = []byte("memo")[:n]
+				a.Host.Stats = []byte("memo")[:n]
 			}
 		}
 		acks = append(acks, a)
 		stale = !w.model.ack(a) || stale
 	}
-	if err := w.store.Ack(w.Context(), acks); errors.Is(err, storage.ErrStale) != stale {
+	if err := w.store.Ack(w.Context(), acks); errors.Is(err, storage.ErrStaleLease) != stale {
 		return fmt.Errorf("error %v, want stale: %t", err, stale)
 	}
 	return nil
@@ -187,7 +187,7 @@ func (w *walk) doRenew() error {
 	err := w.store.Renew(w.Context(), l, w.now, 10*time.Second)
 	out := w.model.out[l.Token]
 	if out == nil || !out.expires.After(w.now) {
-		if !errors.Is(err, storage.ErrStale) {
+		if !errors.Is(err, storage.ErrStaleLease) {
 			return fmt.Errorf("error %v, want stale", err)
 		}
 		return nil
@@ -205,12 +205,12 @@ func (w *walk) doMark() error {
 	if l.Request == nil {
 		return nil
 	}
-	err := w.store.Mark(w.Context(), l, sent)
+	err := w.store.MarkSent(w.Context(), l, sent)
 	if out := w.model.out[l.Token]; out != nil {
 		out.Sent = sent
 		return err
 	}
-	if !errors.Is(err, storage.ErrStale) {
+	if !errors.Is(err, storage.ErrStaleLease) {
 		return fmt.Errorf("error %v, want stale", err)
 	}
 	return nil
@@ -227,14 +227,14 @@ func (w *walk) doHold() error {
 
 func (w *walk) doRecall() error {
 	want := 0
-	var sightings []storage.Sighting
+	var sightings []storage.SitemapLastmod
 	for range w.rand.IntN(20) {
-		g := storage.Sighting{URL: url(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150))),
+		g := storage.SitemapLastmod{URL: url(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150))),
 			Modified: w.now.Add(time.Duration(w.rand.IntN(20)-15) * time.Second)}
 		sightings = append(sightings, g)
 		want += w.model.recall(w.now, g)
 	}
-	n, err := w.store.Recall(w.Context(), w.now, sightings)
+	n, err := w.store.RescheduleModified(w.Context(), w.now, sightings)
 	if err == nil && n != want {
 		return fmt.Errorf("recalled %d, want %d", n, want)
 	}
@@ -244,7 +244,7 @@ func (w *walk) doRecall() error {
 func (w *walk) doRevive() error {
 	o, kind := w.origin(), w.rand.IntN(3)
 	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
-	n, err := w.store.Revive(w.Context(), o, shouldUnpark)
+	n, err := w.store.Unpark(w.Context(), o, shouldUnpark)
 	if want := w.model.revive(o, shouldUnpark); err == nil && n != want {
 		return fmt.Errorf("revived %d, want %d", n, want)
 	}

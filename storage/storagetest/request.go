@@ -22,7 +22,7 @@ var requestTests = []test{
 		put.Request.Method = "PUT"
 		f.add(4, page("https://a.example/"), post("https://a.example/", "x=1"), post("https://a.example/", "x=2"), put)
 		f.add(0, page("https://a.example/"), post("https://a.example/", "x=1"), post("https://a.example/", "x=2"), put)
-		if c := f.counts(); c.Seen != 4 || c.Queued != 4 {
+		if c := f.counts(); c.SeenURLs != 4 || c.QueuedURLs != 4 {
 			f.Errorf("counts %+v, want 4 seen and queued", c)
 		}
 		f.add(1, post("https://b.example/", "x=1"))
@@ -39,8 +39,8 @@ var requestTests = []test{
 			"no method": {URL: url("https://a.example/"), Request: &storage.Request{}},
 			"GET":       {URL: url("https://a.example/"), Request: &storage.Request{Method: "GET"}},
 			"ftp":       post("ftp://a.example/", "x"),
-			"too long":  post("https://a.example/", strings.Repeat("x", storage.MaxBody+1)),
-			"an errand": {URL: url("https://a.example/"), Source: storage.Robots, Request: &storage.Request{Method: "POST"}},
+			"too long":  post("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
+			"an errand": {URL: url("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.Request{Method: "POST"}},
 			"sent":      {URL: url("https://a.example/"), Sent: true},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{e}, 0); err == nil {
@@ -50,15 +50,15 @@ var requestTests = []test{
 	}},
 	{"a mark stays, however the lease ends", func(f *fixture) {
 		f.add(1, post("https://a.example/", "x=1"))
-		for i, outcome := range []storage.Outcome{storage.Again, storage.Later, storage.Parked} {
+		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.take(at(0), "https://a.example/")
 			if l.Sent != (i > 0) {
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)
 			}
-			f.must(f.store.Mark(f.Context(), l, true))
-			f.ack(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, At: at(0)})
+			f.must(f.store.MarkSent(f.Context(), l, true))
+			f.ack(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
 		}
-		_, err := f.store.Revive(f.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
+		_, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
 		f.must(err)
 		f.take(at(0), "https://a.example/") // and runs out
 		if l := f.take(at(100), "https://a.example/"); !l.Sent {
@@ -68,9 +68,9 @@ var requestTests = []test{
 	{"a mark can be taken back", func(f *fixture) {
 		f.add(1, post("https://a.example/", "x=1"))
 		l := f.take(at(0), "https://a.example/")
-		f.must(f.store.Mark(f.Context(), l, true))
-		f.must(f.store.Mark(f.Context(), l, false))
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
+		f.must(f.store.MarkSent(f.Context(), l, true))
+		f.must(f.store.MarkSent(f.Context(), l, false))
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		if l := f.take(at(0), "https://a.example/"); l.Sent {
 			f.Error("the mark is still there")
 		}
@@ -79,17 +79,17 @@ var requestTests = []test{
 		f.add(1, post("https://a.example/", "x=1"))
 		old := f.take(at(0), "https://a.example/")
 		l := f.take(at(60), "https://a.example/")
-		f.stale(f.store.Mark(f.Context(), old, true))
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Again})
-		f.stale(f.store.Mark(f.Context(), l, true))
+		f.stale(f.store.MarkSent(f.Context(), old, true))
+		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
+		f.stale(f.store.MarkSent(f.Context(), l, true))
 		if l := f.take(at(60), "https://a.example/"); l.Sent {
 			f.Error("it is marked")
 		}
 	}},
 	{"requests are no pages: they are not recalled", func(f *fixture) {
 		f.add(1, post("https://a.example/", "x=1"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/"), Outcome: storage.Rest, At: at(100)})
-		n, err := f.store.Recall(f.Context(), at(1), []storage.Sighting{{URL: url("https://a.example/"), Modified: at(1)}})
+		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
+		n, err := f.store.RescheduleModified(f.Context(), at(1), []storage.SitemapLastmod{{URL: url("https://a.example/"), Modified: at(1)}})
 		f.must(err)
 		if n != 0 {
 			f.Errorf("%d were recalled", n)

@@ -104,7 +104,7 @@ func (f *fixture) take(now time.Time, want string) storage.Lease {
 }
 
 // none wants no lease, and returns what is left.
-func (f *fixture) none(now time.Time) storage.Next {
+func (f *fixture) none(now time.Time) storage.Wait {
 	f.Helper()
 	leases, next, err := f.store.Lease(f.Context(), now, ttl, 10)
 	f.must(err)
@@ -115,10 +115,10 @@ func (f *fixture) none(now time.Time) storage.Next {
 }
 
 // next wants no lease and what is left to be as given.
-func (f *fixture) next(now time.Time, want storage.Next) {
+func (f *fixture) next(now time.Time, want storage.Wait) {
 	f.Helper()
-	if got := f.none(now); got.Left != want.Left || !got.At.Equal(want.At) {
-		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(start), got.Left, got.At, want.Left, want.At)
+	if got := f.none(now); got.RemainingWork != want.RemainingWork || !got.Until.Equal(want.Until) {
+		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(start), got.RemainingWork, got.Until, want.RemainingWork, want.Until)
 	}
 }
 
@@ -139,7 +139,7 @@ func (f *fixture) ack(acks ...storage.Ack) {
 // visit ends a lease as a visit does after which the host is due at the given time.
 func (f *fixture) visit(l storage.Lease, due time.Time) {
 	f.Helper()
-	f.ack(storage.Ack{Lease: l, Host: &storage.Host{Due: due}})
+	f.ack(storage.Ack{Lease: l, Host: &storage.HostState{Due: due}})
 }
 
 func (f *fixture) hold(o string, until time.Time, dormant bool) {
@@ -157,7 +157,7 @@ func (f *fixture) counts() storage.Counts {
 // stale wants err to wrap ErrStale.
 func (f *fixture) stale(err error) {
 	f.Helper()
-	if !errors.Is(err, storage.ErrStale) {
+	if !errors.Is(err, storage.ErrStaleLease) {
 		f.Fatalf("error %v, want ErrStale", err)
 	}
 }
@@ -175,7 +175,7 @@ func origin(s string) decorum.Origin { return url(s + "/").Origin() }
 
 // page returns an entry as links make it.
 func page(s string) storage.Entry {
-	return storage.Entry{URL: url(s), Source: storage.Link, Class: storage.Usual}
+	return storage.Entry{URL: url(s), Source: storage.SourceLink, Class: storage.ClassNormal}
 }
 
 func pages(urls ...string) []storage.Entry {
@@ -193,5 +193,5 @@ func of(class storage.Class, s string) storage.Entry {
 
 // hop returns a hop of a redirect of the robots.txt of an origin.
 func hop(s, of string) storage.Entry {
-	return storage.Entry{URL: url(s), Source: storage.Robots, For: origin(of)}
+	return storage.Entry{URL: url(s), Source: storage.SourcePrerequisite, RobotsFor: origin(of)}
 }

@@ -87,7 +87,7 @@ type FrontierURL struct {
 	History        *VisitHistory `json:"page,omitempty"`      // what its last visit left; none if it was not visited
 }
 
-// A VisitHistory is what the last visit left: storage.Page.
+// A VisitHistory is what the last visit left: storage.VisitHistory.
 type VisitHistory struct {
 	VisitedAt             time.Time `json:"visited,omitzero"`        // the end of the last visit
 	Status                int       `json:"status"`                  // of its answer

@@ -21,22 +21,22 @@ var ErrDamaged = errors.New("damaged record")
 
 // An entry begins with a byte that tells what of it is set.
 const (
-	hasReferrer  = 1 << iota // a whole URL, or a path if nearReferrer
-	nearReferrer             // the referrer is of the same origin
-	hasFor
+	hasReferrer        = 1 << iota // a whole URL, or a path if sameOriginReferrer
+	sameOriginReferrer             // the referrer is of the same origin
+	hasRobotsFor
 	hasContext
-	hasAttempt
-	hasFound
-	asFound
-	hasMore // a byte follows that says what
+	hasFailedAttempts
+	hasOriginal
+	useOriginal
+	hasMoreFlags // a byte follows that says what
 )
 
 // More of what is set.
 const (
 	hasRank = 1 << iota
-	hasPage
+	hasHistory
 	hasRedirects
-	isFolded
+	isHTTPSUpgraded
 	hasRequest // since format 3
 	isSent
 )
@@ -47,9 +47,9 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	referrer, flags := e.Referrer, flagsOf(e)
 	if referrer != "" {
 		flags |= hasReferrer
-		if path, near := strings.CutPrefix(referrer, base); near {
+		if path, sameOrigin := strings.CutPrefix(referrer, base); sameOrigin {
 			referrer = path
-			flags |= nearReferrer
+			flags |= sameOriginReferrer
 		}
 	}
 	b = append(b, flags, byte(e.Source), byte(e.Class))
@@ -58,37 +58,37 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	if flags&hasReferrer != 0 {
 		b = AppendString(b, referrer)
 	}
-	if flags&hasFor != 0 {
-		b = AppendString(b, e.For.String())
+	if flags&hasRobotsFor != 0 {
+		b = AppendString(b, e.RobotsFor.String())
 	}
 	if flags&hasContext != 0 {
 		b = AppendString(b, string(e.Context))
 	}
-	if flags&hasAttempt != 0 {
-		b = binary.AppendUvarint(b, uint64(e.Attempt))
+	if flags&hasFailedAttempts != 0 {
+		b = binary.AppendUvarint(b, uint64(e.FailedAttempts))
 	}
-	if flags&hasFound != 0 {
-		b = AppendString(b, e.Found.PathAndQuery())
+	if flags&hasOriginal != 0 {
+		b = AppendString(b, e.Original.PathAndQuery())
 	}
-	if flags&hasMore != 0 {
-		b = appendMore(b, e)
+	if flags&hasMoreFlags != 0 {
+		b = appendOptionalFields(b, e)
 	}
 	return b
 }
 
-func appendMore(b []byte, e *storage.Entry) []byte {
+func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 	var more byte
 	if e.Rank > 0 {
 		more |= hasRank
 	}
-	if e.Page != nil {
-		more |= hasPage
+	if e.History != nil {
+		more |= hasHistory
 	}
 	if e.Redirects > 0 {
 		more |= hasRedirects
 	}
-	if e.Folded {
-		more |= isFolded
+	if e.HTTPSUpgraded {
+		more |= isHTTPSUpgraded
 	}
 	if e.Request != nil {
 		more |= hasRequest
@@ -100,8 +100,8 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	if e.Rank > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Rank))
 	}
-	if e.Page != nil {
-		b = appendPage(b, e.Page)
+	if e.History != nil {
+		b = appendHistory(b, e.History)
 	}
 	if e.Redirects > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Redirects))
@@ -113,45 +113,45 @@ func appendMore(b []byte, e *storage.Entry) []byte {
 	return b
 }
 
-func appendPage(b []byte, p *storage.Page) []byte {
-	b = AppendTime(b, p.Visited)
+func appendHistory(b []byte, p *storage.VisitHistory) []byte {
+	b = AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
 	b = AppendString(b, p.ETag)
 	b = AppendString(b, p.LastModified)
-	b = binary.BigEndian.AppendUint64(b, p.Hash)
-	b = binary.AppendUvarint(b, uint64(p.Visits))
-	b = binary.AppendUvarint(b, uint64(p.Changes))
-	b = binary.AppendVarint(b, int64(p.Span))
-	b = AppendTime(b, p.Listed)
-	return binary.AppendUvarint(b, uint64(p.Missing))
+	b = binary.BigEndian.AppendUint64(b, p.BodyHash)
+	b = binary.AppendUvarint(b, uint64(p.ComparedVisits))
+	b = binary.AppendUvarint(b, uint64(p.ChangedVisits))
+	b = binary.AppendVarint(b, int64(p.TotalComparedInterval))
+	b = AppendTime(b, p.SitemapLastmod)
+	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
-func (r *Reader) page() *storage.Page {
-	return &storage.Page{
-		Visited: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), Hash: r.Uint64(),
-		Visits: r.Int(), Changes: r.Int(), Span: time.Duration(r.Varint()), Listed: r.Time(), Missing: r.Int(),
+func (r *Reader) history() *storage.VisitHistory {
+	return &storage.VisitHistory{
+		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
+		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()), SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
 }
 
 // flagsOf returns what of e is set, the referrer apart.
 func flagsOf(e *storage.Entry) (flags byte) {
-	if !e.For.IsZero() {
-		flags |= hasFor
+	if !e.RobotsFor.IsZero() {
+		flags |= hasRobotsFor
 	}
 	if len(e.Context) > 0 {
 		flags |= hasContext
 	}
-	if e.Attempt > 0 {
-		flags |= hasAttempt
+	if e.FailedAttempts > 0 {
+		flags |= hasFailedAttempts
 	}
-	if !e.Found.IsZero() {
-		flags |= hasFound
+	if !e.Original.IsZero() {
+		flags |= hasOriginal
 	}
-	if e.AsFound {
-		flags |= asFound
+	if e.UseOriginal {
+		flags |= useOriginal
 	}
-	if e.Rank > 0 || e.Page != nil || e.Redirects > 0 || e.Folded || e.Request != nil || e.Sent {
-		flags |= hasMore
+	if e.Rank > 0 || e.History != nil || e.Redirects > 0 || e.HTTPSUpgraded || e.Request != nil || e.Sent {
+		flags |= hasMoreFlags
 	}
 	return flags
 }
@@ -165,24 +165,24 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	if flags&hasReferrer != 0 {
 		e.Referrer = r.String()
 	}
-	if flags&nearReferrer != 0 {
+	if flags&sameOriginReferrer != 0 {
 		e.Referrer = o.String() + e.Referrer
 	}
-	if flags&hasFor != 0 {
-		e.For = r.Origin()
+	if flags&hasRobotsFor != 0 {
+		e.RobotsFor = r.Origin()
 	}
 	if flags&hasContext != 0 {
 		e.Context = []byte(r.String())
 	}
-	if flags&hasAttempt != 0 {
-		e.Attempt = r.Int()
+	if flags&hasFailedAttempts != 0 {
+		e.FailedAttempts = r.Int()
 	}
-	if flags&hasFound != 0 {
-		e.Found = r.URL(o)
+	if flags&hasOriginal != 0 {
+		e.Original = r.URL(o)
 	}
-	e.AsFound = flags&asFound != 0
-	if flags&hasMore != 0 {
-		r.more(&e)
+	e.UseOriginal = flags&useOriginal != 0
+	if flags&hasMoreFlags != 0 {
+		r.parseOptionalFields(&e)
 	}
 	u, err := decorum.ParseURL(o.String() + path)
 	if err != nil || r.Err != nil || len(r.B) > 0 || u.Origin() != o {
@@ -192,14 +192,14 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	return e, e.Check()
 }
 
-// more reads what appendMore wrote.
-func (r *Reader) more(e *storage.Entry) {
+// parseOptionalFields reads what appendOptionalFields wrote.
+func (r *Reader) parseOptionalFields(e *storage.Entry) {
 	more := r.Byte()
 	if more&hasRank != 0 {
 		e.Rank = uint16(r.Int())
 	}
-	if more&hasPage != 0 {
-		e.Page = r.page()
+	if more&hasHistory != 0 {
+		e.History = r.history()
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()
@@ -210,26 +210,26 @@ func (r *Reader) more(e *storage.Entry) {
 			e.Request.Body = bytes.Clone(body)
 		}
 	}
-	e.Folded, e.Sent = more&isFolded != 0, more&isSent != 0
+	e.HTTPSUpgraded, e.Sent = more&isHTTPSUpgraded != 0, more&isSent != 0
 }
 
-// AppendHost appends the clock of a host.
-func AppendHost(b []byte, c *schedule.Clock) []byte {
+// AppendHostState appends the clock of a host.
+func AppendHostState(b []byte, c *schedule.HostState) []byte {
 	b = AppendTime(b, c.Due)
-	b = binary.AppendVarint(b, int64(c.Gap))
+	b = binary.AppendVarint(b, int64(c.Delay))
 	b = binary.AppendVarint(b, int64(c.Slots))
-	b = binary.AppendVarint(b, int64(c.Strikes))
-	return append(b, c.Memo...)
+	b = binary.AppendVarint(b, int64(c.ConsecutiveFailures))
+	return append(b, c.Stats...)
 }
 
-// ParseHost reads what AppendHost wrote.
-func ParseHost(b []byte) (c schedule.Clock, err error) {
+// ParseHostState reads what AppendHostState wrote.
+func ParseHostState(b []byte) (c schedule.HostState, err error) {
 	r := Reader{B: b}
 	c.Due = r.Time()
-	c.Gap = time.Duration(r.Varint())
+	c.Delay = time.Duration(r.Varint())
 	c.Slots = int(r.Varint())
-	c.Strikes = int(r.Varint())
-	c.Memo = append([]byte(nil), r.B...) // nil if there is none
+	c.ConsecutiveFailures = int(r.Varint())
+	c.Stats = append([]byte(nil), r.B...) // nil if there is none
 	return c, r.Err
 }
 
@@ -328,7 +328,7 @@ func (r *Reader) Time() time.Time {
 
 // Origin reads the name of an origin.
 func (r *Reader) Origin() decorum.Origin {
-	o, ok := ParseOrigin(r.String())
+	o, ok := ParseOriginName(r.String())
 	if !ok {
 		r.Fail()
 	}
@@ -345,8 +345,8 @@ func (r *Reader) URL(o decorum.Origin) decorum.URL {
 	return u
 }
 
-// ParseOrigin returns the origin whose String is s. None is "".
-func ParseOrigin(s string) (decorum.Origin, bool) {
+// ParseOriginName returns the origin whose String is s. None is "".
+func ParseOriginName(s string) (decorum.Origin, bool) {
 	if s == "" {
 		return decorum.Origin{}, true
 	}

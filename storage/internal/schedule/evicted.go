@@ -7,103 +7,105 @@ import (
 
 // Most hosts of a large crawl wait, and until their turn the schedule needs little of
 // them. An engine that has them on disk may evict them from the schedule, which then
-// keeps an IdleHost of each, a tenth of the size of a Host and its origins. The sums of
+// keeps an EvictedHost of each, a tenth of the size of a Host and its origins. The sums of
 // the schedule still count idle hosts.
 
-// An IdleHost is a host that was evicted.
-type IdleHost struct {
+// An EvictedHost is a host that was evicted.
+type EvictedHost struct {
 	Number  uint32 // as the engine counts
-	Origins []IdleOrigin
+	Origins []EvictedOrigin
 
-	at      int64 // when its next URL can be handed out
-	hold    int64 // when the first of its dormant holds ends
-	revisit int64 // when the first of its pages comes due
+	nextDue            int64 // when its next URL can be handed out
+	firstSuspensionEnd int64 // when the first of its dormant holds ends
+	firstRevisit       int64 // when the first of its pages comes due
 
-	queued, dormant, resting int32 // as counted in Schedule
-	inTurns                  int32
-	inHolds                  int32
-	inRests                  int32
-	busy                     bool
+	queuedURLs, suspendedURLs, awaitingRevisit int32 // as counted in Schedule
+	dueIndex                                   int32
+	suspensionIndex                            int32
+	revisitIndex                               int32
+	inHostCount                                bool
 }
 
-// An IdleOrigin is an origin of an IdleHost.
-type IdleOrigin struct {
-	Number uint32 // as the engine counts
-	Since  int64  // for Restore
+// An EvictedOrigin is an origin of an EvictedHost.
+type EvictedOrigin struct {
+	Number       uint32 // as the engine counts
+	WaitingSince int64  // for Restore
 }
 
-func (h *IdleHost) before(g *IdleHost) bool { return h.at < g.at }
-func (h *IdleHost) place() *int32           { return &h.inTurns }
+func (h *EvictedHost) before(g *EvictedHost) bool { return h.nextDue < g.nextDue }
+func (h *EvictedHost) heapIndex() *int32          { return &h.dueIndex }
 
-// idleByHold orders the idle hosts with URLs under a dormant hold.
-type idleByHold struct{ *IdleHost }
+// evictedBySuspensionEnd orders the idle hosts with URLs under a dormant hold.
+type evictedBySuspensionEnd struct{ *EvictedHost }
 
-func (h idleByHold) before(g idleByHold) bool { return h.hold < g.hold }
-func (h idleByHold) place() *int32            { return &h.inHolds }
+func (h evictedBySuspensionEnd) before(g evictedBySuspensionEnd) bool {
+	return h.firstSuspensionEnd < g.firstSuspensionEnd
+}
+func (h evictedBySuspensionEnd) heapIndex() *int32 { return &h.suspensionIndex }
 
-// idleByRevisit orders the idle hosts with resting pages.
-type idleByRevisit struct{ *IdleHost }
+// evictedByRevisit orders the idle hosts with resting pages.
+type evictedByRevisit struct{ *EvictedHost }
 
-func (h idleByRevisit) before(g idleByRevisit) bool { return h.revisit < g.revisit }
-func (h idleByRevisit) place() *int32               { return &h.inRests }
+func (h evictedByRevisit) before(g evictedByRevisit) bool { return h.firstRevisit < g.firstRevisit }
+func (h evictedByRevisit) heapIndex() *int32              { return &h.revisitIndex }
 
-// idleHosts is all idle hosts.
-type idleHosts struct {
-	hosts map[uint32]*IdleHost
-	turns heap[*IdleHost]
-	holds heap[idleByHold]
-	rests heap[idleByRevisit]
+// evictedHosts is all idle hosts.
+type evictedHosts struct {
+	byNumber        map[uint32]*EvictedHost
+	byDue           heap[*EvictedHost]
+	bySuspensionEnd heap[evictedBySuspensionEnd]
+	byRevisit       heap[evictedByRevisit]
 }
 
 // Evict takes a host without leases, and all its origins that have anything to
 // hand out, out of the schedule. number is the host's; numberOf returns that of an
-// origin. The engine must not change what they hold until it has called Wake and
+// origin. The engine must not change what they hold until it has called RemoveEvicted and
 // Restore.
 func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) {
-	idle := &IdleHost{
-		Number: number, Origins: make([]IdleOrigin, 0, len(h.origins)),
-		at: h.at, hold: math.MaxInt64, revisit: math.MaxInt64, busy: h.busy,
+	evicted := &EvictedHost{
+		Number: number, Origins: make([]EvictedOrigin, 0, len(h.origins)),
+		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, firstRevisit: math.MaxInt64, inHostCount: h.inHostCount,
 	}
 	for len(h.origins) > 0 {
 		o := h.origins[0]
-		idle.Origins = append(idle.Origins, IdleOrigin{numberOf(o.Queue), o.since})
-		idle.queued += int32(o.queued)
-		idle.dormant += int32(o.dormant)
-		idle.resting += int32(o.resting)
-		if o.dormant > 0 {
-			idle.hold = min(idle.hold, Nanos(o.Hold))
+		evicted.Origins = append(evicted.Origins, EvictedOrigin{numberOf(o.Queue), o.waitingSince})
+		evicted.queuedURLs += int32(o.queuedURLs)
+		evicted.suspendedURLs += int32(o.suspendedURLs)
+		evicted.awaitingRevisit += int32(o.awaitingRevisit)
+		if o.suspendedURLs > 0 {
+			evicted.firstSuspensionEnd = min(evicted.firstSuspensionEnd, Nanos(o.HeldUntil))
 		}
-		if o.resting > 0 {
-			idle.revisit = min(idle.revisit, o.revisit)
+		if o.awaitingRevisit > 0 {
+			evicted.firstRevisit = min(evicted.firstRevisit, o.firstRevisit)
 		}
-		h.origins.take(o)
-		s.holds.take(byHold[Q]{o})
-		s.rests.take(byRevisit[Q]{o})
+		h.origins.remove(o)
+		s.originsBySuspensionEnd.remove(originBySuspensionEnd[Q]{o})
+		s.originsByRevisit.remove(originByRevisit[Q]{o})
 	}
-	s.turns.take(h)
-	if s.idle.hosts == nil {
-		s.idle.hosts = make(map[uint32]*IdleHost)
+	s.hostsByDue.remove(h)
+	if s.evicted.byNumber == nil {
+		s.evicted.byNumber = make(map[uint32]*EvictedHost)
 	}
-	s.idle.hosts[number] = idle
-	s.idle.turns.put(idle)
-	if idle.dormant > 0 {
-		s.idle.holds.put(idleByHold{idle})
+	s.evicted.byNumber[number] = evicted
+	s.evicted.byDue.pushOrMove(evicted)
+	if evicted.suspendedURLs > 0 {
+		s.evicted.bySuspensionEnd.pushOrMove(evictedBySuspensionEnd{evicted})
 	}
-	if idle.resting > 0 {
-		s.idle.rests.put(idleByRevisit{idle})
+	if evicted.awaitingRevisit > 0 {
+		s.evicted.byRevisit.pushOrMove(evictedByRevisit{evicted})
 	}
 }
 
 // IsEvictable reports whether Evict may be called: no lease of the host is out, origins
 // is the number of its origins that have anything to hand out, and the host is first in
-// no queue, so that NextIdle does not return it at once.
+// no queue, so that NextToRestore does not return it at once.
 func (s *Schedule[Q]) IsEvictable(h *Host[Q], origins int) bool {
-	if h.Out > 0 || len(h.origins) != origins || origins == 0 || s.turns[0] == h {
+	if h.LeasesOut > 0 || len(h.origins) != origins || origins == 0 || s.hostsByDue[0] == h {
 		return false
 	}
-	firstHold := len(s.holds) > 0 && s.holds[0].Host == h
-	firstRest := len(s.rests) > 0 && s.rests[0].Host == h
-	return !firstHold && !firstRest
+	isFirstHold := len(s.originsBySuspensionEnd) > 0 && s.originsBySuspensionEnd[0].Host == h
+	isFirstRevisit := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].Host == h
+	return !isFirstHold && !isFirstRevisit
 }
 
 // Origins calls yield with the origins of the host that have anything to hand out.
@@ -115,62 +117,62 @@ func (h *Host[Q]) Origins(yield func(Q) bool) {
 	}
 }
 
-// Idle returns the idle host with that number, or nil.
-func (s *Schedule[Q]) Idle(number uint32) *IdleHost { return s.idle.hosts[number] }
+// Evicted returns the idle host with that number, or nil.
+func (s *Schedule[Q]) Evicted(number uint32) *EvictedHost { return s.evicted.byNumber[number] }
 
-// NextIdle returns an idle host that the engine must wake before it calls Turn or Left,
+// NextToRestore returns an idle host that the engine must wake before it calls NextOrigin or Remaining,
 // so that the schedule knows the first entry of each queue; nil if no host must wake.
 // Hosts whose dormant hold has ended by the time of Advance come first.
-func (s *Schedule[Q]) NextIdle() *IdleHost {
-	idle := &s.idle
+func (s *Schedule[Q]) NextToRestore() *EvictedHost {
+	evicted := &s.evicted
 	switch {
-	case len(idle.turns) > 0 && (len(s.turns) == 0 || idle.turns[0].at < s.turns[0].at):
-		return idle.turns[0]
-	case len(idle.holds) > 0 && (len(s.holds) == 0 || idle.holds[0].hold < Nanos(s.holds[0].Hold)):
-		return idle.holds[0].IdleHost
-	case len(idle.rests) > 0 && (len(s.rests) == 0 || idle.rests[0].revisit < s.rests[0].revisit):
-		return idle.rests[0].IdleHost
+	case len(evicted.byDue) > 0 && (len(s.hostsByDue) == 0 || evicted.byDue[0].nextDue < s.hostsByDue[0].nextDue):
+		return evicted.byDue[0]
+	case len(evicted.bySuspensionEnd) > 0 && (len(s.originsBySuspensionEnd) == 0 || evicted.bySuspensionEnd[0].firstSuspensionEnd < Nanos(s.originsBySuspensionEnd[0].HeldUntil)):
+		return evicted.bySuspensionEnd[0].EvictedHost
+	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 || evicted.byRevisit[0].firstRevisit < s.originsByRevisit[0].firstRevisit):
+		return evicted.byRevisit[0].EvictedHost
 	}
 	return nil
 }
 
-// Wake takes h out of the idle hosts. The engine must call Restore with each of
+// RemoveEvicted takes h out of the idle hosts. The engine must call RestoreOrigin with each of
 // its origins.
-func (s *Schedule[Q]) Wake(h *IdleHost) {
-	delete(s.idle.hosts, h.Number)
-	s.idle.turns.take(h)
-	s.idle.holds.take(idleByHold{h})
-	s.idle.rests.take(idleByRevisit{h})
-	s.Queued -= int(h.queued)
-	s.Dormant -= int(h.dormant)
-	s.Resting -= int(h.resting)
-	if h.busy {
+func (s *Schedule[Q]) RemoveEvicted(h *EvictedHost) {
+	delete(s.evicted.byNumber, h.Number)
+	s.evicted.byDue.remove(h)
+	s.evicted.bySuspensionEnd.remove(evictedBySuspensionEnd{h})
+	s.evicted.byRevisit.remove(evictedByRevisit{h})
+	s.QueuedURLs -= int(h.queuedURLs)
+	s.SuspendedURLs -= int(h.suspendedURLs)
+	s.AwaitingRevisit -= int(h.awaitingRevisit)
+	if h.inHostCount {
 		s.Hosts--
 	}
 }
 
-// Restore puts an evicted origin back into its former place.
-func (s *Schedule[Q]) Restore(o *Origin[Q], since int64) {
+// RestoreOrigin puts an evicted origin back into its former place.
+func (s *Schedule[Q]) RestoreOrigin(o *Origin[Q], waitingSince int64) {
 	s.Update(o)
-	o.since = since // Update sees it as formerly empty
+	o.waitingSince = waitingSince // Update sees it as formerly empty
 	s.Update(o)
 }
 
-// NextOf returns when the next URL of an idle origin can be handed out, as
-// Origin.Next does.
-func NextOf[Q Queue](o *Origin[Q], since int64) (time.Time, bool) {
-	o.since = since
-	at, ok := o.next()
+// EvictedNextDue returns when the next URL of an idle origin can be handed out, as
+// Origin.NextDue does.
+func EvictedNextDue[Q Queue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
+	o.waitingSince = waitingSince
+	at, ok := o.computeNextDue()
 	if !ok {
 		return time.Time{}, false
 	}
-	return latest(time.Unix(0, at), o.Host.Due), true
+	return laterTime(time.Unix(0, at), o.Host.Due), true
 }
 
-// due counts the idle hosts from i down whose time has come.
-func (s *idleHosts) due(now int64, i int) int {
-	if i >= len(s.turns) || s.turns[i].at > now {
+// countDue counts the idle hosts from i down whose time has come.
+func (s *evictedHosts) countDue(now int64, i int) int {
+	if i >= len(s.byDue) || s.byDue[i].nextDue > now {
 		return 0
 	}
-	return 1 + s.due(now, 2*i+1) + s.due(now, 2*i+2)
+	return 1 + s.countDue(now, 2*i+1) + s.countDue(now, 2*i+2)
 }

@@ -6,47 +6,47 @@ import (
 	"testing"
 )
 
-type number struct {
+type testItem struct {
 	value int
-	at    int32
+	index int32
 }
 
-func (n *number) before(m *number) bool { return n.value < m.value }
-func (n *number) place() *int32         { return &n.at }
+func (n *testItem) before(m *testItem) bool { return n.value < m.value }
+func (n *testItem) heapIndex() *int32       { return &n.index }
 
 // The heap is compared with a slice that is searched, through random puts,
 // moves and takes.
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var h heap[*number]
-	var all, out []*number
+	var h heap[*testItem]
+	var present, removed []*testItem
 	for range 100 {
-		out = append(out, new(number))
+		removed = append(removed, new(testItem))
 	}
 	for range 20_000 {
 		switch i := r.IntN(3); {
-		case i == 0 && len(out) > 0:
-			n := out[len(out)-1]
-			out, all = out[:len(out)-1], append(all, n)
+		case i == 0 && len(removed) > 0:
+			n := removed[len(removed)-1]
+			removed, present = removed[:len(removed)-1], append(present, n)
 			n.value = r.IntN(50)
-			h.put(n)
-		case i == 1 && len(all) > 0:
-			n := all[r.IntN(len(all))]
+			h.pushOrMove(n)
+		case i == 1 && len(present) > 0:
+			n := present[r.IntN(len(present))]
 			n.value = r.IntN(50)
-			h.put(n)
-		case len(all) > 0:
-			k := r.IntN(len(all))
-			h.take(all[k])
-			h.take(all[k]) // what is in no heap stays out
-			out, all = append(out, all[k]), slices.Delete(all, k, k+1)
+			h.pushOrMove(n)
+		case len(present) > 0:
+			k := r.IntN(len(present))
+			h.remove(present[k])
+			h.remove(present[k]) // what is in no heap stays out
+			removed, present = append(removed, present[k]), slices.Delete(present, k, k+1)
 		}
-		if len(h) != len(all) {
-			t.Fatalf("%d in the heap, want %d", len(h), len(all))
+		if len(h) != len(present) {
+			t.Fatalf("%d in the heap, want %d", len(h), len(present))
 		}
-		if len(all) == 0 {
+		if len(present) == 0 {
 			continue
 		}
-		smallest := slices.MinFunc(all, func(a, b *number) int { return a.value - b.value })
+		smallest := slices.MinFunc(present, func(a, b *testItem) int { return a.value - b.value })
 		if h[0].value != smallest.value {
 			t.Fatalf("first is %d, want %d", h[0].value, smallest.value)
 		}
@@ -55,27 +55,27 @@ func TestHeap(t *testing.T) {
 
 // The lowest lane goes first.
 func TestLanes(t *testing.T) {
-	const usual, late = 2, 3
+	const normal, late = 2, 3
 	order := []Lane{
-		LaneOf(late, true).Back(), LaneOf(late, true).Later(), LaneOf(late, true),
-		LaneOf(late, false).Back(), LaneOf(usual, false).Later(), LaneOf(usual, false),
-		LaneOf(late, false).Later(), LaneOf(late, false),
+		LaneForClass(late, true).ReturnedLane(), LaneForClass(late, true).DelayedLane(), LaneForClass(late, true),
+		LaneForClass(late, false).ReturnedLane(), LaneForClass(normal, false).DelayedLane(), LaneForClass(normal, false),
+		LaneForClass(late, false).DelayedLane(), LaneForClass(late, false),
 	}
-	if !slices.IsSorted(order) || len(slices.Compact(slices.Clone(order))) != len(order) || order[7] >= Lanes {
-		t.Errorf("lanes %v, want them to go up, below %d", order, Lanes)
+	if !slices.IsSorted(order) || len(slices.Compact(slices.Clone(order))) != len(order) || order[7] >= NumLanes {
+		t.Errorf("lanes %v, want them to go up, below %d", order, NumLanes)
 	}
 	for i, l := range order {
-		if timed := i == 1 || i == 4 || i == 6; l.Timed() != timed {
-			t.Errorf("lane %d: timed %t", l, l.Timed())
+		if timed := i == 1 || i == 4 || i == 6; l.IsTimed() != timed {
+			t.Errorf("lane %d: timed %t", l, l.IsTimed())
 		}
-		if l.IsHop() != (i < 3) {
-			t.Errorf("lane %d: hop %t", l, l.IsHop())
+		if l.IsRobotsHop() != (i < 3) {
+			t.Errorf("lane %d: hop %t", l, l.IsRobotsHop())
 		}
-		if l.Stacked() != (i == 0 || i == 3) {
-			t.Errorf("lane %d: stacked %t", l, l.Stacked())
+		if l.IsLIFO() != (i == 0 || i == 3) {
+			t.Errorf("lane %d: stacked %t", l, l.IsLIFO())
 		}
 	}
-	if LaneOf(200, false) != LaneOf(late, false) {
+	if LaneForClass(200, false) != LaneForClass(late, false) {
 		t.Error("a class that is none has a lane of its own")
 	}
 }

@@ -11,55 +11,55 @@ type Lane uint8
 // The lanes. Even ones are Timed, ordered by when their URLs may be handed
 // out; the others are ordered as they were filled.
 const (
-	hopBack   Lane = 1
-	hop       Lane = 3 // and hop-1 what was put off
-	back      Lane = 5
-	firstRank Lane = 7  // the first class; the others follow in steps of two
-	Resting   Lane = 14 // pages that wait for their revisit
-	Lanes     Lane = 15
+	robotsHopReturned Lane = 1
+	robotsHop         Lane = 3 // and hop-1 what was put off
+	returned          Lane = 5
+	firstClass        Lane = 7  // the first class; the others follow in steps of two
+	AwaitingRevisit   Lane = 14 // pages that wait for their revisit
+	NumLanes          Lane = 15
 )
 
-// usual is the first lane with which resting pages take turns.
-const usual = firstRank + 2*2 - 1
+// firstShared is the first lane with which resting pages take turns.
+const firstShared = firstClass + 2*2 - 1
 
-// Turns lets pages whose revisit has come take turns with URLs of the lower
+// RevisitAlternation lets pages whose revisit has come take turns with URLs of the lower
 // classes, so that neither keeps the other waiting for more than one visit.
-type Turns struct {
-	Revisited bool // the last of them was a revisit
+type RevisitAlternation struct {
+	LastWasRevisit bool // the last of them was a revisit
 }
 
-// Rest reports whether it is the turn of a resting page. lane is the first that
+// TakeRevisit reports whether it is the turn of a resting page. lane is the first that
 // has a URL to give, if any; due says whether the revisit of a page has come.
-func (t *Turns) Rest(lane Lane, any, due bool) bool {
-	t.Revisited = due && (!any || lane >= usual && !t.Revisited)
-	return t.Revisited
+func (t *RevisitAlternation) TakeRevisit(lane Lane, hasOther, revisitDue bool) bool {
+	t.LastWasRevisit = revisitDue && (!hasOther || lane >= firstShared && !t.LastWasRevisit)
+	return t.LastWasRevisit
 }
 
-// LaneOf returns the lane for a new URL of the class, which is 0 to 3; higher
+// LaneForClass returns the lane for a new URL of the class, which is 0 to 3; higher
 // ones are taken for 3.
-func LaneOf(class uint8, isHop bool) Lane {
+func LaneForClass(class uint8, isHop bool) Lane {
 	if isHop {
-		return hop
+		return robotsHop
 	}
-	return firstRank + 2*Lane(min(class, 3))
+	return firstClass + 2*Lane(min(class, 3))
 }
 
-// Later returns the lane for a URL that was put off, LaneOf being l.
-func (l Lane) Later() Lane { return l - 1 }
+// DelayedLane returns the lane for a URL that was put off, LaneForClass being l.
+func (l Lane) DelayedLane() Lane { return l - 1 }
 
-// Back returns the lane for a URL that was given back, LaneOf being l.
-func (l Lane) Back() Lane {
-	if l == hop {
-		return hopBack
+// ReturnedLane returns the lane for a URL that was given back, LaneForClass being l.
+func (l Lane) ReturnedLane() Lane {
+	if l == robotsHop {
+		return robotsHopReturned
 	}
-	return back
+	return returned
 }
 
-// Timed reports whether the URLs of the lane have times of their own.
-func (l Lane) Timed() bool { return l%2 == 0 }
+// IsTimed reports whether the URLs of the lane have times of their own.
+func (l Lane) IsTimed() bool { return l%2 == 0 }
 
-// Stacked reports whether the last URL put into the lane is the first out.
-func (l Lane) Stacked() bool { return l == hopBack || l == back }
+// IsLIFO reports whether the last URL put into the lane is the first out.
+func (l Lane) IsLIFO() bool { return l == robotsHopReturned || l == returned }
 
-// IsHop reports whether no hold stops the lane.
-func (l Lane) IsHop() bool { return l <= hop }
+// IsRobotsHop reports whether no hold stops the lane.
+func (l Lane) IsRobotsHop() bool { return l <= robotsHop }

@@ -11,114 +11,116 @@ import (
 	"time"
 )
 
-// A Clock is what is remembered of a host: storage.Host, field by field.
-type Clock struct {
-	Due     time.Time
-	Gap     time.Duration
-	Slots   int
-	Strikes int
-	Memo    []byte
+// A HostState is what is remembered of a host: storage.HostState, field by field.
+type HostState struct {
+	Due                 time.Time
+	Delay               time.Duration
+	Slots               int
+	ConsecutiveFailures int
+	Stats               []byte
 }
 
 // A Queue is what waits for one origin, as far as a Schedule must know it.
 // Times are what Nanos returns.
 type Queue interface {
-	// Len returns how many URLs wait but for resting ones, and how many of
+	// QueuedCounts returns how many URLs wait but for resting ones, and how many of
 	// them are in hop lanes.
-	Len() (all, hops int)
-	// Resting returns how many pages wait for their revisit, and when the
+	QueuedCounts() (all, robotsHops int)
+	// AwaitingRevisit returns how many pages wait for their revisit, and when the
 	// first of them comes.
-	Resting() (n int, first int64)
-	// Ready returns from when on a URL of the hop lanes, or of the others,
+	AwaitingRevisit() (n int, firstDue int64)
+	// ReadyAt returns from when on a URL of the hop lanes, or of the others,
 	// may be handed out, and false if there is none.
-	Ready(hops bool) (at int64, ok bool)
+	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
-// A Tally counts what waits in the lanes of a Queue, without resting pages.
-type Tally struct {
-	All  int
-	Hops int // of All, in hop lanes
+// A QueueCounts counts what waits in the lanes of a Queue, without resting pages.
+type QueueCounts struct {
+	Total      int
+	RobotsHops int // of Total, in hop lanes
 }
 
-// Count counts n more in a lane.
-func (t *Tally) Count(l Lane, n int) {
-	if l == Resting {
+// AddURLs counts n more in a lane.
+func (t *QueueCounts) AddURLs(l Lane, n int) {
+	if l == AwaitingRevisit {
 		return
 	}
-	t.All += n
-	if l.IsHop() {
-		t.Hops += n
+	t.Total += n
+	if l.IsRobotsHop() {
+		t.RobotsHops += n
 	}
 }
 
-// Len is that of Queue.
-func (t *Tally) Len() (all, hops int) { return t.All, t.Hops }
+// QueuedCounts is that of Queue.
+func (t *QueueCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.
 type Origin[Q Queue] struct {
-	Queue   Q
-	Host    *Host[Q]
-	Hold    time.Time // nothing but hops before
-	Dormant bool      // nobody should wait for the end of the hold
+	Queue     Q
+	Host      *Host[Q]
+	HeldUntil time.Time // nothing but hops before
+	Suspended bool      // nobody should wait for the end of the hold
 
-	at      int64 // when its next URL can be handed out
-	since   int64 // last served, or found empty: who waited longer goes first
-	queued  int   // as counted in Host and Schedule
-	dormant int   // of them, under a dormant hold
-	resting int   // as counted in Schedule
-	revisit int64
+	nextDue         int64 // when its next URL can be handed out
+	waitingSince    int64 // last served, or found empty: who waited longer goes first
+	queuedURLs      int   // as counted in Host and Schedule
+	suspendedURLs   int   // of them, under a dormant hold
+	awaitingRevisit int   // as counted in Schedule
+	firstRevisit    int64
 
-	inHost  int32
-	inHolds int32
-	inRests int32
+	hostIndex       int32
+	suspensionIndex int32
+	revisitIndex    int32
 }
 
-func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.at < p.at }
-func (o *Origin[Q]) place() *int32            { return &o.inHost }
+func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
+func (o *Origin[Q]) heapIndex() *int32        { return &o.hostIndex }
 
-// Next returns when the next URL of the origin can be handed out were there a
+// NextDue returns when the next URL of the origin can be handed out were there a
 // slot of the host; false if there is none.
-func (o *Origin[Q]) Next() (time.Time, bool) {
-	if o.inHost == 0 {
+func (o *Origin[Q]) NextDue() (time.Time, bool) {
+	if o.hostIndex == 0 {
 		return time.Time{}, false
 	}
-	return latest(time.Unix(0, o.at), o.Host.Due), true
+	return laterTime(time.Unix(0, o.nextDue), o.Host.Due), true
 }
 
-// byHold orders the origins under a dormant hold.
-type byHold[Q Queue] struct{ *Origin[Q] }
+// originBySuspensionEnd orders the origins under a dormant hold.
+type originBySuspensionEnd[Q Queue] struct{ *Origin[Q] }
 
-func (o byHold[Q]) before(p byHold[Q]) bool { return o.Hold.Before(p.Hold) }
-func (o byHold[Q]) place() *int32           { return &o.inHolds }
+func (o originBySuspensionEnd[Q]) before(p originBySuspensionEnd[Q]) bool {
+	return o.HeldUntil.Before(p.HeldUntil)
+}
+func (o originBySuspensionEnd[Q]) heapIndex() *int32 { return &o.suspensionIndex }
 
-// byRevisit orders the origins with resting pages.
-type byRevisit[Q Queue] struct{ *Origin[Q] }
+// originByRevisit orders the origins with resting pages.
+type originByRevisit[Q Queue] struct{ *Origin[Q] }
 
-func (o byRevisit[Q]) before(p byRevisit[Q]) bool { return o.revisit < p.revisit }
-func (o byRevisit[Q]) place() *int32              { return &o.inRests }
+func (o originByRevisit[Q]) before(p originByRevisit[Q]) bool { return o.firstRevisit < p.firstRevisit }
+func (o originByRevisit[Q]) heapIndex() *int32                { return &o.revisitIndex }
 
 // A Host is to whom politeness is owed, for all its origins together.
 type Host[Q Queue] struct {
-	Clock
-	Out int // leases
+	HostState
+	LeasesOut int // leases
 
-	origins heap[*Origin[Q]] // with URLs to hand out, now or some time
-	queued  int
-	at      int64 // when its next URL can be handed out
-	inTurns int32
-	busy    bool // counted in Schedule.Hosts
+	origins     heap[*Origin[Q]] // with URLs to hand out, now or some time
+	queuedURLs  int
+	nextDue     int64 // when its next URL can be handed out
+	dueIndex    int32
+	inHostCount bool // counted in Schedule.Hosts
 }
 
-func (h *Host[Q]) before(g *Host[Q]) bool { return h.at < g.at }
-func (h *Host[Q]) place() *int32          { return &h.inTurns }
+func (h *Host[Q]) before(g *Host[Q]) bool { return h.nextDue < g.nextDue }
+func (h *Host[Q]) heapIndex() *int32      { return &h.dueIndex }
 
 // A Lease is a URL that is out.
 type Lease[Q Queue] struct {
-	Token   uint64
-	Origin  *Origin[Q]
-	Expires time.Time
-	inOut   int32
+	Token       uint64
+	Origin      *Origin[Q]
+	Expires     time.Time
+	expiryIndex int32
 }
 
 // Of leases that run out together the latest goes back first, so that the
@@ -129,21 +131,21 @@ func (l *Lease[Q]) before(m *Lease[Q]) bool {
 	}
 	return l.Expires.Before(m.Expires)
 }
-func (l *Lease[Q]) place() *int32 { return &l.inOut }
+func (l *Lease[Q]) heapIndex() *int32 { return &l.expiryIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
 type Schedule[Q Queue] struct {
-	Hosts   int // with at least one URL queued or out
-	Queued  int
-	Dormant int // of Queued, under a dormant hold
-	Resting int
+	Hosts           int // with at least one URL queued or out
+	QueuedURLs      int
+	SuspendedURLs   int // of QueuedURLs, under a dormant hold
+	AwaitingRevisit int
 
-	now   time.Time       // the latest it was told
-	turns heap[*Host[Q]]  // hosts with a URL to hand out and a slot free
-	holds heap[byHold[Q]] // origins with URLs under a dormant hold
-	rests heap[byRevisit[Q]]
-	out   heap[*Lease[Q]] // by when they run out
-	idle  idleHosts
+	now                    time.Time                      // the latest it was told
+	hostsByDue             heap[*Host[Q]]                 // hosts with a URL to hand out and a slot free
+	originsBySuspensionEnd heap[originBySuspensionEnd[Q]] // origins with URLs under a dormant hold
+	originsByRevisit       heap[originByRevisit[Q]]
+	leasesByExpiry         heap[*Lease[Q]] // by when they run out
+	evicted                evictedHosts
 }
 
 // Now returns the latest time the schedule was told.
@@ -154,53 +156,53 @@ func (s *Schedule[Q]) Advance(now time.Time) {
 	if now.After(s.now) {
 		s.now = now
 	}
-	for len(s.holds) > 0 && !s.holds[0].Hold.After(s.now) {
-		s.Update(s.holds[0].Origin)
+	for len(s.originsBySuspensionEnd) > 0 && !s.originsBySuspensionEnd[0].HeldUntil.After(s.now) {
+		s.Update(s.originsBySuspensionEnd[0].Origin)
 	}
 }
 
-// Expired ends the next lease that ran out, lets its host rest, and returns
+// ExpireNext ends the next lease that ran out, lets its host rest, and returns
 // it; nil if there is none.
-func (s *Schedule[Q]) Expired(now time.Time) *Lease[Q] {
-	if len(s.out) == 0 || s.out[0].Expires.After(now) {
+func (s *Schedule[Q]) ExpireNext(now time.Time) *Lease[Q] {
+	if len(s.leasesByExpiry) == 0 || s.leasesByExpiry[0].Expires.After(now) {
 		return nil
 	}
-	l := s.out[0]
+	l := s.leasesByExpiry[0]
 	h := l.Origin.Host
-	h.Rest(l.Expires.Add(h.Gap))
-	s.End(l)
+	h.DelayUntil(l.Expires.Add(h.Delay))
+	s.EndLease(l)
 	return l
 }
 
-// Turn returns the origin whose turn it is; nil if no host is due. If the
+// NextOrigin returns the origin whose turn it is; nil if no host is due. If the
 // origin is held, a URL of its hop lanes is due.
-func (s *Schedule[Q]) Turn(now time.Time) *Origin[Q] {
-	if len(s.turns) == 0 || s.turns[0].at > Nanos(now) {
+func (s *Schedule[Q]) NextOrigin(now time.Time) *Origin[Q] {
+	if len(s.hostsByDue) == 0 || s.hostsByDue[0].nextDue > Nanos(now) {
 		return nil
 	}
-	return s.turns[0].origins[0]
+	return s.hostsByDue[0].origins[0]
 }
 
-// Begin takes a slot for a URL that was taken out of the origin's queue.
-func (s *Schedule[Q]) Begin(o *Origin[Q], token uint64, now, expires time.Time) *Lease[Q] {
+// BeginLease takes a slot for a URL that was taken out of the origin's queue.
+func (s *Schedule[Q]) BeginLease(o *Origin[Q], token uint64, now, expires time.Time) *Lease[Q] {
 	l := &Lease[Q]{Token: token, Origin: o, Expires: expires}
-	s.out.put(l)
-	o.Host.Out++
-	o.since = Nanos(now)
+	s.leasesByExpiry.pushOrMove(l)
+	o.Host.LeasesOut++
+	o.waitingSince = Nanos(now)
 	s.Update(o)
 	return l
 }
 
-// Renew lets the lease run until expires.
-func (s *Schedule[Q]) Renew(l *Lease[Q], expires time.Time) {
+// RenewLease lets the lease run until expires.
+func (s *Schedule[Q]) RenewLease(l *Lease[Q], expires time.Time) {
 	l.Expires = expires
-	s.out.put(l)
+	s.leasesByExpiry.pushOrMove(l)
 }
 
-// End gives the lease's slot free.
-func (s *Schedule[Q]) End(l *Lease[Q]) {
-	s.out.take(l)
-	l.Origin.Host.Out--
+// EndLease gives the lease's slot free.
+func (s *Schedule[Q]) EndLease(l *Lease[Q]) {
+	s.leasesByExpiry.remove(l)
+	l.Origin.Host.LeasesOut--
 	s.Update(l.Origin)
 }
 
@@ -216,19 +218,19 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Leased returns how many leases are out.
-func (s *Schedule[Q]) Leased() int { return len(s.out) }
+// LeasedURLs returns how many leases are out.
+func (s *Schedule[Q]) LeasedURLs() int { return len(s.leasesByExpiry) }
 
-// Set gives the host a new clock. Due does not move back. An Update of one of
+// SetState gives the host a new clock. Due does not move back. An Update of one of
 // its origins must follow.
-func (h *Host[Q]) Set(c Clock) {
+func (h *Host[Q]) SetState(c HostState) {
 	due := h.Due
-	h.Clock = c
-	h.Rest(due)
+	h.HostState = c
+	h.DelayUntil(due)
 }
 
-// Rest moves Due to t unless it is later. An Update must follow.
-func (h *Host[Q]) Rest(t time.Time) {
+// DelayUntil moves Due to t unless it is later. An Update must follow.
+func (h *Host[Q]) DelayUntil(t time.Time) {
 	if t.After(h.Due) {
 		h.Due = t
 	}

@@ -4,133 +4,133 @@ import "time"
 
 // Update takes note that the origin's queue, hold or host has changed.
 func (s *Schedule[Q]) Update(o *Origin[Q]) {
-	s.count(o)
+	s.updateCounts(o)
 	h := o.Host
-	if at, ok := o.next(); ok {
-		o.at = at
-		h.origins.put(o)
+	if at, ok := o.computeNextDue(); ok {
+		o.nextDue = at
+		h.origins.pushOrMove(o)
 	} else {
-		h.origins.take(o)
+		h.origins.remove(o)
 	}
-	s.seat(h)
+	s.requeueHost(h)
 }
 
-// count brings the sums up to date.
-func (s *Schedule[Q]) count(o *Origin[Q]) {
-	all, hops := o.Queue.Len()
-	if o.queued == 0 && all > 0 {
-		o.since = max(o.since, Nanos(s.now))
+// updateCounts brings the sums up to date.
+func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
+	all, robotsHops := o.Queue.QueuedCounts()
+	if o.queuedURLs == 0 && all > 0 {
+		o.waitingSince = max(o.waitingSince, Nanos(s.now))
 	}
-	s.Queued += all - o.queued
-	o.Host.queued += all - o.queued
-	o.queued = all
+	s.QueuedURLs += all - o.queuedURLs
+	o.Host.queuedURLs += all - o.queuedURLs
+	o.queuedURLs = all
 
-	dormant := 0
-	if o.Dormant && o.Hold.After(s.now) {
-		dormant = all - hops
+	suspended := 0
+	if o.Suspended && o.HeldUntil.After(s.now) {
+		suspended = all - robotsHops
 	}
-	s.Dormant += dormant - o.dormant
-	o.dormant = dormant
-	if dormant > 0 {
-		s.holds.put(byHold[Q]{o})
+	s.SuspendedURLs += suspended - o.suspendedURLs
+	o.suspendedURLs = suspended
+	if suspended > 0 {
+		s.originsBySuspensionEnd.pushOrMove(originBySuspensionEnd[Q]{o})
 	} else {
-		s.holds.take(byHold[Q]{o})
+		s.originsBySuspensionEnd.remove(originBySuspensionEnd[Q]{o})
 	}
-	s.countResting(o)
+	s.updateAwaitingRevisit(o)
 }
 
-// countResting does the same for pages that wait for their revisit.
-func (s *Schedule[Q]) countResting(o *Origin[Q]) {
-	n, first := o.Queue.Resting()
-	s.Resting += n - o.resting
-	o.resting = n
+// updateAwaitingRevisit does the same for pages that wait for their revisit.
+func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
+	n, firstDue := o.Queue.AwaitingRevisit()
+	s.AwaitingRevisit += n - o.awaitingRevisit
+	o.awaitingRevisit = n
 	if n == 0 {
-		s.rests.take(byRevisit[Q]{o})
+		s.originsByRevisit.remove(originByRevisit[Q]{o})
 		return
 	}
-	o.revisit = first
-	if o.Dormant {
-		o.revisit = max(first, Nanos(o.Hold))
+	o.firstRevisit = firstDue
+	if o.Suspended {
+		o.firstRevisit = max(firstDue, Nanos(o.HeldUntil))
 	}
-	s.rests.put(byRevisit[Q]{o})
+	s.originsByRevisit.pushOrMove(originByRevisit[Q]{o})
 }
 
-// next returns when the next URL of the origin can be handed out. It is not
+// computeNextDue returns when the next URL of the origin can be handed out. It is not
 // earlier than its last turn, so that origins and hosts that are due take turns.
-func (o *Origin[Q]) next() (int64, bool) {
-	at, ok := o.Queue.Ready(false)
+func (o *Origin[Q]) computeNextDue() (int64, bool) {
+	at, ok := o.Queue.ReadyAt(false)
 	if ok {
-		at = max(at, Nanos(o.Hold))
+		at = max(at, Nanos(o.HeldUntil))
 	}
-	if hop, any := o.Queue.Ready(true); any && (!ok || hop < at) {
-		at, ok = hop, true
+	if hopDue, hasHop := o.Queue.ReadyAt(true); hasHop && (!ok || hopDue < at) {
+		at, ok = hopDue, true
 	}
-	return max(at, o.since), ok
+	return max(at, o.waitingSince), ok
 }
 
-// seat gives the host its place among those that wait for their turn.
-func (s *Schedule[Q]) seat(h *Host[Q]) {
-	if busy := h.queued+h.Out > 0; busy != h.busy {
-		h.busy = busy
-		if busy {
+// requeueHost gives the host its place among those that wait for their turn.
+func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
+	if hasURLs := h.queuedURLs+h.LeasesOut > 0; hasURLs != h.inHostCount {
+		h.inHostCount = hasURLs
+		if hasURLs {
 			s.Hosts++
 		} else {
 			s.Hosts--
 		}
 	}
-	if len(h.origins) == 0 || h.Out >= max(h.Slots, 1) {
-		s.turns.take(h)
+	if len(h.origins) == 0 || h.LeasesOut >= max(h.Slots, 1) {
+		s.hostsByDue.remove(h)
 		return
 	}
-	h.at = max(Nanos(h.Due), h.origins[0].at)
-	s.turns.put(h)
+	h.nextDue = max(Nanos(h.Due), h.origins[0].nextDue)
+	s.hostsByDue.pushOrMove(h)
 }
 
-func latest(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-// A Left is storage.Left.
-type Left uint8
+// A RemainingWork is storage.RemainingWork.
+type RemainingWork uint8
 
 // What may be left.
 const (
-	Nothing Left = iota
-	OnlyResting
-	Dormant
-	Waiting
+	RemainingNone RemainingWork = iota
+	RemainingRevisits
+	RemainingSuspended
+	RemainingPending
 )
 
-// Left returns what is left, and when to ask again.
-func (s *Schedule[Q]) Left() (Left, time.Time) {
-	switch revisit := len(s.rests) > 0 && s.rests[0].revisit <= Nanos(s.now); {
-	case len(s.out) > 0 && (len(s.turns) == 0 || Nanos(s.out[0].Expires) < s.turns[0].at):
-		return Waiting, s.out[0].Expires
-	case len(s.out) > 0 || s.Queued > s.Dormant || revisit:
-		return Waiting, time.Unix(0, s.turns[0].at)
-	case s.Dormant > 0:
-		return Dormant, s.holds[0].Hold
-	case len(s.rests) > 0:
-		return OnlyResting, time.Unix(0, s.rests[0].revisit)
+// Remaining returns what is left, and when to ask again.
+func (s *Schedule[Q]) Remaining() (RemainingWork, time.Time) {
+	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].firstRevisit <= Nanos(s.now); {
+	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
+		return RemainingPending, s.leasesByExpiry[0].Expires
+	case len(s.leasesByExpiry) > 0 || s.QueuedURLs > s.SuspendedURLs || revisitDue:
+		return RemainingPending, time.Unix(0, s.hostsByDue[0].nextDue)
+	case s.SuspendedURLs > 0:
+		return RemainingSuspended, s.originsBySuspensionEnd[0].HeldUntil
+	case len(s.originsByRevisit) > 0:
+		return RemainingRevisits, time.Unix(0, s.originsByRevisit[0].firstRevisit)
 	}
-	return Nothing, time.Time{}
+	return RemainingNone, time.Time{}
 }
 
-// Due counts the hosts that could be given a lease at the latest time known:
+// DueHosts counts the hosts that could be given a lease at the latest time known:
 // 1970, where since begins, if it was told none.
-func (s *Schedule[Q]) Due() int {
+func (s *Schedule[Q]) DueHosts() int {
 	now := max(0, Nanos(s.now))
-	return due(s.turns, now, 0) + s.idle.due(now, 0)
+	return countDue(s.hostsByDue, now, 0) + s.evicted.countDue(now, 0)
 }
 
-// due counts the hosts of the heap from i down whose time has come. Below one
+// countDue counts the hosts of the heap from i down whose time has come. Below one
 // whose time has not, there is none.
-func due[Q Queue](turns heap[*Host[Q]], now int64, i int) int {
-	if i >= len(turns) || turns[i].at > now {
+func countDue[Q Queue](hosts heap[*Host[Q]], now int64, i int) int {
+	if i >= len(hosts) || hosts[i].nextDue > now {
 		return 0
 	}
-	return 1 + due(turns, now, 2*i+1) + due(turns, now, 2*i+2)
+	return 1 + countDue(hosts, now, 2*i+1) + countDue(hosts, now, 2*i+2)
 }
