@@ -88,10 +88,10 @@ func (c *Crawler) feedLinks(v *Visit) (links []Link) {
 	if !c.mayBeFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
 	}
-	options := sitemap.Options{Feeds: true, Entries: c.Settings.MaxLinks}
+	options := sitemap.Options{FeedsOnly: true, MaxEntries: c.Settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
 		l := Link{URL: e.URL, isFeedLink: true}
-		if e.Index { // it goes on there
+		if e.IsSitemap { // it goes on there
 			l.Context = []byte(announcedFeedContext)
 		}
 		links = append(links, l)

@@ -95,7 +95,7 @@ type sitemapReader struct {
 	ctx                   context.Context
 	visit                 *Visit
 	originDeclaresSitemap map[decorum.Origin]bool // whether they vouch for it
-	flaws                 []sitemap.Flaw          // the first
+	flaws                 []sitemap.EntryError    // the first
 	moreFlaws             int                     // beyond these
 	outsideCount          int                     // pages that are not for it to list
 	firstOutside          decorum.URL             // the first of them
@@ -109,7 +109,7 @@ func (c *Crawler) newSitemapReader(ctx context.Context, v *Visit) *sitemapReader
 // sitemaps.org. The sitemaps of an index may be anywhere: who vouches for the
 // index wants them read.
 func (r *sitemapReader) mayList(e sitemap.Entry) bool {
-	return e.Within || e.Index || r.mayListOrigin(e.URL.Origin())
+	return e.AllowedByLocation || e.IsSitemap || r.mayListOrigin(e.URL.Origin())
 }
 
 // encodeSitemapDeclaration is the context of an errand to a sitemap, and of those to which it
@@ -161,7 +161,7 @@ func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
 // maxFlaws is how many flaws of a sitemap are told one by one.
 const maxFlaws = 5
 
-func (r *sitemapReader) addFlaw(f sitemap.Flaw) {
+func (r *sitemapReader) addFlaw(f sitemap.EntryError) {
 	if len(r.flaws) < maxFlaws {
 		r.flaws = append(r.flaws, f)
 	} else {
@@ -193,7 +193,7 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 		return failed
 	}
 	r.flaws, r.moreFlaws, r.outsideCount = nil, 0, 0
-	options := sitemap.Options{Bytes: r.crawler.Settings.MaxSitemapBody, Flaw: r.addFlaw}
+	options := sitemap.Options{MaxBytes: r.crawler.Settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
 		if !r.mayList(e) {
 			if r.outsideCount++; r.outsideCount == 1 {
@@ -218,7 +218,7 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 	for _, s := range listed {
 		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, Rank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
-		if s.Index {
+		if s.IsSitemap {
 			e.Source, e.Class, e.Rank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
 			e.Context = v.Lease.Context // who vouches for the index vouches for its sitemaps
 			if e.Depth > maxSitemapNesting {
@@ -228,7 +228,7 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 		}
 		switch {
 		case s.URL == s.URL.Origin().RobotsURL(): // the gate asks for it, and knows when
-		case s.Index:
+		case s.IsSitemap:
 			sitemaps = append(sitemaps, e)
 		default:
 			pages = append(pages, e)

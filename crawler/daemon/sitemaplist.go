@@ -145,11 +145,11 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 // printSitemapEntries prints what a sitemap lists, and says what is wrong with it.
 func (l *sitemapLister) printSitemapEntries(r io.Reader, name string, f pendingSitemap) error {
 	var printErr error
-	var entryErrs []sitemap.Flaw
+	var entryErrs []sitemap.EntryError
 	more := 0
 	err := sitemap.Read(r, f.url, sitemap.Options{
-		Bytes: maxSitemapBytes, Strict: l.options.strict, Vouched: l.crossSubmitChecker(f.urlBeforeRedirects()),
-		Flaw: func(entryErr sitemap.Flaw) {
+		MaxBytes: maxSitemapBytes, StrictLocation: l.options.strict, AllowsCrossSubmit: l.crossSubmitChecker(f.urlBeforeRedirects()),
+		OnEntryError: func(entryErr sitemap.EntryError) {
 			if len(entryErrs) < maxPrintedEntryErrors {
 				entryErrs = append(entryErrs, entryErr)
 			} else {
@@ -193,12 +193,12 @@ var errEntryLimit = errors.New("the limit is reached")
 
 // printEntry prints one entry.
 func (l *sitemapLister) printEntry(e sitemap.Entry, f pendingSitemap) error {
-	if e.Index && l.options.followIndexes {
+	if e.IsSitemap && l.options.followIndexes {
 		l.enqueue(pendingSitemap{url: e.URL, indexDepth: f.indexDepth + 1})
 	}
 	err := l.encoder.Encode(listedSitemapEntry{
-		URL: e.URL.String(), IsSitemap: e.Index, Priority: e.Priority, LastMod: e.LastMod,
-		ChangeFreq: e.ChangeFreq, OutsideLocation: !e.Within && !f.url.IsZero(), Sitemap: f.url.String(),
+		URL: e.URL.String(), IsSitemap: e.IsSitemap, Priority: e.Priority, LastMod: e.LastMod,
+		ChangeFreq: e.ChangeFreq, OutsideLocation: !e.AllowedByLocation && !f.url.IsZero(), Sitemap: f.url.String(),
 	})
 	if err != nil {
 		return fmt.Errorf("cannot write the entries: %w", err)

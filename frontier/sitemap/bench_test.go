@@ -17,11 +17,11 @@ import (
 // encoding/xml cutting the file into raw tokens and doing nothing with them.
 func BenchmarkRead(b *testing.B) {
 	const entries = 10_000
-	file, err := io.ReadAll(&generator{entries: entries})
+	file, err := io.ReadAll(&sitemapGenerator{entries: entries})
 	if err != nil {
 		b.Fatal(err)
 	}
-	base := mustParse(b, home)
+	base := mustParseURL(b, sitemapURL)
 	for _, reader := range []struct {
 		name string
 		read func([]byte, func(Entry) error) error

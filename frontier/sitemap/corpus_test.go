@@ -35,14 +35,14 @@ type sample struct {
 
 // An acceptedResult is what decorum makes of a sample that may be read in several ways.
 type acceptedResult struct {
-	urls   []string
-	failed bool
-	why    string
+	urls    []string
+	wantErr bool
+	reason  string
 }
 
-// readings are the samples that decorum reads otherwise than the manifest has
+// acceptedResults are the samples that decorum reads otherwise than the manifest has
 // it in the first place.
-var readings = map[string]acceptedResult{
+var acceptedResults = map[string]acceptedResult{
 	"sitemaps/24": {[]string{"http://cs.harding.edu/fmccown/sitemaps/something.html"}, true,
 		"what was read before the fault stands, beside the error"},
 	"sitemaps/38": {[]string{"http://www.example.com/"}, true,
@@ -88,29 +88,29 @@ func (s sample) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := entries(t, string(file), s.BaseURL, Options{Strict: s.Mode == "strict-location"})
-	want := acceptedResult{urls: s.WantURLs, failed: s.WantError}
-	if r, ok := readings[s.ID]; ok {
+	got, err := readEntries(t, string(file), s.BaseURL, Options{StrictLocation: s.Mode == "strict-location"})
+	want := acceptedResult{urls: s.WantURLs, wantErr: s.WantError}
+	if r, ok := acceptedResults[s.ID]; ok {
 		want = r
 	}
 	var urls []string
 	for _, e := range got {
 		urls = append(urls, e.URL.String())
-		if e.Index != (s.Type == "index") {
-			t.Errorf("%v: index %v", e.URL, e.Index)
+		if e.IsSitemap != (s.Type == "index") {
+			t.Errorf("%v: index %v", e.URL, e.IsSitemap)
 		}
 	}
 	// The manifest leaves some characters of a URL as the file has them, and
 	// some in the order of their names.
 	for i, u := range want.urls {
-		want.urls[i] = mustParse(t, u).String()
+		want.urls[i] = mustParseURL(t, u).String()
 	}
 	if s.WantCount == len(want.urls) {
 		slices.Sort(urls)
 		slices.Sort(want.urls)
 	}
-	if !slices.Equal(urls, want.urls) || (err != nil) != want.failed {
-		t.Errorf("got  %q, %v\nwant %q, an error: %v", urls, err, want.urls, want.failed)
+	if !slices.Equal(urls, want.urls) || (err != nil) != want.wantErr {
+		t.Errorf("got  %q, %v\nwant %q, an error: %v", urls, err, want.urls, want.wantErr)
 	}
 	for _, u := range urls {
 		for _, not := range s.MustNotContain {

@@ -23,7 +23,7 @@
 //     xml:base of a feed says.
 //   - Where a file breaks off or is broken, what was read stands, and the error
 //     says where that was.
-//   - What cannot be used is passed over; Options.Flaw is told of it.
+//   - What cannot be used is passed over; Options.OnEntryError is told of it.
 //
 // Entries are pages and further sitemaps, nothing else. What the image, video,
 // news and other extensions add is skipped. So are the alternates of xhtml:link:
@@ -35,6 +35,6 @@
 // depth of elements and the length of each text have limits.
 //
 // Whether a sitemap may speak for the URLs it lists is a question of its place:
-// see Entry.Within and Options.Strict. Whether a URL may be visited is for its
+// see Entry.AllowedByLocation and Options.StrictLocation. Whether a URL may be visited is for its
 // own robots.txt to say, as ever.
 package sitemap

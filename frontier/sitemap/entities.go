@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// errEntity is why text is not used that refers to what is not defined here.
-var errEntity = errors.New("unknown entity")
+// errUnknownEntity is why text is not used that refers to what is not defined here.
+var errUnknownEntity = errors.New("unknown entity")
 
-// decode returns src with its references replaced, in buf if there are any. An
-// unknown one is left as it stands, and errEntity returned. An "&" that begins
+// decodeReferences returns src with its references replaced, in buf if there are any. An
+// unknown one is left as it stands, and errUnknownEntity returned. An "&" that begins
 // none stands for itself: many a sitemap does not escape it.
-func decode(buf *[]byte, src []byte) (decoded []byte, err error) {
+func decodeReferences(buf *[]byte, src []byte) (decoded []byte, err error) {
 	if bytes.IndexByte(src, '&') < 0 {
 		return src, nil
 	}
@@ -27,21 +27,21 @@ func decode(buf *[]byte, src []byte) (decoded []byte, err error) {
 		dst = append(dst, src[:i]...)
 		src = src[i+1:]
 		name, _, closed := bytes.Cut(src[:min(len(src), 32)], []byte(";"))
-		if !closed || !isName(name) {
+		if !closed || !isEntityName(name) {
 			dst = append(dst, '&')
 			continue
 		}
-		r := entity(name)
+		r := entityRune(name)
 		if r < 0 {
-			dst, err = append(dst, '&'), errEntity
+			dst, err = append(dst, '&'), errUnknownEntity
 			continue
 		}
 		dst, src = utf8.AppendRune(dst, r), src[len(name)+1:]
 	}
 }
 
-// entity returns the character that a reference names, or -1.
-func entity(name []byte) rune {
+// entityRune returns the character that a reference names, or -1.
+func entityRune(name []byte) rune {
 	switch string(name) {
 	case "amp":
 		return '&'
@@ -68,8 +68,8 @@ func entity(name []byte) rune {
 	return rune(n)
 }
 
-// isName reports whether what stands between "&" and ";" can be a reference.
-func isName(name []byte) bool {
+// isEntityName reports whether what stands between "&" and ";" can be a reference.
+func isEntityName(name []byte) bool {
 	for i, c := range name {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
 		if !letter && (c < '0' || c > '9') && !(i == 0 && c == '#') {

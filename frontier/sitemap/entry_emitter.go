@@ -8,130 +8,130 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A draft is an entry as far as it was read.
-type draft struct {
-	loc       []byte
-	spare     []byte // for want of loc
-	void      error  // why loc is unusable
-	line      int    // of loc, else of spare
-	date      time.Time
-	priority  float64
-	frequency string
+// A partialEntry is an entry as far as it was read.
+type partialEntry struct {
+	loc         []byte
+	fallbackLoc []byte // for want of loc
+	locErr      error  // why loc is unusable
+	line        int    // of loc, else of spare
+	lastMod     time.Time
+	priority    float64
+	changeFreq  string
 }
 
 // reset empties the draft for the next entry.
-func (d *draft) reset() {
-	*d = draft{loc: d.loc[:0], spare: d.spare[:0], priority: DefaultPriority}
+func (d *partialEntry) reset() {
+	*d = partialEntry{loc: d.loc[:0], fallbackLoc: d.fallbackLoc[:0], priority: DefaultPriority}
 }
 
-// locate gives the draft its location, or what there is of it and why that
+// setLocation gives the draft its location, or what there is of it and why that
 // will not do.
-func (d *draft) locate(loc []byte, line int, void error) {
-	d.loc, d.line, d.void = append(d.loc[:0], loc...), line, void
+func (d *partialEntry) setLocation(loc []byte, line int, locErr error) {
+	d.loc, d.line, d.locErr = append(d.loc[:0], loc...), line, locErr
 }
 
-// text returns the location as the file has it.
-func (d *draft) text() []byte {
+// rawLocation returns the location as the file has it.
+func (d *partialEntry) rawLocation() []byte {
 	if len(d.loc) > 0 {
 		return d.loc
 	}
-	return d.spare
+	return d.fallbackLoc
 }
 
-// A sink takes drafts and hands entries on.
-type sink struct {
+// An entryEmitter takes drafts and hands entries on.
+type entryEmitter struct {
 	Options
-	base    decorum.URL
-	site    string // with what the URLs of the sitemap's origin begin
-	place   string // with what those of its directory do
-	left    int    // entries
-	found   int    // locations that are URLs
-	yield   func(Entry) error
-	stopped bool // yield returned an error
+	base           decorum.URL
+	originPrefix   string // with what the URLs of the sitemap's origin begin
+	locationPrefix string // with what those of its directory do
+	remaining      int    // entries
+	urlCount       int    // locations that are URLs
+	yield          func(Entry) error
+	stopped        bool // yield returned an error
 }
 
-func newSink(base decorum.URL, options Options, yield func(Entry) error) *sink {
-	s := &sink{Options: options, base: base, left: options.Entries, yield: yield}
+func newEntryEmitter(base decorum.URL, options Options, yield func(Entry) error) *entryEmitter {
+	s := &entryEmitter{Options: options, base: base, remaining: options.MaxEntries, yield: yield}
 	if !base.IsZero() {
 		path, _, _ := strings.Cut(base.PathAndQuery(), "?")
-		s.site = base.Origin().String() + "/"
-		s.place = base.Origin().String() + path[:strings.LastIndexByte(path, '/')+1]
+		s.originPrefix = base.Origin().String() + "/"
+		s.locationPrefix = base.Origin().String() + path[:strings.LastIndexByte(path, '/')+1]
 	}
 	return s
 }
 
-// put hands the draft on, if it names a URL that the sitemap may list.
-func (s *sink) put(d *draft, index bool) error {
-	u, err := s.locate(d)
-	within := s.within(u, index)
-	if err == nil && s.Strict && !within && (s.Vouched == nil || !s.Vouched(u.Origin())) {
-		err = ErrPlace
+// emit hands the draft on, if it names a URL that the sitemap may list.
+func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
+	u, err := s.resolveLocation(d)
+	isAllowed := s.isAllowedByLocation(u, isIndex)
+	if err == nil && s.StrictLocation && !isAllowed && (s.AllowsCrossSubmit == nil || !s.AllowsCrossSubmit(u.Origin())) {
+		err = ErrLocation
 	}
 	switch {
 	case err != nil:
-		s.flaw(d.line, location, d.text(), err)
+		s.reportError(d.line, locationField, d.rawLocation(), err)
 		return nil // one bad location does not spoil the others
-	case s.left == 0:
+	case s.remaining == 0:
 		return ErrLimit
 	}
-	s.left--
+	s.remaining--
 	err = s.yield(Entry{
-		URL: u, Index: index, Within: within,
-		LastMod: d.date, Priority: d.priority, ChangeFreq: d.frequency,
+		URL: u, IsSitemap: isIndex, AllowedByLocation: isAllowed,
+		LastMod: d.lastMod, Priority: d.priority, ChangeFreq: d.changeFreq,
 	})
 	s.stopped = err != nil
 	return err
 }
 
-// location is what flaws call the element that says where an entry is.
-const location = "location"
+// locationField is what flaws call the element that says where an entry is.
+const locationField = "location"
 
-var errMissing = errors.New("there is none")
+var errNoLocation = errors.New("there is none")
 
-// locate returns the URL that the draft names. For want of a location proper
+// resolveLocation returns the URL that the draft names. For want of a location proper
 // only a whole URL will do: anything else may be any text.
-func (s *sink) locate(d *draft) (u decorum.URL, err error) {
+func (s *entryEmitter) resolveLocation(d *partialEntry) (u decorum.URL, err error) {
 	switch {
-	case d.void != nil:
-		return u, d.void
+	case d.locErr != nil:
+		return u, d.locErr
 	case len(d.loc) > 0:
 		u, err = s.base.ResolveBytes(d.loc)
-	case len(d.spare) > 0:
-		u, err = decorum.URL{}.ResolveBytes(d.spare)
+	case len(d.fallbackLoc) > 0:
+		u, err = decorum.URL{}.ResolveBytes(d.fallbackLoc)
 	default:
-		return u, errMissing
+		return u, errNoLocation
 	}
 	if err != nil {
-		return u, cause(err)
+		return u, urlErrorCause(err)
 	}
-	s.found++
-	if len(u.String()) > s.URL {
+	s.urlCount++
+	if len(u.String()) > s.MaxURLBytes {
 		return u, ErrLimit
 	}
 	return u, nil
 }
 
-// cause returns why something is no URL: a flaw says the rest.
-func cause(err error) error {
+// urlErrorCause returns why something is no URL: a flaw says the rest.
+func urlErrorCause(err error) error {
 	if e := new(decorum.Error); errors.As(err, &e) {
 		return e.Err
 	}
 	return err
 }
 
-// within reports whether the sitemap's place entitles it to list u.
-func (s *sink) within(u decorum.URL, index bool) bool {
-	if index {
-		return s.site != "" && strings.HasPrefix(u.String(), s.site)
+// isAllowedByLocation reports whether the sitemap's place entitles it to list u.
+func (s *entryEmitter) isAllowedByLocation(u decorum.URL, isIndex bool) bool {
+	if isIndex {
+		return s.originPrefix != "" && strings.HasPrefix(u.String(), s.originPrefix)
 	}
-	return s.place != "" && strings.HasPrefix(u.String(), s.place)
+	return s.locationPrefix != "" && strings.HasPrefix(u.String(), s.locationPrefix)
 }
 
-// flaw tells of something that cannot be used.
-func (s *sink) flaw(line int, what string, text []byte, err error) {
-	if s.Flaw == nil {
+// reportError tells of something that cannot be used.
+func (s *entryEmitter) reportError(line int, field string, text []byte, err error) {
+	if s.OnEntryError == nil {
 		return
 	}
-	const shown = 256
-	s.Flaw(Flaw{Line: line, What: what, Text: string(text[:min(len(text), shown)]), Err: err})
+	const maxBytes = 256
+	s.OnEntryError(EntryError{Line: line, Field: field, Text: string(text[:min(len(text), maxBytes)]), Err: err})
 }

@@ -35,8 +35,8 @@ func ExampleOptions() {
 </urlset>`)
 	base, _ := decorum.ParseURL("https://example.com/shop/sitemap.xml")
 	options := sitemap.Options{
-		Strict: true,
-		Flaw:   func(f sitemap.Flaw) { fmt.Println(f) },
+		StrictLocation: true,
+		OnEntryError:   func(f sitemap.EntryError) { fmt.Println(f) },
 	}
 	err := sitemap.Read(file, base, options, func(e sitemap.Entry) error {
 		fmt.Println(e.URL, e.LastMod.IsZero())

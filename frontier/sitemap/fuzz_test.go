@@ -11,13 +11,13 @@ import (
 )
 
 func FuzzRead(f *testing.F) {
-	for _, test := range files {
+	for _, test := range validFiles {
 		f.Add(test.file)
 	}
-	for _, test := range faults {
+	for _, test := range brokenFiles {
 		f.Add(test.file)
 	}
-	for _, test := range flawed {
+	for _, test := range flawedFiles {
 		f.Add(test.file)
 	}
 	samples, err := filepath.Glob("testdata/*.*")
@@ -33,14 +33,14 @@ func FuzzRead(f *testing.F) {
 			f.Add(string(file))
 		}
 	}
-	base := mustParse(f, home)
+	base := mustParseURL(f, sitemapURL)
 	f.Fuzz(func(t *testing.T, file string) {
-		options := Options{Entries: 100, Bytes: 1 << 20}
-		whole, err := list(t, strings.NewReader(file), options)
-		if len(whole) > options.Entries {
+		options := Options{MaxEntries: 100, MaxBytes: 1 << 20}
+		whole, err := readURLs(t, strings.NewReader(file), options)
+		if len(whole) > options.MaxEntries {
 			t.Errorf("%d entries", len(whole))
 		}
-		pieces, err2 := list(t, iotest.OneByteReader(strings.NewReader(file)), options)
+		pieces, err2 := readURLs(t, iotest.OneByteReader(strings.NewReader(file)), options)
 		if !slices.Equal(whole, pieces) || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Errorf("byte by byte %q: got %q, %v, want %q, %v", file, pieces, err2, whole, err)
 		}

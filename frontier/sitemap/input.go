@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// window is how much of a file is in memory at a time.
-const window = 32 << 10
+// bufferSize is how much of a file is in memory at a time.
+const bufferSize = 32 << 10
 
 // An input is a file, decompressed and in UTF-8, that knows how far it was read.
 type input struct {
@@ -24,25 +24,25 @@ type input struct {
 }
 
 func newInput(r io.Reader) *input {
-	return &input{r: bufio.NewReaderSize(r, window), line: 1}
+	return &input{r: bufio.NewReaderSize(r, bufferSize), line: 1}
 }
 
-// open finds out by its first bytes what the file is, and reports whether it
+// decodeAndDetectMarkup finds out by its first bytes what the file is, and reports whether it
 // is markup. Blanks and a byte order mark may come first.
-func (in *input) open(limits Options) (markup bool, err error) {
-	if err := in.unpack(limits); err != nil {
+func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error) {
+	if err := in.decompress(limits); err != nil {
 		return false, err
 	}
 	in.decodeUTF16()
-	if mark, _ := in.r.Peek(3); string(mark) == "\xEF\xBB\xBF" {
-		in.skip(len(mark))
+	if bom, _ := in.r.Peek(3); string(bom) == "\xEF\xBB\xBF" {
+		in.skip(len(bom))
 	}
 	for {
 		head, err := in.r.Peek(1)
 		if err != nil {
-			return false, notEmpty(err)
+			return false, eofToNotSitemap(err)
 		}
-		if !isBlank(head[0]) {
+		if !isBlankByte(head[0]) {
 			break
 		}
 		in.skip(1)
@@ -51,26 +51,26 @@ func (in *input) open(limits Options) (markup bool, err error) {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return false, fmt.Errorf("no text: %w", ErrNotSitemap)
 	}
-	in.recode(head)
+	in.decodeDeclared(head)
 	return head[0] == '<', nil
 }
 
-// unpack has the file decompressed if it is compressed, and limited.
-func (in *input) unpack(limits Options) error {
+// decompress has the file decompressed if it is compressed, and limited.
+func (in *input) decompress(limits Options) error {
 	if magic, _ := in.r.Peek(2); string(magic) != "\x1f\x8b" {
-		in.through(&limiter{r: in.r, left: limits.Bytes})
+		in.setReader(&limitReader{r: in.r, remaining: limits.MaxBytes})
 		return nil
 	}
-	packed := &meter{r: in.r}
-	unpacked, err := gzip.NewReader(packed)
+	compressed := &countingReader{r: in.r}
+	decompressed, err := gzip.NewReader(compressed)
 	if err == nil {
-		in.through(&limiter{r: unpacked, left: limits.Bytes, packed: packed, ratio: int64(limits.Ratio)})
+		in.setReader(&limitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxRatio: int64(limits.MaxRatio)})
 	}
 	return err
 }
 
-// through has the rest of the file read through r, which reads in.r.
-func (in *input) through(r io.Reader) { in.r = bufio.NewReaderSize(r, window) }
+// setReader has the rest of the file read through r, which reads in.r.
+func (in *input) setReader(r io.Reader) { in.r = bufio.NewReaderSize(r, bufferSize) }
 
 // decodeUTF16 has the file recoded if it is in UTF-16: by its byte order mark,
 // or by how "<" is written.
@@ -78,28 +78,28 @@ func (in *input) decodeUTF16() {
 	head, _ := in.r.Peek(2)
 	switch string(head) {
 	case "\xFE\xFF", "\x00<":
-		in.through(transform.NewReader(in.r, unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder()))
+		in.setReader(transform.NewReader(in.r, unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewDecoder()))
 	case "\xFF\xFE", "<\x00":
-		in.through(transform.NewReader(in.r, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()))
+		in.setReader(transform.NewReader(in.r, unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()))
 	}
 }
 
-// notEmpty says what it means that a file ends before its first character.
-func notEmpty(err error) error {
+// eofToNotSitemap says what it means that a file ends before its first character.
+func eofToNotSitemap(err error) error {
 	if errors.Is(err, io.EOF) {
 		return ErrNotSitemap
 	}
 	return err
 }
 
-// recode has the rest of the file recoded, if its XML declaration, at the
+// decodeDeclared has the rest of the file recoded, if its XML declaration, at the
 // start of head, names an encoding other than UTF-8.
-func (in *input) recode(head []byte) {
+func (in *input) decodeDeclared(head []byte) {
 	declaration, _, found := bytes.Cut(head, []byte("?>"))
 	if !found || !bytes.HasPrefix(declaration, []byte("<?xml")) {
 		return
 	}
-	enc, err := htmlindex.Get(string(attribute(declaration, "encoding")))
+	enc, err := htmlindex.Get(string(attributeValue(declaration, "encoding")))
 	if err != nil {
 		return // what is ASCII can be read all the same
 	}
@@ -107,12 +107,12 @@ func (in *input) recode(head []byte) {
 	case "utf-8", "utf-16le", "utf-16be", "replacement":
 		return
 	}
-	in.through(transform.NewReader(in.r, enc.NewDecoder()))
+	in.setReader(transform.NewReader(in.r, enc.NewDecoder()))
 }
 
-// chunk returns what comes next, up to and with end or as much as the window
+// readChunk returns what comes next, up to and with end or as much as the window
 // holds, and whether it ends with end. It is valid until the next call.
-func (in *input) chunk(end byte) (b []byte, found bool, err error) {
+func (in *input) readChunk(end byte) (b []byte, found bool, err error) {
 	b, err = in.r.ReadSlice(end)
 	in.offset += int64(len(b))
 	in.line += bytes.Count(b, []byte{'\n'})
@@ -130,13 +130,13 @@ func (in *input) skip(n int) {
 	in.offset += int64(n)
 }
 
-// next reports whether s comes next.
-func (in *input) next(s string) bool {
+// hasPrefix reports whether s comes next.
+func (in *input) hasPrefix(s string) bool {
 	b, _ := in.r.Peek(len(s))
 	return string(b) == s
 }
 
-// at says where err occurred.
-func (in *input) at(err error) error {
+// errorAt says where err occurred.
+func (in *input) errorAt(err error) error {
 	return fmt.Errorf("line %d, byte %d: %w", in.line, in.offset, err)
 }

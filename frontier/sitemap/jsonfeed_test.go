@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-const feedOf = `{"version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/no", "items": [%s]%s}`
+const feedFormat = `{"version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/no", "items": [%s]%s}`
 
 // TestJSONFeed: what a JSON Feed lists, and what ends it.
 func TestJSONFeed(t *testing.T) {
@@ -20,25 +20,25 @@ func TestJSONFeed(t *testing.T) {
 		want       []string
 		err        error
 	}{
-		{"items", fmt.Sprintf(feedOf, `{"id": "1", "url": "/a"}, {"id": "2", "url": "http://b.example/b", "external_url": "/no"}`, ""),
+		{"items", fmt.Sprintf(feedFormat, `{"id": "1", "url": "/a"}, {"id": "2", "url": "http://b.example/b", "external_url": "/no"}`, ""),
 			[]string{"http://a.example/a", "http://b.example/b"}, nil},
 		{"the next part, wherever it stands", `{"next_url": "/feed2", "items": [{"url": "/a"}], "version": "https://jsonfeed.org/version/1"}`,
 			[]string{"http://a.example/feed2", "http://a.example/a"}, nil},
-		{"items of other kinds", fmt.Sprintf(feedOf, `1, null, "x", [{"url": "/no"}], {}, {"url": 7}, {"url": {"url": "/no"}}, {"author": {"url": "/no"}, "url": "/a"}`, ""),
+		{"items of other kinds", fmt.Sprintf(feedFormat, `1, null, "x", [{"url": "/no"}], {}, {"url": 7}, {"url": {"url": "/no"}}, {"author": {"url": "/no"}, "url": "/a"}`, ""),
 			[]string{"http://a.example/a"}, nil},
-		{"a bad URL among others", fmt.Sprintf(feedOf, `{"url": "http://[/"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
-		{"escapes", fmt.Sprintf(feedOf, `{"\u0075rl": "\/a\u003fx"}`, ""), []string{"http://a.example/a?x"}, nil},
-		{"lone surrogates and bytes that are no UTF-8", fmt.Sprintf(feedOf, `{"title": "\ud800`+"\xff"+`", "url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
-		{"a byte order mark", "\xEF\xBB\xBF " + fmt.Sprintf(feedOf, `{"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
-		{"a URL twice", fmt.Sprintf(feedOf, `{"url": "/a", "url": "/b"}`, ""), []string{"http://a.example/b"}, nil},
-		{"cut short", fmt.Sprintf(feedOf, `{"url": "/a"}, {"url": "/b", "title": `, "")[:130], []string{"http://a.example/a", "http://a.example/b"}, ErrJSON},
+		{"a bad URL among others", fmt.Sprintf(feedFormat, `{"url": "http://[/"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"escapes", fmt.Sprintf(feedFormat, `{"\u0075rl": "\/a\u003fx"}`, ""), []string{"http://a.example/a?x"}, nil},
+		{"lone surrogates and bytes that are no UTF-8", fmt.Sprintf(feedFormat, `{"title": "\ud800`+"\xff"+`", "url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"a byte order mark", "\xEF\xBB\xBF " + fmt.Sprintf(feedFormat, `{"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"a URL twice", fmt.Sprintf(feedFormat, `{"url": "/a", "url": "/b"}`, ""), []string{"http://a.example/b"}, nil},
+		{"cut short", fmt.Sprintf(feedFormat, `{"url": "/a"}, {"url": "/b", "title": `, "")[:130], []string{"http://a.example/a", "http://a.example/b"}, ErrJSON},
 		{"cut after a location", `{"items": [{"url": "/a"`, []string{"http://a.example/a"}, ErrJSON},
-		{"no comma", fmt.Sprintf(feedOf, `{"url": "/a"} {"url": "/b"}`, ""), []string{"http://a.example/a"}, ErrJSON},
-		{"too deep", fmt.Sprintf(feedOf, `{"url": "/a"}, `+deep, ""), []string{"http://a.example/a"}, ErrLimit},
-		{"endless depth", fmt.Sprintf(feedOf, strings.Repeat("[", 1<<20), ""), nil, ErrLimit},
-		{"too many", fmt.Sprintf(feedOf, strings.Repeat(`{"url": "/a"},`, 9)+"0", ""), slices.Repeat([]string{"http://a.example/a"}, 5), ErrLimit},
-		{"too long", fmt.Sprintf(feedOf, `{"url": "/a", "content_html": "`+strings.Repeat("x", 2<<20)+`"}`, ""), []string{"http://a.example/a"}, ErrLimit},
-		{"a long URL", fmt.Sprintf(feedOf, `{"url": "/`+strings.Repeat("x", 3000)+`"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
+		{"no comma", fmt.Sprintf(feedFormat, `{"url": "/a"} {"url": "/b"}`, ""), []string{"http://a.example/a"}, ErrJSON},
+		{"too deep", fmt.Sprintf(feedFormat, `{"url": "/a"}, `+deep, ""), []string{"http://a.example/a"}, ErrLimit},
+		{"endless depth", fmt.Sprintf(feedFormat, strings.Repeat("[", 1<<20), ""), nil, ErrLimit},
+		{"too many", fmt.Sprintf(feedFormat, strings.Repeat(`{"url": "/a"},`, 9)+"0", ""), slices.Repeat([]string{"http://a.example/a"}, 5), ErrLimit},
+		{"too long", fmt.Sprintf(feedFormat, `{"url": "/a", "content_html": "`+strings.Repeat("x", 2<<20)+`"}`, ""), []string{"http://a.example/a"}, ErrLimit},
+		{"a long URL", fmt.Sprintf(feedFormat, `{"url": "/`+strings.Repeat("x", 3000)+`"}, {"url": "/a"}`, ""), []string{"http://a.example/a"}, nil},
 		{"another version", `{"version": "https://example.com/1", "items": [{"url": "/no"}]}`, nil, ErrNotSitemap},
 		{"no items", `{"version": "https://jsonfeed.org/version/1.1"}`, nil, ErrNotSitemap},
 		{"items that are none", `{"items": {"url": "/no"}}`, nil, nil},
@@ -46,7 +46,7 @@ func TestJSONFeed(t *testing.T) {
 		{"a list", `[{"url": "/no"}]`, nil, ErrNotSitemap},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := jsonList(t, tt.file)
+			got, err := readFeedURLs(t, tt.file)
 			if !slices.Equal(got, tt.want) || !errors.Is(err, tt.err) {
 				t.Errorf("got %q, %v, want %q, %v", got, err, tt.want, tt.err)
 			}
@@ -54,12 +54,12 @@ func TestJSONFeed(t *testing.T) {
 	}
 }
 
-// jsonList returns what a feed at a.example lists, and checks that it is the same
+// readFeedURLs returns what a feed at a.example lists, and checks that it is the same
 // if it comes byte by byte.
-func jsonList(t *testing.T, file string) (urls []string, err error) {
+func readFeedURLs(t *testing.T, file string) (urls []string, err error) {
 	t.Helper()
-	options := Options{Feeds: true, Entries: 5, Bytes: 1 << 20}
-	base := mustParse(t, "http://a.example/feed.json")
+	options := Options{FeedsOnly: true, MaxEntries: 5, MaxBytes: 1 << 20}
+	base := mustParseURL(t, "http://a.example/feed.json")
 	add := func(e Entry) error { urls = append(urls, e.URL.String()); return nil }
 	bytewise := Read(iotest.OneByteReader(strings.NewReader(file)), base, options, add)
 	slow := urls
@@ -75,23 +75,23 @@ func jsonList(t *testing.T, file string) (urls []string, err error) {
 // end before it makes anything of them, takes no eight bytes for each.
 func TestJSONLinesAreBounded(t *testing.T) {
 	const n = 1 << 20
-	l := &lines{in: newInput(strings.NewReader(strings.Repeat("\n", n)))}
+	l := &lineTracker{in: newInput(strings.NewReader(strings.Repeat("\n", n)))}
 	if _, err := io.Copy(io.Discard, l); err != nil {
 		t.Fatal(err)
 	}
-	if cap(l.breaks) > 4*maxLineEnds {
-		t.Errorf("%d ends of lines are remembered, want about %d at most", cap(l.breaks), maxLineEnds)
+	if cap(l.lineEnds) > 4*maxLineEnds {
+		t.Errorf("%d ends of lines are remembered, want about %d at most", cap(l.lineEnds), maxLineEnds)
 	}
-	if l.reach(n); l.in.line != n+1 {
+	if l.advanceTo(n); l.in.line != n+1 {
 		t.Errorf("line %d at the end, want %d", l.in.line, n+1)
 	}
 }
 
 func FuzzJSONFeed(f *testing.F) {
-	f.Add(fmt.Sprintf(feedOf, `{"url": "/a", "date_modified": "2026-11-22T00:00:00Z"}, {}`, `, "next_url": "/b"`))
+	f.Add(fmt.Sprintf(feedFormat, `{"url": "/a", "date_modified": "2026-11-22T00:00:00Z"}, {}`, `, "next_url": "/b"`))
 	f.Add(`{"items": [1, [{}], {"url": ""}], "next_url": {}}`)
 	f.Fuzz(func(t *testing.T, file string) {
-		if urls, _ := jsonList(t, file); len(urls) > 5 {
+		if urls, _ := readFeedURLs(t, file); len(urls) > 5 {
 			t.Errorf("%d entries", len(urls))
 		}
 	})

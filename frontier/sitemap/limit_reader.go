@@ -6,51 +6,51 @@ import (
 	"io"
 )
 
-// grace is how many bytes may come out of a compressed file before their ratio
+// ratioFreeBytes is how many bytes may come out of a compressed file before their ratio
 // to what went in counts: short files of blanks are no bombs.
-const grace = 1 << 20
+const ratioFreeBytes = 1 << 20
 
-// A limiter passes on at most left bytes, and of a compressed file no more than
+// A limitReader passes on at most left bytes, and of a compressed file no more than
 // ratio times what went in.
-type limiter struct {
-	r      io.Reader
-	left   int64
-	packed *meter // nil: not compressed
-	ratio  int64
-	passed int64
+type limitReader struct {
+	r               io.Reader
+	remaining       int64
+	compressedInput *countingReader // nil: not compressed
+	maxRatio        int64
+	totalRead       int64
 }
 
 // Read returns ErrLimit instead of the first byte too many.
-func (l *limiter) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
+func (l *limitReader) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.remaining+1 {
+		p = p[:l.remaining+1]
 	}
 	n, err := l.r.Read(p)
-	if int64(n) > l.left {
-		n, err = int(l.left), ErrLimit
+	if int64(n) > l.remaining {
+		n, err = int(l.remaining), ErrLimit
 	}
-	l.left -= int64(n)
-	l.passed += int64(n)
-	if l.packed != nil && l.passed > grace && (l.passed-grace)/l.ratio > l.packed.n {
+	l.remaining -= int64(n)
+	l.totalRead += int64(n)
+	if l.compressedInput != nil && l.totalRead > ratioFreeBytes && (l.totalRead-ratioFreeBytes)/l.maxRatio > l.compressedInput.n {
 		err = fmt.Errorf("ratio of decompression: %w", ErrLimit)
 	}
 	return n, err
 }
 
-// A meter counts what is read through it. It is an io.ByteReader so that what
+// A countingReader counts what is read through it. It is an io.ByteReader so that what
 // decompresses takes no more than it needs.
-type meter struct {
+type countingReader struct {
 	r *bufio.Reader
 	n int64
 }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *countingReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	return n, err
 }
 
-func (m *meter) ReadByte() (byte, error) {
+func (m *countingReader) ReadByte() (byte, error) {
 	b, err := m.r.ReadByte()
 	if err == nil {
 		m.n++

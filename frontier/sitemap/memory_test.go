@@ -27,19 +27,19 @@ func TestMemoryIsConstant(t *testing.T) {
 			const size = 4 << 20
 			middle := &repeater{piece: pieces[1], left: size}
 			r := io.MultiReader(strings.NewReader(pieces[0]), middle, strings.NewReader(pieces[2]))
-			before := allocated()
-			if _, err := list(t, r, Options{}); err != nil {
+			before := allocatedBytes()
+			if _, err := readURLs(t, r, Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if got := allocated() - before; got > size/4 {
+			if got := allocatedBytes() - before; got > size/4 {
 				t.Errorf("%d bytes allocated", got)
 			}
 		})
 	}
 }
 
-// allocated returns how many bytes were ever allocated.
-func allocated() uint64 {
+// allocatedBytes returns how many bytes were ever allocated.
+func allocatedBytes() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.TotalAlloc
@@ -68,16 +68,16 @@ func (r *repeater) Read(p []byte) (int, error) {
 func TestLargestSitemap(t *testing.T) {
 	const maxHeap = 32 << 20
 	for name, wrap := range map[string]func(*testing.T, io.Reader) io.Reader{
-		"plain": func(_ *testing.T, r io.Reader) io.Reader { return r }, "gzip": packed,
+		"plain": func(_ *testing.T, r io.Reader) io.Reader { return r }, "gzip": gzipReader,
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := &generator{entries: 50_000, size: 50 << 20}
+			file := &sitemapGenerator{entries: 50_000, size: 50 << 20}
 			r := wrap(t, file)
 			runtime.GC()
 			var stats runtime.MemStats
 			runtime.ReadMemStats(&stats)
 			before, peak, n := stats.HeapAlloc, uint64(0), 0
-			err := Read(r, mustParse(t, home), Options{}, func(Entry) error {
+			err := Read(r, mustParseURL(t, sitemapURL), Options{}, func(Entry) error {
 				if n++; n%500 == 0 {
 					runtime.ReadMemStats(&stats)
 					peak = max(peak, stats.HeapAlloc)
@@ -95,8 +95,8 @@ func TestLargestSitemap(t *testing.T) {
 	}
 }
 
-// packed returns r compressed, in a stream.
-func packed(t *testing.T, r io.Reader) io.Reader {
+// gzipReader returns r compressed, in a stream.
+func gzipReader(t *testing.T, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -111,8 +111,8 @@ func packed(t *testing.T, r io.Reader) io.Reader {
 	return out
 }
 
-// A generator reads as a sitemap of so many entries that fills size bytes.
-type generator struct {
+// A sitemapGenerator reads as a sitemap of so many entries that fills size bytes.
+type sitemapGenerator struct {
 	entries, size int
 
 	n, written int // so far
@@ -124,8 +124,8 @@ const (
 	generatedFoot = "</urlset>"
 )
 
-func (g *generator) Read(p []byte) (int, error) {
-	if g.pending.Len() == 0 && !g.next() {
+func (g *sitemapGenerator) Read(p []byte) (int, error) {
+	if g.pending.Len() == 0 && !g.writeNext() {
 		return 0, io.EOF
 	}
 	n, err := g.pending.Read(p)
@@ -133,13 +133,13 @@ func (g *generator) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next writes the next piece: the head, an entry or the foot.
-func (g *generator) next() bool {
+// writeNext writes the next piece: the head, an entry or the foot.
+func (g *sitemapGenerator) writeNext() bool {
 	switch {
 	case g.n == 0:
 		g.pending.WriteString(generatedHead)
 	case g.n <= g.entries:
-		entry(&g.pending, g.n, g.size/g.entries-len(generatedHead))
+		writeEntry(&g.pending, g.n, g.size/g.entries-len(generatedHead))
 	case g.n == g.entries+1:
 		io.CopyN(&g.pending, &repeater{piece: " ", left: g.size}, int64(g.size-g.written-len(generatedFoot)))
 		g.pending.WriteString(generatedFoot)
@@ -150,8 +150,8 @@ func (g *generator) next() bool {
 	return true
 }
 
-// entry writes the i-th entry, filled up to size bytes.
-func entry(w *bytes.Buffer, i, size int) {
+// writeEntry writes the i-th entry, filled up to size bytes.
+func writeEntry(w *bytes.Buffer, i, size int) {
 	start := w.Len()
 	fmt.Fprintf(w, "<url><loc>http://example.com/section/%d/page.html?x=%d&amp;y=2</loc>", i%100, i)
 	w.WriteString("<lastmod>2024-05-06T07:08:09+00:00</lastmod><changefreq>weekly</changefreq><priority>0.8</priority>")
@@ -169,7 +169,7 @@ func TestBombIsDefused(t *testing.T) {
 	io.WriteString(w, "<urlset><url><loc>/1</loc></url>")
 	io.Copy(w, &repeater{piece: "        ", left: 8 << 20})
 	w.Close()
-	got, err := list(t, &b, Options{Bytes: 1 << 20})
+	got, err := readURLs(t, &b, Options{MaxBytes: 1 << 20})
 	if len(got) != 1 || !errors.Is(err, ErrLimit) {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -181,7 +181,7 @@ func TestRatio(t *testing.T) {
 	for _, tt := range []struct {
 		name, piece string
 		size        int
-		is          error
+		want        error
 	}{
 		{"nothing but blanks", "        ", 8 << 20, ErrLimit},
 		{"blanks below the first MiB", "        ", 1 << 19, nil},
@@ -194,8 +194,8 @@ func TestRatio(t *testing.T) {
 		io.WriteString(w, "</urlset>")
 		w.Close()
 		size := b.Len()
-		got, err := list(t, &b, Options{})
-		if len(got) == 0 || !errors.Is(err, tt.is) {
+		got, err := readURLs(t, &b, Options{})
+		if len(got) == 0 || !errors.Is(err, tt.want) {
 			t.Errorf("%s, %d bytes: got %d entries, %v", tt.name, size, len(got), err)
 		}
 	}

@@ -12,16 +12,16 @@ import (
 var (
 	errDate      = errors.New("not a date")
 	errPriority  = errors.New("not a number from 0 to 1")
-	errFrequency = errors.New("not one of " + strings.Join(frequencies, ", "))
+	errFrequency = errors.New("not one of " + strings.Join(changeFreqs, ", "))
 )
 
-// frequencies are the values of changefreq.
-var frequencies = []string{"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
+// changeFreqs are the values of changefreq.
+var changeFreqs = []string{"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
 
-// parseFrequency returns the frequency, or nothing if it is none of the
+// parseChangeFreq returns the frequency, or nothing if it is none of the
 // protocol's.
-func parseFrequency(s []byte) (string, error) {
-	for _, f := range frequencies {
+func parseChangeFreq(s []byte) (string, error) {
+	for _, f := range changeFreqs {
 		if strings.EqualFold(f, string(s)) {
 			return f, nil
 		}
@@ -45,9 +45,9 @@ func parsePriority(s []byte) (float64, error) {
 // parseDate reads the W3C's date forms and that of mail, which feeds use
 // (RFC 822).
 func parseDate(s []byte) (time.Time, error) {
-	t, ok := parseW3C(s)
+	t, ok := parseW3CDate(s)
 	if !ok {
-		t, ok = parseMail(s)
+		t, ok = parseMailDate(s)
 	}
 	if !ok || t.Year() < 1 || t.Year() > 9999 { // by its zone, or from the start
 		return time.Time{}, errDate
@@ -55,56 +55,56 @@ func parseDate(s []byte) (time.Time, error) {
 	return t, nil
 }
 
-func parseMail(s []byte) (time.Time, bool) {
+func parseMailDate(s []byte) (time.Time, bool) {
 	t, err := mail.ParseDate(string(s))
 	// Package time takes the names of zones that are not the machine's own for
 	// Greenwich's.
 	if name, offset := t.Zone(); offset == 0 {
-		t = t.Add(-zones[name])
+		t = t.Add(-zoneOffsets[name])
 	}
 	return t.UTC(), err == nil
 }
 
-// zones are the zones of RFC 822 that have a name, and how far ahead of
+// zoneOffsets are the zones of RFC 822 that have a name, and how far ahead of
 // Greenwich they are.
-var zones = map[string]time.Duration{
+var zoneOffsets = map[string]time.Duration{
 	"EST": -5 * time.Hour, "EDT": -4 * time.Hour, "CST": -6 * time.Hour, "CDT": -5 * time.Hour,
 	"MST": -7 * time.Hour, "MDT": -6 * time.Hour, "PST": -8 * time.Hour, "PDT": -7 * time.Hour,
 }
 
-// parseW3C reads the forms of the W3C's note on date and time, from the year
+// parseW3CDate reads the forms of the W3C's note on date and time, from the year
 // alone to fractions of a second: "2006-01-02T15:04:05.999+07:00". The zone, which
 // the note demands after a time, may be missing, and its colon too; a blank will do
 // for the T.
-func parseW3C(s []byte) (time.Time, bool) {
-	c := cursor{rest: s, ok: true}
-	year, month, day := c.number(4), 1, 1
+func parseW3CDate(s []byte) (time.Time, bool) {
+	c := dateCursor{rest: s, ok: true}
+	year, month, day := c.readNumber(4), 1, 1
 	var hour, minute, second, nano int
 	var zone time.Duration
-	if c.skip("-") {
-		month = c.number(2)
-		if c.skip("-") {
-			day = c.number(2)
-			if c.skip("Tt ") {
-				hour, minute, second, nano = c.clock()
-				zone = c.zone()
+	if c.skipOneOf("-") {
+		month = c.readNumber(2)
+		if c.skipOneOf("-") {
+			day = c.readNumber(2)
+			if c.skipOneOf("Tt ") {
+				hour, minute, second, nano = c.readClock()
+				zone = c.readZone()
 			}
 		}
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, nano, time.UTC)
-	real := int(t.Month()) == month && hour < 24 && minute < 60 && second < 60
-	return t.Add(-zone), c.ok && len(c.rest) == 0 && real
+	isValid := int(t.Month()) == month && hour < 24 && minute < 60 && second < 60
+	return t.Add(-zone), c.ok && len(c.rest) == 0 && isValid
 }
 
-// A cursor reads a date from left to right. It is not ok once something else
+// A dateCursor reads a date from left to right. It is not ok once something else
 // came than was asked for.
-type cursor struct {
+type dateCursor struct {
 	rest []byte
 	ok   bool
 }
 
-// skip passes over one of the characters, if it comes next.
-func (c *cursor) skip(chars string) bool {
+// skipOneOf passes over one of the characters, if it comes next.
+func (c *dateCursor) skipOneOf(chars string) bool {
 	if len(c.rest) == 0 || strings.IndexByte(chars, c.rest[0]) < 0 {
 		return false
 	}
@@ -112,8 +112,8 @@ func (c *cursor) skip(chars string) bool {
 	return true
 }
 
-// number returns the number that the next n digits are.
-func (c *cursor) number(n int) (value int) {
+// readNumber returns the number that the next n digits are.
+func (c *dateCursor) readNumber(n int) (value int) {
 	if len(c.rest) < n {
 		c.ok = false
 		return 0
@@ -126,45 +126,45 @@ func (c *cursor) number(n int) (value int) {
 	return value
 }
 
-// clock returns a time of day. Its seconds may be missing.
-func (c *cursor) clock() (hour, minute, second, nano int) {
-	hour = c.number(2)
-	c.ok = c.ok && c.skip(":")
-	minute = c.number(2)
-	if !c.skip(":") {
+// readClock returns a time of day. Its seconds may be missing.
+func (c *dateCursor) readClock() (hour, minute, second, nano int) {
+	hour = c.readNumber(2)
+	c.ok = c.ok && c.skipOneOf(":")
+	minute = c.readNumber(2)
+	if !c.skipOneOf(":") {
 		return hour, minute, 0, 0
 	}
-	second = c.number(2)
-	if c.skip(".,") {
-		nano = c.fraction()
+	second = c.readNumber(2)
+	if c.skipOneOf(".,") {
+		nano = c.readFraction()
 	}
 	return hour, minute, second, nano
 }
 
-// fraction returns the nanoseconds that the digits after the decimal sign are.
-func (c *cursor) fraction() (nano int) {
-	nano = c.number(1) * 1e8
+// readFraction returns the nanoseconds that the digits after the decimal sign are.
+func (c *dateCursor) readFraction() (nano int) {
+	nano = c.readNumber(1) * 1e8
 	for place := int(1e7); len(c.rest) > 0 && '0' <= c.rest[0] && c.rest[0] <= '9'; place /= 10 {
-		nano += c.number(1) * place
+		nano += c.readNumber(1) * place
 	}
 	return nano
 }
 
-// zone returns how far ahead of Greenwich a time is.
-func (c *cursor) zone() time.Duration {
-	c.skip(" ")
+// readZone returns how far ahead of Greenwich a time is.
+func (c *dateCursor) readZone() time.Duration {
+	c.skipOneOf(" ")
 	sign := time.Duration(1)
 	switch {
-	case len(c.rest) == 0, c.skip("Zz"):
+	case len(c.rest) == 0, c.skipOneOf("Zz"):
 		return 0
-	case c.skip("-"):
+	case c.skipOneOf("-"):
 		sign = -1
-	case !c.skip("+"):
+	case !c.skipOneOf("+"):
 		c.ok = false
 	}
-	hours := c.number(2)
-	c.skip(":")
-	minutes := c.number(2)
+	hours := c.readNumber(2)
+	c.skipOneOf(":")
+	minutes := c.readNumber(2)
 	c.ok = c.ok && hours < 24 && minutes < 60
 	return sign * (time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
 }

@@ -12,15 +12,15 @@ import (
 
 // An Entry is one URL of a sitemap.
 type Entry struct {
-	URL   decorum.URL
-	Index bool // the URL is that of another sitemap, or of where a feed goes on
-	// Within says that the place of the sitemap entitles it to list the URL, by
+	URL       decorum.URL
+	IsSitemap bool // the URL is that of another sitemap, or of where a feed goes on
+	// AllowedByLocation says that the place of the sitemap entitles it to list the URL, by
 	// the rule of sitemaps.org: both have the same origin, and a page lies in
 	// the sitemap's directory or below.
-	Within     bool
-	LastMod    time.Time // in UTC; zero if the file does not say, or not legibly
-	Priority   float64   // from 0 to 1; DefaultPriority if the file does not say
-	ChangeFreq string    // "always" to "never"; empty if the file does not say
+	AllowedByLocation bool
+	LastMod           time.Time // in UTC; zero if the file does not say, or not legibly
+	Priority          float64   // from 0 to 1; DefaultPriority if the file does not say
+	ChangeFreq        string    // "always" to "never"; empty if the file does not say
 }
 
 // DefaultPriority is the priority of entries that give none.
@@ -29,54 +29,54 @@ const DefaultPriority = 0.5
 // Options are how a sitemap is read. The zero Options have the limits of
 // sitemaps.org and take whatever URL a sitemap lists.
 type Options struct {
-	Entries int   // at most; 0 means 50,000
-	Bytes   int64 // at most, after decompression; 0 means 50 MiB
-	// Ratio bounds how many times its size a file grows by decompression, not
+	MaxEntries int   // at most; 0 means 50,000
+	MaxBytes   int64 // at most, after decompression; 0 means 50 MiB
+	// MaxRatio bounds how many times its size a file grows by decompression, not
 	// counting the first MiB. 0 means 200.
-	Ratio int
-	Depth int // of nested XML elements at most; 0 means 64
-	URL   int // bytes of a URL in canonical form at most; 0 means 2,048
+	MaxRatio    int
+	MaxDepth    int // of nested XML elements at most; 0 means 64
+	MaxURLBytes int // bytes of a URL in canonical form at most; 0 means 2,048
 
-	// Feeds refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
+	// FeedsOnly refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
 	// read only so.
-	Feeds bool
-	// Strict passes over entries that are not Within, unless they are Vouched
+	FeedsOnly bool
+	// StrictLocation passes over entries that are not Within, unless they are AllowsCrossSubmit
 	// for.
-	Strict bool
-	// Vouched reports whether the robots.txt of an origin names this sitemap,
+	StrictLocation bool
+	// AllowsCrossSubmit reports whether the robots.txt of an origin names this sitemap,
 	// which so may list any URL of it. Nil: none does.
-	Vouched func(decorum.Origin) bool
+	AllowsCrossSubmit func(decorum.Origin) bool
 
-	// Flaw is told of what is passed over. Nil: nobody wants to know.
-	Flaw func(Flaw)
+	// OnEntryError is told of what is passed over. Nil: nobody wants to know.
+	OnEntryError func(EntryError)
 }
 
 // withDefaults returns the options with every limit that is zero replaced.
 func (o Options) withDefaults() Options {
-	o.Entries = cmp.Or(max(o.Entries, 0), 50_000)
-	o.Bytes = cmp.Or(max(o.Bytes, 0), 50<<20)
-	o.Ratio = cmp.Or(max(o.Ratio, 0), 200)
-	o.Depth = cmp.Or(max(o.Depth, 0), 64)
-	o.URL = cmp.Or(max(o.URL, 0), 2048)
+	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), 50_000)
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 50<<20)
+	o.MaxRatio = cmp.Or(max(o.MaxRatio, 0), 200)
+	o.MaxDepth = cmp.Or(max(o.MaxDepth, 0), 64)
+	o.MaxURLBytes = cmp.Or(max(o.MaxURLBytes, 0), 2048)
 	return o
 }
 
-// A Flaw is something in a sitemap that cannot be used. The rest is read all
+// An EntryError is something in a sitemap that cannot be used. The rest is read all
 // the same.
-type Flaw struct {
-	Line int    // where it ends
-	What string // "location", or the element: "lastmod", "pubDate", "priority" …
-	Text string // of it, at most 256 bytes
-	Err  error  // why
+type EntryError struct {
+	Line  int    // where it ends
+	Field string // "location", or the element: "lastmod", "pubDate", "priority" …
+	Text  string // of it, at most 256 bytes
+	Err   error  // why
 }
 
 // Error says where and what the flaw is.
-func (f Flaw) Error() string {
-	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.What, f.Text, f.Err)
+func (f EntryError) Error() string {
+	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Field, f.Text, f.Err)
 }
 
 // Unwrap returns the reason.
-func (f Flaw) Unwrap() error { return f.Err }
+func (f EntryError) Unwrap() error { return f.Err }
 
 // Errors of Read and of flaws, to be asked for with errors.Is.
 var (
@@ -90,8 +90,8 @@ var (
 	ErrSyntax = errors.New("broken XML")
 	// ErrJSON ends a file that is broken JSON.
 	ErrJSON = errors.New("broken JSON")
-	// ErrPlace is why an entry is passed over by Options.Strict.
-	ErrPlace = errors.New("not for a sitemap at this place to list")
+	// ErrLocation is why an entry is passed over by Options.StrictLocation.
+	ErrLocation = errors.New("not for a sitemap at this place to list")
 )
 
 // Read calls yield for each entry of the sitemap, in the order of the file.
@@ -105,28 +105,28 @@ var (
 func Read(r io.Reader, base decorum.URL, options Options, yield func(Entry) error) error {
 	options = options.withDefaults()
 	in := newInput(r)
-	s := newSink(base, options, yield)
-	err := read(in, s)
+	s := newEntryEmitter(base, options, yield)
+	err := readAnyFormat(in, s)
 	if err == nil || s.stopped {
 		return err
 	}
-	return &decorum.Error{Op: "read sitemap", URL: base.String(), Kind: decorum.Invalid, Err: in.at(err)}
+	return &decorum.Error{Op: "read sitemap", URL: base.String(), Kind: decorum.Invalid, Err: in.errorAt(err)}
 }
 
-// read reads either form.
-func read(in *input, s *sink) error {
-	markup, err := in.open(s.Options)
+// readAnyFormat reads either form.
+func readAnyFormat(in *input, s *entryEmitter) error {
+	isMarkup, err := in.decodeAndDetectMarkup(s.Options)
 	if err != nil {
 		return err
 	}
-	if !markup {
-		if head, _ := in.r.Peek(1); s.Feeds && string(head) == "{" {
-			return readJSON(in, s)
+	if !isMarkup {
+		if head, _ := in.r.Peek(1); s.FeedsOnly && string(head) == "{" {
+			return readJSONFeed(in, s)
 		}
-		if s.Feeds {
+		if s.FeedsOnly {
 			return ErrNotSitemap
 		}
 		return readText(in, s)
 	}
-	return (&document{scanner: scanner{in: in}, sink: s}).read()
+	return (&document{scanner: scanner{in: in}, emitter: s}).read()
 }

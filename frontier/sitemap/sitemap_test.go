@@ -15,9 +15,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-const home = "http://example.com/maps/sitemap.xml"
+const sitemapURL = "http://example.com/maps/sitemap.xml"
 
-func mustParse(t testing.TB, s string) decorum.URL {
+func mustParseURL(t testing.TB, s string) decorum.URL {
 	t.Helper()
 	u, err := decorum.ParseURL(s)
 	if err != nil {
@@ -26,10 +26,10 @@ func mustParse(t testing.TB, s string) decorum.URL {
 	return u
 }
 
-// list reads a file and returns its URLs.
-func list(t testing.TB, r io.Reader, options Options) (urls []string, err error) {
+// readURLs reads a file and returns its URLs.
+func readURLs(t testing.TB, r io.Reader, options Options) (urls []string, err error) {
 	t.Helper()
-	err = Read(r, mustParse(t, home), options, func(e Entry) error {
+	err = Read(r, mustParseURL(t, sitemapURL), options, func(e Entry) error {
 		urls = append(urls, e.URL.String())
 		return nil
 	})
@@ -55,7 +55,7 @@ func utf16le(s string) string {
 	return b.String()
 }
 
-func compressed(s string) string {
+func gzipString(s string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	w.Write([]byte(s))
@@ -63,8 +63,8 @@ func compressed(s string) string {
 	return b.String()
 }
 
-// files are files that are read to the end, and the URLs in them.
-var files = []struct {
+// validFiles are files that are read to the end, and the URLs in them.
+var validFiles = []struct {
 	name, file string
 	want       []string
 }{
@@ -93,9 +93,9 @@ var files = []struct {
 		`<image:loc>/3</image:loc><video><loc>/4</loc></video><xhtml:link href="/5"/></url></urlset>`, []string{"http://example.com/1"}},
 	{"relative", urlset("/1", "2", "//example.org/3"), []string{"http://example.com/1", "http://example.com/maps/2", "http://example.org/3"}},
 	{"unusable locations", urlset("", "  ", "mailto:a@b", "http://", "http://example.com/"), []string{"http://example.com/"}},
-	{"over-long location", urlset("/"+strings.Repeat("x", maxValue), "/1"), []string{"http://example.com/1"}},
-	{"over-long CDATA", urlset("<![CDATA[/"+strings.Repeat("x", maxValue)+"]]>", "/1"), []string{"http://example.com/1"}},
-	{"end of CDATA at the border of the window", urlset("<![CDATA[" + strings.Repeat("]", window) + "]]>"), nil},
+	{"over-long location", urlset("/"+strings.Repeat("x", maxTextLen), "/1"), []string{"http://example.com/1"}},
+	{"over-long CDATA", urlset("<![CDATA[/"+strings.Repeat("x", maxTextLen)+"]]>", "/1"), []string{"http://example.com/1"}},
+	{"end of CDATA at the border of the window", urlset("<![CDATA[" + strings.Repeat("]", bufferSize) + "]]>"), nil},
 	{"several locations in one entry", `<sitemapindex><sitemap><loc>/1</loc><loc>/2</loc></sitemap></sitemapindex>`, []string{"http://example.com/1", "http://example.com/2"}},
 	{"text of other vocabularies", "<urlset><url><image:image>http://example.com/no</image:image></url></urlset>", nil},
 	{"element inside location", urlset("<url>http://example.com/</url>"), []string{"http://example.com/"}},
@@ -116,9 +116,9 @@ var files = []struct {
 		[]string{"http://example.com/en"}},
 	{"text", "http://example.com/1\r\n\r\n \thttp://example.com/2 \nno URL\n/3\nhttp://example.com/4", []string{"http://example.com/1", "http://example.com/2", "http://example.com/4"}},
 	{"text with a byte order mark", "\xEF\xBB\xBFhttp://example.com/1\n", []string{"http://example.com/1"}},
-	{"text with an over-long line", "http://example.com/" + strings.Repeat("x", 2*window) + "\nhttp://example.com/1\n", []string{"http://example.com/1"}},
-	{"gzip", compressed(urlset("http://example.com/")), []string{"http://example.com/"}},
-	{"gzip of text", compressed("http://example.com/\n"), []string{"http://example.com/"}},
+	{"text with an over-long line", "http://example.com/" + strings.Repeat("x", 2*bufferSize) + "\nhttp://example.com/1\n", []string{"http://example.com/1"}},
+	{"gzip", gzipString(urlset("http://example.com/")), []string{"http://example.com/"}},
+	{"gzip of text", gzipString("http://example.com/\n"), []string{"http://example.com/"}},
 	{"RSS", ` <!-- c --><rss><channel><link>http://example.com/no</link><item><title>t</title><link>http://example.com/1</link><guid>http://example.com/no</guid></item>` +
 		`<item><guid>http://example.com/2</guid></item><item><guid>tag:3</guid></item><item><guid>http://example.com/&no;</guid></item></channel></rss>`, []string{"http://example.com/1", "http://example.com/2"}},
 	{"Atom with a long location", `<feed><entry><link href="/?` + strings.Repeat("&amp;", 9000) + `">text</link></entry><entry><link href="/1"/></entry></feed>`, []string{"http://example.com/1"}},
@@ -128,15 +128,15 @@ var files = []struct {
 }
 
 func TestRead(t *testing.T) {
-	for _, test := range files {
+	for _, test := range validFiles {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := list(t, strings.NewReader(test.file), Options{})
+			got, err := readURLs(t, strings.NewReader(test.file), Options{})
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got  %q, %v\nwant %q", got, err, test.want)
 			}
 		})
 		t.Run(test.name+", byte by byte", func(t *testing.T) {
-			got, err := list(t, iotest.OneByteReader(strings.NewReader(test.file)), Options{})
+			got, err := readURLs(t, iotest.OneByteReader(strings.NewReader(test.file)), Options{})
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got  %q, %v\nwant %q", got, err, test.want)
 			}
@@ -150,26 +150,26 @@ func TestEntry(t *testing.T) {
 	<url><loc>/2</loc><changefreq>often</changefreq><priority>5</priority><lastmod>yesterday</lastmod></url>
 	<url><lastmod>2024-05-06T07:08:09+02:00</lastmod><priority>0.0</priority><loc>/3</loc></url>
 	<url><loc>/4</loc><priority>NaN</priority></url><url><loc>/5</loc><priority>-1e999</priority></url></urlset>`
-	at := func(ref string) decorum.URL { return mustParse(t, "http://example.com"+ref) }
+	at := func(ref string) decorum.URL { return mustParseURL(t, "http://example.com"+ref) }
 	want := []Entry{
-		{URL: at("/maps/1"), Within: true, LastMod: time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC), Priority: 0.8, ChangeFreq: "daily"},
+		{URL: at("/maps/1"), AllowedByLocation: true, LastMod: time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC), Priority: 0.8, ChangeFreq: "daily"},
 		{URL: at("/2"), Priority: 1},
 		{URL: at("/3"), LastMod: time.Date(2024, 5, 6, 5, 8, 9, 0, time.UTC)},
 		{URL: at("/4"), Priority: DefaultPriority},
 		{URL: at("/5")},
 	}
-	got, err := entries(t, file, home, Options{})
+	got, err := readEntries(t, file, sitemapURL, Options{})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got  %v, %v\nwant %v", got, err, want)
 	}
 }
 
-// entries reads a file that was found at base.
-func entries(t testing.TB, file, base string, options Options) (got []Entry, err error) {
+// readEntries reads a file that was found at base.
+func readEntries(t testing.TB, file, base string, options Options) (got []Entry, err error) {
 	t.Helper()
 	var at decorum.URL
 	if base != "" {
-		at = mustParse(t, base)
+		at = mustParseURL(t, base)
 	}
 	err = Read(strings.NewReader(file), at, options, func(e Entry) error { got = append(got, e); return nil })
 	return got, err
@@ -177,8 +177,8 @@ func entries(t testing.TB, file, base string, options Options) (got []Entry, err
 
 func TestIndexEntry(t *testing.T) {
 	file := `<sitemapindex><sitemap><loc>/1</loc><lastmod>2024</lastmod><loc>/2</loc></sitemap></sitemapindex>`
-	got, err := entries(t, file, home, Options{})
-	if err != nil || len(got) != 2 || !got[0].Index || !got[1].Index {
+	got, err := readEntries(t, file, sitemapURL, Options{})
+	if err != nil || len(got) != 2 || !got[0].IsSitemap || !got[1].IsSitemap {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	if got[0].LastMod.IsZero() || !got[1].LastMod.IsZero() {
@@ -186,8 +186,8 @@ func TestIndexEntry(t *testing.T) {
 	}
 }
 
-// TestWithin has the rules of sitemaps.org, "Sitemap file location".
-func TestWithin(t *testing.T) {
+// TestAllowedByLocation has the rules of sitemaps.org, "Sitemap file location".
+func TestAllowedByLocation(t *testing.T) {
 	index := `<sitemapindex><sitemap><loc>%s</loc></sitemap></sitemapindex>`
 	for _, tt := range []struct {
 		base, form, loc string
@@ -212,42 +212,42 @@ func TestWithin(t *testing.T) {
 		if tt.form != "" {
 			file = fmt.Sprintf(tt.form, tt.loc)
 		}
-		got, err := entries(t, file, tt.base, Options{})
-		if err != nil || len(got) != 1 || got[0].Within != tt.want {
+		got, err := readEntries(t, file, tt.base, Options{})
+		if err != nil || len(got) != 1 || got[0].AllowedByLocation != tt.want {
 			t.Errorf("%s at %q: got %v, %v; want within %v", tt.loc, tt.base, got, err, tt.want)
 		}
-		if got, err := entries(t, file, tt.base, Options{Strict: true}); err != nil || (len(got) == 1) != tt.want {
+		if got, err := readEntries(t, file, tt.base, Options{StrictLocation: true}); err != nil || (len(got) == 1) != tt.want {
 			t.Errorf("%s at %q, strictly: got %v, %v; want within %v", tt.loc, tt.base, got, err, tt.want)
 		}
 	}
 }
 
 // A robots.txt that names a sitemap entitles it to list any URL of its origin.
-func TestVouched(t *testing.T) {
-	friend := mustParse(t, "http://friend.example/").Origin()
-	var flaws []Flaw
-	got, err := entries(t, urlset("/maps/1", "/2", "http://friend.example/3", "https://friend.example/4"), home, Options{
-		Strict: true, Vouched: func(o decorum.Origin) bool { return o == friend },
-		Flaw: func(f Flaw) { flaws = append(flaws, f) },
+func TestCrossSubmit(t *testing.T) {
+	declaring := mustParseURL(t, "http://friend.example/").Origin()
+	var entryErrs []EntryError
+	got, err := readEntries(t, urlset("/maps/1", "/2", "http://friend.example/3", "https://friend.example/4"), sitemapURL, Options{
+		StrictLocation: true, AllowsCrossSubmit: func(o decorum.Origin) bool { return o == declaring },
+		OnEntryError: func(f EntryError) { entryErrs = append(entryErrs, f) },
 	})
-	if err != nil || len(got) != 2 || got[1].URL.String() != "http://friend.example/3" || got[1].Within {
+	if err != nil || len(got) != 2 || got[1].URL.String() != "http://friend.example/3" || got[1].AllowedByLocation {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if len(flaws) != 2 || !errors.Is(flaws[0], ErrPlace) || flaws[1].Text != "https://friend.example/4" {
-		t.Errorf("flaws %v", flaws)
+	if len(entryErrs) != 2 || !errors.Is(entryErrs[0], ErrLocation) || entryErrs[1].Text != "https://friend.example/4" {
+		t.Errorf("flaws %v", entryErrs)
 	}
 }
 
 func TestWithoutBase(t *testing.T) {
-	var flaws []Flaw
-	got, err := entries(t, urlset("/1", "http://example.com/2"), "", Options{Flaw: func(f Flaw) { flaws = append(flaws, f) }})
-	if err != nil || len(got) != 1 || len(flaws) != 1 || flaws[0].Text != "/1" {
-		t.Errorf("got %v, %v, flaws %v", got, err, flaws)
+	var entryErrs []EntryError
+	got, err := readEntries(t, urlset("/1", "http://example.com/2"), "", Options{OnEntryError: func(f EntryError) { entryErrs = append(entryErrs, f) }})
+	if err != nil || len(got) != 1 || len(entryErrs) != 1 || entryErrs[0].Text != "/1" {
+		t.Errorf("got %v, %v, flaws %v", got, err, entryErrs)
 	}
 }
 
-// flawed are files that are read to the end, and what is said of them.
-var flawed = []struct {
+// flawedFiles are files that are read to the end, and what is said of them.
+var flawedFiles = []struct {
 	name, file string
 	want       []string
 }{
@@ -261,8 +261,8 @@ var flawed = []struct {
 		`line 3: changefreq "often": not one of always, hourly, daily, weekly, monthly, yearly, never`}},
 	{"over-long URL", urlset("/" + strings.Repeat("x", 2048)), []string{`line 3: location "/` + strings.Repeat("x", 255) + `": limit exceeded`}},
 	{"over-long by its escapes", urlset("/" + strings.Repeat("é", 400)), []string{`line 3: location "/` + strings.Repeat("é", 127) + `\xc3": limit exceeded`}},
-	{"over-long text", urlset(strings.Repeat("x", maxValue)), []string{`line 3: location "` + strings.Repeat("x", 256) + `": limit exceeded`}},
-	{"text", "http://example.com/1\n\nx\n" + strings.Repeat("x", maxValue) + "\nx", []string{
+	{"over-long text", urlset(strings.Repeat("x", maxTextLen)), []string{`line 3: location "` + strings.Repeat("x", 256) + `": limit exceeded`}},
+	{"text", "http://example.com/1\n\nx\n" + strings.Repeat("x", maxTextLen) + "\nx", []string{
 		`line 3: location "x": relative, and there is no page to resolve it against`, `line 4: location "` + strings.Repeat("x", 256) + `": limit exceeded`,
 		`line 5: location "x": relative, and there is no page to resolve it against`}},
 	{"Atom", `<feed><entry><link href="/&x;"/></entry></feed>`, []string{`line 1: location "/&x;": unknown entity`}},
@@ -272,8 +272,8 @@ var flawed = []struct {
 }
 
 // What broke off is said by the error.
-func TestCutIsNoFlaw(t *testing.T) {
-	_, err := entries(t, "<urlset><url><loc>/1</loc></url><url><lastmod/><loc>/2", home, Options{Flaw: func(f Flaw) { t.Error(f) }})
+func TestCutIsNoEntryError(t *testing.T) {
+	_, err := readEntries(t, "<urlset><url><loc>/1</loc></url><url><lastmod/><loc>/2", sitemapURL, Options{OnEntryError: func(f EntryError) { t.Error(f) }})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
@@ -281,34 +281,34 @@ func TestCutIsNoFlaw(t *testing.T) {
 
 // A text that may have been cut is not used, however long a URL may be.
 func TestCutTextIsNotUsed(t *testing.T) {
-	for _, n := range []int{maxValue, 2 * maxValue, 2 * window} {
+	for _, n := range []int{maxTextLen, 2 * maxTextLen, 2 * bufferSize} {
 		long := "http://example.com/" + strings.Repeat("x", n)
 		for _, file := range []string{
 			urlset(long), urlset("<![CDATA[" + long + "]]>"), urlset(long + "&amp;"), urlset(long[:n/2+20] + "<!-- -->" + long[n/2:]), long,
 			"<urlset><url>" + long + "</url></urlset>", "<urlset><url><![CDATA[" + long + "]]></url></urlset>",
 		} {
-			if got, err := entries(t, file, home, Options{URL: 1 << 20}); err == nil && len(got) > 0 {
+			if got, err := readEntries(t, file, sitemapURL, Options{MaxURLBytes: 1 << 20}); err == nil && len(got) > 0 {
 				t.Errorf("%.80s…: got an entry of %d bytes, want none", file, len(got[0].URL.String()))
 			}
 		}
 	}
-	if got, err := entries(t, urlset("/"+strings.Repeat("x", maxValue-2)), home, Options{URL: 1 << 20}); err != nil || len(got) != 1 {
+	if got, err := readEntries(t, urlset("/"+strings.Repeat("x", maxTextLen-2)), sitemapURL, Options{MaxURLBytes: 1 << 20}); err != nil || len(got) != 1 {
 		t.Errorf("the longest text that is used: got %d entries, %v", len(got), err)
 	}
 }
 
 // A list of URLs that are not for it to list is a sitemap all the same.
 func TestStrictText(t *testing.T) {
-	if got, err := entries(t, "http://example.org/\n", home, Options{Strict: true}); err != nil || len(got) > 0 {
+	if got, err := readEntries(t, "http://example.org/\n", sitemapURL, Options{StrictLocation: true}); err != nil || len(got) > 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
-func TestFlaws(t *testing.T) {
-	for _, tt := range flawed {
+func TestEntryErrors(t *testing.T) {
+	for _, tt := range flawedFiles {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			_, err := entries(t, tt.file, home, Options{Flaw: func(f Flaw) { got = append(got, f.Error()) }})
+			_, err := readEntries(t, tt.file, sitemapURL, Options{OnEntryError: func(f EntryError) { got = append(got, f.Error()) }})
 			if err != nil || !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q, %v\nwant %q", got, err, tt.want)
 			}
@@ -340,7 +340,7 @@ func TestParseDate(t *testing.T) {
 }
 
 // broken files, what they yield before they break, and what the error says.
-var faults = []struct {
+var brokenFiles = []struct {
 	name, file string
 	options    Options
 	want       int // URLs
@@ -366,20 +366,20 @@ var faults = []struct {
 	{"cut in a location", "<urlset><url><loc>/1</loc></url><url><loc>/2", Options{}, 1, io.ErrUnexpectedEOF, ""},
 	{"cut in a comment", "<urlset><url><loc>/1</loc></url><!-- ->", Options{}, 1, io.ErrUnexpectedEOF, ""},
 	{"cut before the root", "<?xml version='1.0'?>\n", Options{}, 0, io.ErrUnexpectedEOF, ""},
-	{"cut gzip", compressed(urlset("/1"))[:60], Options{}, 0, io.ErrUnexpectedEOF, ""},
+	{"cut gzip", gzipString(urlset("/1"))[:60], Options{}, 0, io.ErrUnexpectedEOF, ""},
 	{"damaged gzip", "\x1f\x8b and no more of gzip", Options{}, 0, gzip.ErrHeader, ""},
-	{"over-long tag", "<urlset><url><loc>/1</loc></url><url a='" + strings.Repeat("x", maxTag), Options{}, 1, ErrLimit, ""},
+	{"over-long tag", "<urlset><url><loc>/1</loc></url><url a='" + strings.Repeat("x", maxTagLen), Options{}, 1, ErrLimit, ""},
 	{"too deep", "<urlset><url><loc>/1</loc></url>" + strings.Repeat("<a>", 100), Options{}, 1, ErrLimit, "depth"},
-	{"too many entries", urlset("/1", "/2", "/3"), Options{Entries: 2}, 2, ErrLimit, "line 5"},
-	{"too many lines", "http://example.com/1\nhttp://example.com/2\n", Options{Entries: 1}, 1, ErrLimit, "line 3"},
-	{"too many bytes", urlset("/1", "/2", strings.Repeat("x", 100)), Options{Bytes: 200}, 2, ErrLimit, "line 5, byte 200"},
-	{"too many bytes after decompression", compressed(urlset("/1", strings.Repeat("x", 1000))), Options{Bytes: 1000}, 1, ErrLimit, ""},
+	{"too many entries", urlset("/1", "/2", "/3"), Options{MaxEntries: 2}, 2, ErrLimit, "line 5"},
+	{"too many lines", "http://example.com/1\nhttp://example.com/2\n", Options{MaxEntries: 1}, 1, ErrLimit, "line 3"},
+	{"too many bytes", urlset("/1", "/2", strings.Repeat("x", 100)), Options{MaxBytes: 200}, 2, ErrLimit, "line 5, byte 200"},
+	{"too many bytes after decompression", gzipString(urlset("/1", strings.Repeat("x", 1000))), Options{MaxBytes: 1000}, 1, ErrLimit, ""},
 }
 
 func TestReadFaults(t *testing.T) {
-	for _, test := range faults {
+	for _, test := range brokenFiles {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := list(t, strings.NewReader(test.file), test.options)
+			got, err := readURLs(t, strings.NewReader(test.file), test.options)
 			if len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
@@ -392,8 +392,8 @@ func TestReadFaults(t *testing.T) {
 
 func TestOptionsAreInclusive(t *testing.T) {
 	file := urlset("/1", "/2")
-	for _, file := range []string{file, compressed(file)} {
-		got, err := list(t, strings.NewReader(file), Options{Entries: 2, Bytes: int64(len(urlset("/1", "/2"))), Depth: 3})
+	for _, file := range []string{file, gzipString(file)} {
+		got, err := readURLs(t, strings.NewReader(file), Options{MaxEntries: 2, MaxBytes: int64(len(urlset("/1", "/2"))), MaxDepth: 3})
 		if err != nil || len(got) != 2 {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -410,13 +410,13 @@ func TestFeeds(t *testing.T) {
 		{`<rss><channel><item><link>/1</link></item></channel></rss>`, []string{"http://example.com/1"}},
 		{`<feed><entry><link href="/2"/></entry></feed>`, []string{"http://example.com/2"}},
 		{`<rdf:RDF><item><link>/3</link></item></rdf:RDF>`, []string{"http://example.com/3"}},
-		{compressed(`<rss><item><link>/4</link></item></rss>`), []string{"http://example.com/4"}},
+		{gzipString(`<rss><item><link>/4</link></item></rss>`), []string{"http://example.com/4"}},
 		{urlset("/5"), nil},
 		{`<sitemapindex><sitemap><loc>/6</loc></sitemap></sitemapindex>`, nil},
 		{"http://example.com/7\n", nil},
 		{"<!doctype html><html><link rel=next href=/8><a href=/9>", nil},
 	} {
-		got, err := list(t, strings.NewReader(f.file), Options{Feeds: true})
+		got, err := readURLs(t, strings.NewReader(f.file), Options{FeedsOnly: true})
 		if !slices.Equal(got, f.want) || errors.Is(err, ErrNotSitemap) != (f.want == nil) {
 			t.Errorf("%.60q: got %q, %v; want %q", f.file, got, err, f.want)
 		}
@@ -430,7 +430,7 @@ func TestReadReturnsErrorOfYield(t *testing.T) {
 		"broken": "<urlset><url><loc>/1</loc>", "two locations": "<urlset><url><loc>/1</loc><loc>/2</loc></url></urlset>", "broken in a location": "<urlset><url><loc>/1</loc><loc>/2</",
 	} {
 		calls := 0
-		err := Read(strings.NewReader(file), mustParse(t, home), Options{}, func(Entry) error { calls++; return enough })
+		err := Read(strings.NewReader(file), mustParseURL(t, sitemapURL), Options{}, func(Entry) error { calls++; return enough })
 		if err != enough || calls != 1 {
 			t.Errorf("%s: got %v after %d calls", name, err, calls)
 		}
@@ -440,7 +440,7 @@ func TestReadReturnsErrorOfYield(t *testing.T) {
 func TestReadReturnsErrorOfReader(t *testing.T) {
 	lost := errors.New("connection lost")
 	file := io.MultiReader(strings.NewReader("<urlset><url><loc>/1</loc></url>"), iotest.ErrReader(lost))
-	got, err := list(t, file, Options{})
+	got, err := readURLs(t, file, Options{})
 	if !errors.Is(err, lost) || len(got) != 1 {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -8,20 +8,20 @@ import (
 
 // readText reads a list of URLs, one a line. They must be complete: anything
 // else may be any text.
-func readText(in *input, s *sink) error {
+func readText(in *input, s *entryEmitter) error {
 	var line []byte
 	for {
 		n := in.line
-		b, whole, err := in.chunk('\n')
-		line = append(line, b[:min(len(b), maxValue-len(line))]...)
-		if whole || errors.Is(err, io.EOF) {
-			if stop := s.emitLine(n, line); stop != nil {
-				return stop
+		b, complete, err := in.readChunk('\n')
+		line = append(line, b[:min(len(b), maxTextLen-len(line))]...)
+		if complete || errors.Is(err, io.EOF) {
+			if emitErr := s.emitLine(n, line); emitErr != nil {
+				return emitErr
 			}
 			line = line[:0]
 		}
 		switch {
-		case errors.Is(err, io.EOF) && s.found == 0:
+		case errors.Is(err, io.EOF) && s.urlCount == 0:
 			return ErrNotSitemap
 		case errors.Is(err, io.EOF):
 			return nil
@@ -32,14 +32,14 @@ func readText(in *input, s *sink) error {
 }
 
 // emitLine hands on the n-th line.
-func (s *sink) emitLine(n int, line []byte) error {
+func (s *entryEmitter) emitLine(n int, line []byte) error {
 	text := bytes.TrimSpace(line)
 	switch {
 	case len(text) == 0:
 		return nil
-	case len(line) == maxValue:
-		s.flaw(n, location, text, ErrLimit)
+	case len(line) == maxTextLen:
+		s.reportError(n, locationField, text, ErrLimit)
 		return nil
 	}
-	return s.put(&draft{spare: text, line: n, priority: DefaultPriority}, false)
+	return s.emit(&partialEntry{fallbackLoc: text, line: n, priority: DefaultPriority}, false)
 }

@@ -8,53 +8,53 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A form is one of the kinds of documents that list URLs: the names of the
+// A xmlVocabulary is one of the kinds of documents that list URLs: the names of the
 // elements that matter.
-type form struct {
-	entry string // holds one entry
-	loc   string // its location
-	href  bool   // the location is an attribute: Atom
-	date  string // when it changed
-	spare string // taken for the location if there is none and it is a URL
-	index bool   // the locations are sitemaps
-	feed  bool
+type xmlVocabulary struct {
+	entryElem    string // holds one entry
+	locElem      string // its location
+	locIsHref    bool   // the location is an attribute: Atom
+	dateElem     string // when it changed
+	fallbackElem string // taken for the location if there is none and it is a URL
+	isIndex      bool   // the locations are sitemaps
+	isFeed       bool
 }
 
-// formOf returns the form of the document with that root element.
-func formOf(root []byte) (form, bool) {
-	switch string(local(root)) {
+// vocabularyOf returns the form of the document with that root element.
+func vocabularyOf(root []byte) (xmlVocabulary, bool) {
+	switch string(localName(root)) {
 	case "urlset":
-		return form{entry: "url", loc: "loc", date: "lastmod"}, true
+		return xmlVocabulary{entryElem: "url", locElem: "loc", dateElem: "lastmod"}, true
 	case "sitemapindex":
-		return form{entry: "sitemap", loc: "loc", date: "lastmod", index: true}, true
+		return xmlVocabulary{entryElem: "sitemap", locElem: "loc", dateElem: "lastmod", isIndex: true}, true
 	case "rss":
-		return form{entry: "item", loc: "link", date: "pubDate", spare: "guid", feed: true}, true
+		return xmlVocabulary{entryElem: "item", locElem: "link", dateElem: "pubDate", fallbackElem: "guid", isFeed: true}, true
 	case "RDF":
-		return form{entry: "item", loc: "link", feed: true}, true
+		return xmlVocabulary{entryElem: "item", locElem: "link", isFeed: true}, true
 	case "feed":
-		return form{entry: "entry", loc: "link", href: true, date: "updated", feed: true}, true
+		return xmlVocabulary{entryElem: "entry", locElem: "link", locIsHref: true, dateElem: "updated", isFeed: true}, true
 	}
-	return form{}, false
+	return xmlVocabulary{}, false
 }
 
 // A document is an XML document while it is being read.
 type document struct {
 	scanner
-	form
-	sink  *sink
-	open  [][]byte // the names of the elements that are open
-	outer []outer  // what locations were relative to before those of them with xml:base
+	xmlVocabulary
+	emitter    *entryEmitter
+	openElems  [][]byte    // the names of the elements that are open
+	savedBases []savedBase // what locations were relative to before those of them with xml:base
 
-	within int    // how deep the open entry is; 0 if none is
-	field  int    // how deep the open field is; 0 if none is
-	value  []byte // of the open field
-	void   error  // why the value is unusable
-	draft  draft  // the open entry
+	entryDepth   int          // how deep the open entry is; 0 if none is
+	fieldDepth   int          // how deep the open field is; 0 if none is
+	fieldValue   []byte       // of the open field
+	valueErr     error        // why the value is unusable
+	partialEntry partialEntry // the open entry
 }
 
-// An outer is what locations are relative to again when the element that is so deep
+// A savedBase is what locations are relative to again when the element that is so deep
 // ends.
-type outer struct {
+type savedBase struct {
 	depth int
 	base  decorum.URL
 }
@@ -62,220 +62,220 @@ type outer struct {
 // read reads the document to the end of its root element.
 func (d *document) read() error {
 	for {
-		t, err := d.next()
+		t, err := d.nextToken()
 		if err == nil {
-			err = d.token(t)
+			err = d.handleToken(t)
 		} else {
-			err = broken(err)
+			err = eofToSyntaxError(err)
 		}
-		if err != nil && !d.sink.stopped {
-			err = d.salvage(t, err)
+		if err != nil && !d.emitter.stopped {
+			err = d.emitUnfinished(t, err)
 		}
 		if err != nil {
 			return err
 		}
-		if t.kind != text && len(d.open) == 0 {
+		if t.kind != textToken && len(d.openElems) == 0 {
 			return nil
 		}
 	}
 }
 
-// salvage delivers the entry that an error at t left unfinished, if its
+// emitUnfinished delivers the entry that an error at t left unfinished, if its
 // location was read whole: before an end tag, however broken, it was.
-func (d *document) salvage(t token, err error) error {
-	if t.kind == end && d.field > 0 {
-		if stop := d.end(); d.sink.stopped {
-			return stop
+func (d *document) emitUnfinished(t token, err error) error {
+	if t.kind == endTag && d.fieldDepth > 0 {
+		if emitErr := d.endElement(); d.emitter.stopped {
+			return emitErr
 		}
 	}
-	if d.within > 0 && len(d.draft.text()) > 0 {
-		if stop := d.deliver(); d.sink.stopped {
-			return stop
+	if d.entryDepth > 0 && len(d.partialEntry.rawLocation()) > 0 {
+		if emitErr := d.emitEntry(); d.emitter.stopped {
+			return emitErr
 		}
 	}
 	return err
 }
 
-// token takes the document one token further.
-func (d *document) token(t token) error {
+// handleToken takes the document one token further.
+func (d *document) handleToken(t token) error {
 	switch t.kind {
-	case start:
-		if err := d.begin(t); err != nil || !t.empty {
+	case startTag:
+		if err := d.startElement(t); err != nil || !t.selfClosing {
 			return err
 		}
-		return d.end()
-	case end:
-		if len(d.open) == 0 || !bytes.Equal(d.open[len(d.open)-1], t.name) {
+		return d.endElement()
+	case endTag:
+		if len(d.openElems) == 0 || !bytes.Equal(d.openElems[len(d.openElems)-1], t.name) {
 			return fmt.Errorf("end tag %.40q: %w", t.name, ErrSyntax)
 		}
-		return d.end()
+		return d.endElement()
 	default:
-		d.characters(t)
+		d.handleText(t)
 		return nil
 	}
 }
 
-// begin opens an element.
-func (d *document) begin(t token) error {
-	if len(d.open) == d.sink.Depth {
+// startElement opens an element.
+func (d *document) startElement(t token) error {
+	if len(d.openElems) == d.emitter.MaxDepth {
 		return fmt.Errorf("depth: %w", ErrLimit)
 	}
-	d.push(t.name)
-	depth := len(d.open)
+	d.pushElement(t.name)
+	depth := len(d.openElems)
 	switch {
 	case depth == 1:
-		form, known := formOf(t.name)
-		if !known || d.sink.Feeds && !form.feed {
+		format, ok := vocabularyOf(t.name)
+		if !ok || d.emitter.FeedsOnly && !format.isFeed {
 			return fmt.Errorf("element %.40q: %w", t.name, ErrNotSitemap)
 		}
-		d.form = form
-		d.rebase(t)
-	case d.within == 0:
-		d.rebase(t)
-		if string(local(t.name)) == d.entry {
-			d.within = depth
-			d.draft.reset()
+		d.xmlVocabulary = format
+		d.applyXMLBase(t)
+	case d.entryDepth == 0:
+		d.applyXMLBase(t)
+		if string(localName(t.name)) == d.entryElem {
+			d.entryDepth = depth
+			d.partialEntry.reset()
 		}
-	case depth == d.within+1 && bytes.Equal(prefix(t.name), prefix(d.open[d.within-1])):
-		return d.beginField(t)
+	case depth == d.entryDepth+1 && bytes.Equal(namePrefix(t.name), namePrefix(d.openElems[d.entryDepth-1])):
+		return d.startField(t)
 	}
 	return nil
 }
 
-// rebase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
+// applyXMLBase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
 // and RSS is found with it. One that is too long for a URL is none: it would make
 // all that is relative to it as long.
-func (d *document) rebase(t token) {
-	raw := attribute(t.attrs, "xml:base")
-	if !d.feed || raw == nil {
+func (d *document) applyXMLBase(t token) {
+	raw := attributeValue(t.attrs, "xml:base")
+	if !d.isFeed || raw == nil {
 		return
 	}
-	ref, bad := decode(&d.text, raw)
-	u, err := d.sink.base.ResolveBytes(ref)
-	if bad == nil && err == nil && len(u.String()) <= d.sink.URL {
-		d.outer = append(d.outer, outer{len(d.open), d.sink.base})
-		d.sink.base = u
+	ref, bad := decodeReferences(&d.textBuf, raw)
+	u, err := d.emitter.base.ResolveBytes(ref)
+	if bad == nil && err == nil && len(u.String()) <= d.emitter.MaxURLBytes {
+		d.savedBases = append(d.savedBases, savedBase{len(d.openElems), d.emitter.base})
+		d.emitter.base = u
 	}
 }
 
-// beginField opens an element of an entry.
-func (d *document) beginField(t token) error {
-	d.field, d.value, d.void = len(d.open), d.value[:0], nil
-	if !d.href || string(local(t.name)) != d.loc {
+// startField opens an element of an entry.
+func (d *document) startField(t token) error {
+	d.fieldDepth, d.fieldValue, d.valueErr = len(d.openElems), d.fieldValue[:0], nil
+	if !d.locIsHref || string(localName(t.name)) != d.locElem {
 		return nil
 	}
-	rel := string(attribute(t.attrs, "rel"))
-	if len(d.draft.loc) > 0 || rel != "" && rel != "alternate" {
+	rel := string(attributeValue(t.attrs, "rel"))
+	if len(d.partialEntry.loc) > 0 || rel != "" && rel != "alternate" {
 		return nil
 	}
-	href, err := decode(&d.text, attribute(t.attrs, "href"))
-	d.draft.locate(href, d.in.line, err)
+	href, err := decodeReferences(&d.textBuf, attributeValue(t.attrs, "href"))
+	d.partialEntry.setLocation(href, d.in.line, err)
 	return nil
 }
 
-// characters takes text: that of the open field, or else, where an entry has
+// handleText takes text: that of the open field, or else, where an entry has
 // no location element, the entry's own.
-func (d *document) characters(t token) {
+func (d *document) handleText(t token) {
 	switch {
-	case d.field > 0:
-		capacity := maxValue - len(d.value)
-		d.value = append(d.value, t.text[:min(len(t.text), capacity)]...)
-		if d.void = cmp.Or(d.void, t.unusable); d.void == nil && len(t.text) > capacity {
-			d.void = ErrLimit
+	case d.fieldDepth > 0:
+		capacity := maxTextLen - len(d.fieldValue)
+		d.fieldValue = append(d.fieldValue, t.text[:min(len(t.text), capacity)]...)
+		if d.valueErr = cmp.Or(d.valueErr, t.textErr); d.valueErr == nil && len(t.text) > capacity {
+			d.valueErr = ErrLimit
 		}
-	case d.within > 0 && d.within == len(d.open) && t.unusable == nil:
-		if own := bytes.TrimSpace(t.text); len(own) > 0 {
-			d.setSpare(own)
+	case d.entryDepth > 0 && d.entryDepth == len(d.openElems) && t.textErr == nil:
+		if content := bytes.TrimSpace(t.text); len(content) > 0 {
+			d.setFallback(content)
 		}
 	}
 }
 
-// setSpare notes what will do for a location if there is none.
-func (d *document) setSpare(text []byte) {
-	d.draft.spare = append(d.draft.spare[:0], text...)
-	if len(d.draft.loc) == 0 {
-		d.draft.line = d.in.line
+// setFallback notes what will do for a location if there is none.
+func (d *document) setFallback(text []byte) {
+	d.partialEntry.fallbackLoc = append(d.partialEntry.fallbackLoc[:0], text...)
+	if len(d.partialEntry.loc) == 0 {
+		d.partialEntry.line = d.in.line
 	}
 }
 
-// end closes the innermost element.
-func (d *document) end() (err error) {
-	depth := len(d.open)
-	name := local(d.open[depth-1])
-	d.open = d.open[:depth-1]
+// endElement closes the innermost element.
+func (d *document) endElement() (err error) {
+	depth := len(d.openElems)
+	name := localName(d.openElems[depth-1])
+	d.openElems = d.openElems[:depth-1]
 	switch depth {
-	case d.field:
-		d.field = 0
+	case d.fieldDepth:
+		d.fieldDepth = 0
 		err = d.endField(name)
-	case d.within:
-		err = d.deliver()
-		d.within = 0
+	case d.entryDepth:
+		err = d.emitEntry()
+		d.entryDepth = 0
 	}
-	if n := len(d.outer) - 1; n >= 0 && d.outer[n].depth == depth {
-		d.sink.base, d.outer = d.outer[n].base, d.outer[:n]
+	if n := len(d.savedBases) - 1; n >= 0 && d.savedBases[n].depth == depth {
+		d.emitter.base, d.savedBases = d.savedBases[n].base, d.savedBases[:n]
 	}
 	return err
 }
 
 // endField takes the value of a field over into the entry.
 func (d *document) endField(name []byte) error {
-	value := bytes.TrimSpace(d.value)
+	value := bytes.TrimSpace(d.fieldValue)
 	if len(value) == 0 {
 		return nil
 	}
 	var err error
 	switch string(name) {
-	case d.loc:
-		if d.href {
+	case d.locElem:
+		if d.locIsHref {
 			return nil
 		}
-		return d.locate(value)
-	case d.date:
-		d.draft.date, err = parseDate(value)
-	case d.spare:
-		if d.void == nil {
-			d.setSpare(value)
+		return d.setLocation(value)
+	case d.dateElem:
+		d.partialEntry.lastMod, err = parseDate(value)
+	case d.fallbackElem:
+		if d.valueErr == nil {
+			d.setFallback(value)
 		}
 	case "priority":
-		d.draft.priority, err = parsePriority(value)
+		d.partialEntry.priority, err = parsePriority(value)
 	case "changefreq":
-		d.draft.frequency, err = parseFrequency(value)
+		d.partialEntry.changeFreq, err = parseChangeFreq(value)
 	}
 	if err != nil {
-		d.sink.flaw(d.in.line, string(name), value, err)
+		d.emitter.reportError(d.in.line, string(name), value, err)
 	}
 	return nil
 }
 
-// locate gives the entry its location. A second one begins a new entry.
-func (d *document) locate(value []byte) (err error) {
-	if len(d.draft.loc) > 0 {
-		err = d.deliver()
-		d.draft.reset()
+// setLocation gives the entry its location. A second one begins a new entry.
+func (d *document) setLocation(value []byte) (err error) {
+	if len(d.partialEntry.loc) > 0 {
+		err = d.emitEntry()
+		d.partialEntry.reset()
 	}
-	d.draft.locate(value, d.in.line, d.void)
+	d.partialEntry.setLocation(value, d.in.line, d.valueErr)
 	return err
 }
 
-// deliver hands the entry over.
-func (d *document) deliver() error {
-	d.draft.line = cmp.Or(d.draft.line, d.in.line)
-	return d.sink.put(&d.draft, d.index)
+// emitEntry hands the entry over.
+func (d *document) emitEntry() error {
+	d.partialEntry.line = cmp.Or(d.partialEntry.line, d.in.line)
+	return d.emitter.emit(&d.partialEntry, d.isIndex)
 }
 
-// push notes that an element is open, in memory used before.
-func (d *document) push(name []byte) {
-	n := len(d.open)
-	if n < cap(d.open) {
-		d.open = d.open[:n+1]
-		d.open[n] = append(d.open[n][:0], name...)
+// pushElement notes that an element is open, in memory used before.
+func (d *document) pushElement(name []byte) {
+	n := len(d.openElems)
+	if n < cap(d.openElems) {
+		d.openElems = d.openElems[:n+1]
+		d.openElems[n] = append(d.openElems[n][:0], name...)
 		return
 	}
-	d.open = append(d.open, bytes.Clone(name))
+	d.openElems = append(d.openElems, bytes.Clone(name))
 }
 
-// local returns an element's name without its prefix.
-func local(name []byte) []byte { return name[bytes.LastIndexByte(name, ':')+1:] }
+// localName returns an element's name without its prefix.
+func localName(name []byte) []byte { return name[bytes.LastIndexByte(name, ':')+1:] }
 
-// prefix returns the prefix of an element's name, with its colon.
-func prefix(name []byte) []byte { return name[:bytes.LastIndexByte(name, ':')+1] }
+// namePrefix returns the prefix of an element's name, with its colon.
+func namePrefix(name []byte) []byte { return name[:bytes.LastIndexByte(name, ':')+1] }

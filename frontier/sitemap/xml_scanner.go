@@ -9,62 +9,62 @@ import (
 
 // Limits of what is kept in memory.
 const (
-	maxValue = 8 << 10  // text of an element; longer text is cut
-	maxTag   = 64 << 10 // a tag with its attributes; a longer one is refused
+	maxTextLen = 8 << 10  // text of an element; longer text is cut
+	maxTagLen  = 64 << 10 // a tag with its attributes; a longer one is refused
 )
 
 // A scanner cuts XML into tokens. It is far from a validating parser: of a
 // document type declaration it reads no more than its end, and knows the five
 // predefined entities only.
 type scanner struct {
-	in     *input
-	inside bool   // after a "<"
-	raw    []byte // room for what the window cuts in two
-	text   []byte // room for text with references
+	in      *input
+	inTag   bool   // after a "<"
+	rawBuf  []byte // room for what the window cuts in two
+	textBuf []byte // room for text with references
 }
 
-// A kind says what a token is.
-type kind uint8
+// A tokenKind says what a token is.
+type tokenKind uint8
 
 const (
-	text kind = iota
-	start
-	end
+	textToken tokenKind = iota
+	startTag
+	endTag
 )
 
 // A token is a tag or a piece of text. It is valid until the next one.
 type token struct {
-	kind     kind
-	name     []byte // of a tag
-	attrs    []byte // of a start tag, as written
-	empty    bool   // a start tag that ends its element too
-	text     []byte
-	unusable error // why the text must not be used: it was cut, or has holes
+	kind        tokenKind
+	name        []byte // of a tag
+	attrs       []byte // of a start tag, as written
+	selfClosing bool   // a start tag that ends its element too
+	text        []byte
+	textErr     error // why the text must not be used: it was cut, or has holes
 }
 
-// next returns the next token. Comments, processing instructions and
+// nextToken returns the next token. Comments, processing instructions and
 // declarations are none.
-func (s *scanner) next() (token, error) {
+func (s *scanner) nextToken() (token, error) {
 	for {
-		if !s.inside {
-			return s.characters()
+		if !s.inTag {
+			return s.scanText()
 		}
-		s.inside = false
+		s.inTag = false
 		var err error
 		switch {
-		case !s.in.next("!") && !s.in.next("?"):
-			return s.element()
-		case s.in.next("!--"):
+		case !s.in.hasPrefix("!") && !s.in.hasPrefix("?"):
+			return s.scanTag()
+		case s.in.hasPrefix("!--"):
 			s.in.skip(len("!--"))
-			_, err = s.until("-->")
-		case s.in.next("![CDATA["):
+			_, err = s.readUntil("-->")
+		case s.in.hasPrefix("![CDATA["):
 			s.in.skip(len("![CDATA["))
-			text, err := s.until("]]>")
-			return token{text: text, unusable: tooLong(text)}, err
-		case s.in.next("?"):
-			_, err = s.until("?>")
+			text, err := s.readUntil("]]>")
+			return token{text: text, textErr: checkTextLen(text)}, err
+		case s.in.hasPrefix("?"):
+			_, err = s.readUntil("?>")
 		default:
-			_, err = s.tag()
+			_, err = s.readTag()
 		}
 		if err != nil {
 			return token{}, err
@@ -72,65 +72,65 @@ func (s *scanner) next() (token, error) {
 	}
 }
 
-// characters returns the text up to the next "<".
-func (s *scanner) characters() (token, error) {
-	raw, err := s.until("<")
+// scanText returns the text up to the next "<".
+func (s *scanner) scanText() (token, error) {
+	raw, err := s.readUntil("<")
 	if err != nil {
 		return token{}, err
 	}
-	s.inside = true
-	decoded, err := decode(&s.text, raw)
-	return token{text: decoded, unusable: cmp.Or(tooLong(raw), err)}, nil
+	s.inTag = true
+	decoded, err := decodeReferences(&s.textBuf, raw)
+	return token{text: decoded, textErr: cmp.Or(checkTextLen(raw), err)}, nil
 }
 
-// tooLong returns ErrLimit for text that may have been cut.
-func tooLong(text []byte) error {
-	if len(text) >= maxValue {
+// checkTextLen returns ErrLimit for text that may have been cut.
+func checkTextLen(text []byte) error {
+	if len(text) >= maxTextLen {
 		return ErrLimit
 	}
 	return nil
 }
 
-// until returns what comes before the given end, cut where it is longer than
-// both maxValue and the window.
-func (s *scanner) until(end string) ([]byte, error) {
-	b, found, err := s.in.chunk(end[len(end)-1])
+// readUntil returns what comes before the given end, cut where it is longer than
+// both maxTextLen and the window.
+func (s *scanner) readUntil(end string) ([]byte, error) {
+	b, found, err := s.in.readChunk(end[len(end)-1])
 	if found && bytes.HasSuffix(b, []byte(end)) {
 		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
 	}
-	s.raw = s.raw[:0]
+	s.rawBuf = s.rawBuf[:0]
 	const before = 2     // bytes before a chunk that may belong to an end, as in "-->"
 	var last [2 * 4]byte // room for them and for the end of the chunk
 	tail := last[:0]
 	for {
-		s.raw = append(s.raw, b[:min(len(b), maxValue+len(end)-len(s.raw))]...)
+		s.rawBuf = append(s.rawBuf, b[:min(len(b), maxTextLen+len(end)-len(s.rawBuf))]...)
 		tail = append(tail, b[max(0, len(b)-len(end)):]...)
 		if found && bytes.HasSuffix(tail, []byte(end)) {
-			text := bytes.TrimSuffix(s.raw, []byte(end))
-			return text[:min(len(text), maxValue)], nil
+			text := bytes.TrimSuffix(s.rawBuf, []byte(end))
+			return text[:min(len(text), maxTextLen)], nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		tail = append(last[:0], tail[max(0, len(tail)-before):]...)
-		b, found, err = s.in.chunk(end[len(end)-1])
+		b, found, err = s.in.readChunk(end[len(end)-1])
 	}
 }
 
-// tag returns a tag or declaration up to its ">". One in quotes does not end
+// readTag returns a tag or declaration up to its ">". One in quotes does not end
 // it. With an error it returns what there is of it.
-func (s *scanner) tag() ([]byte, error) {
-	b, found, err := s.in.chunk('>')
+func (s *scanner) readTag() ([]byte, error) {
+	b, found, err := s.in.readChunk('>')
 	if found && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\'') < 0 {
 		return b[:len(b)-1], nil // as nearly always: there is no need to copy
 	}
-	s.raw = s.raw[:0]
+	s.rawBuf = s.rawBuf[:0]
 	var quote byte
 	for {
-		if len(s.raw)+len(b) > maxTag {
-			return s.raw, fmt.Errorf("tag: %w", ErrLimit)
+		if len(s.rawBuf)+len(b) > maxTagLen {
+			return s.rawBuf, fmt.Errorf("tag: %w", ErrLimit)
 		}
-		s.raw = append(s.raw, b...)
+		s.rawBuf = append(s.rawBuf, b...)
 		for _, c := range b {
 			switch {
 			case quote == 0 && (c == '"' || c == '\''):
@@ -141,29 +141,29 @@ func (s *scanner) tag() ([]byte, error) {
 		}
 		switch {
 		case found && quote == 0:
-			return s.raw[:len(s.raw)-1], nil
+			return s.rawBuf[:len(s.rawBuf)-1], nil
 		case err != nil:
-			return s.raw, err
+			return s.rawBuf, err
 		}
-		b, found, err = s.in.chunk('>')
+		b, found, err = s.in.readChunk('>')
 	}
 }
 
-// element returns a start or end tag. With an error it says at least which.
-func (s *scanner) element() (token, error) {
-	tag, err := s.tag()
-	t := token{kind: start}
+// scanTag returns a start or end tag. With an error it says at least which.
+func (s *scanner) scanTag() (token, error) {
+	tag, err := s.readTag()
+	t := token{kind: startTag}
 	rest, isEnd := bytes.CutPrefix(tag, []byte("/"))
 	if isEnd {
-		t.kind = end
+		t.kind = endTag
 	} else {
-		rest, t.empty = bytes.CutSuffix(rest, []byte("/"))
+		rest, t.selfClosing = bytes.CutSuffix(rest, []byte("/"))
 	}
 	if err != nil {
 		return t, err
 	}
 	n := nameLen(rest)
-	if t.name, t.attrs = rest[:n], rest[n:]; n == 0 || len(t.attrs) > 0 && !isBlank(t.attrs[0]) {
+	if t.name, t.attrs = rest[:n], rest[n:]; n == 0 || len(t.attrs) > 0 && !isBlankByte(t.attrs[0]) {
 		return token{}, fmt.Errorf("tag %.40q: %w", tag, ErrSyntax)
 	}
 	return t, nil
@@ -180,9 +180,9 @@ func nameLen(tag []byte) int {
 	return len(tag)
 }
 
-// attribute returns the value of the attribute among those of a tag, nil if
+// attributeValue returns the value of the attribute among those of a tag, nil if
 // it is not there. References are left as they are.
-func attribute(attrs []byte, name string) []byte {
+func attributeValue(attrs []byte, name string) []byte {
 	for {
 		before, after, found := bytes.Cut(attrs, []byte("="))
 		after = bytes.TrimSpace(after)
@@ -201,10 +201,10 @@ func attribute(attrs []byte, name string) []byte {
 	}
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isBlankByte(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// broken says what an error in the middle of a file means.
-func broken(err error) error {
+// eofToSyntaxError says what an error in the middle of a file means.
+func eofToSyntaxError(err error) error {
 	if err == io.EOF {
 		return fmt.Errorf("%w: %w", ErrSyntax, io.ErrUnexpectedEOF)
 	}
