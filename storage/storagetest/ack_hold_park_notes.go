@@ -12,177 +12,177 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-var ackTests = []test{
+var ackTests = []testCase{
 	{"Done and Gone leave the queue", func(f *fixture) {
-		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.Done})
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/2"), Outcome: storage.Drop})
-		f.next(at(1000), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Done})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.Drop})
+		f.wantWait(at(1000), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"a stale ack is refused, the others take effect", func(f *fixture) {
-		f.add(3, pages("https://a.example/", "https://b.example/", "https://c.example/")...)
-		old := f.lease(at(0), 3)
-		again := f.lease(at(60), 3)
+		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
+		old := f.mustLease(at(0), 3)
+		again := f.mustLease(at(60), 3)
 		if len(again) != 3 {
 			f.Fatalf("%d leases ran out, want 3", len(again))
 		}
-		f.stale(f.store.Ack(f.Context(), []storage.Ack{
+		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{
 			{Lease: again[0]},
 			{Lease: old[0], Outcome: storage.Park, Host: &storage.HostState{Due: at(1000)}},
 			{Lease: again[1], Outcome: storage.Requeue},
 		}))
-		if c := f.counts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
+		if c := f.mustCounts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
 			f.Errorf("counts %+v, want one leased, one queued, none parked", c)
 		}
-		f.take(at(61), again[1].URL.String()) // the refused ack did not move Due
+		f.mustLeaseURL(at(61), again[1].URL.String()) // the refused ack did not move Due
 	}},
 	{"a lease ends once", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		l := f.take(at(0), "https://a.example/")
-		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}, {Lease: l}}))
-		f.take(at(0), "https://a.example/") // given back once, and not done
-		f.none(at(0))
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		l := f.mustLeaseURL(at(0), "https://a.example/")
+		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}, {Lease: l}}))
+		f.mustLeaseURL(at(0), "https://a.example/") // given back once, and not done
+		f.wantNoLease(at(0))
 	}},
 	{"a token that was never given is stale", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		l := f.take(at(0), "https://a.example/")
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		l := f.mustLeaseURL(at(0), "https://a.example/")
 		l.Token += 1 << 40
-		f.stale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l}}))
+		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l}}))
 	}},
 	{"an ack after ttl holds if the URL was not given away", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/")}) // whenever that is
-		f.next(at(600), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/")}) // whenever that is
+		f.wantWait(at(600), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"what is kept is kept as the ack has it", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
+		f.mustAdd(1, linkEntry("https://a.example/"))
 		now := at(0)
 		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
-			l := f.take(now, "https://a.example/")
+			l := f.mustLeaseURL(now, "https://a.example/")
 			if l.FailedAttempts != i {
 				f.Fatalf("attempt %d, want %d", l.FailedAttempts, i)
 			}
 			l.FailedAttempts++
 			l.Context = append(l.Context, '.')
 			now = now.Add(time.Second)
-			f.ack(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
+			f.mustAck(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
 		}
-		_, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
-		if l := f.take(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.Context) != "..." {
+		if l := f.mustLeaseURL(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.Context) != "..." {
 			f.Errorf("attempt %d, context %q", l.FailedAttempts, l.Context)
 		}
 	}},
 	{"Later does not stop the rest of the queue", func(f *fixture) {
-		f.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(100)})
-		f.drain(at(0), "https://a.example/2")
-		f.drain(at(100), "https://a.example/1")
+		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(100)})
+		f.wantOrder(at(0), "https://a.example/2")
+		f.wantOrder(at(100), "https://a.example/1")
 	}},
 	{"Later with a time that has passed is due at once", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		f.ack(storage.Ack{Lease: f.take(at(10), "https://a.example/"), Outcome: storage.RetryAt})
-		f.take(at(10), "https://a.example/")
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/"), Outcome: storage.RetryAt})
+		f.mustLeaseURL(at(10), "https://a.example/")
 	}},
 }
 
-var holdTests = []test{
+var holdTests = []testCase{
 	{"Hold hands out no URL of the origin before until", func(f *fixture) {
-		f.hold("https://a.example", at(10), false) // an origin not known yet
-		f.add(1, page("https://a.example/"))
-		f.none(at(10).Add(-1))
-		f.take(at(10), "https://a.example/")
+		f.mustHoldOrigin("https://a.example", at(10), false) // an origin not known yet
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.wantNoLease(at(10).Add(-1))
+		f.mustLeaseURL(at(10), "https://a.example/")
 	}},
 	{"a hold is of one origin, not of its host", func(f *fixture) {
-		f.add(2, pages("https://a.example/", "http://a.example/")...)
-		f.hold("https://a.example", at(10), false)
-		f.drain(at(0), "http://a.example/")
-		f.drain(at(10), "https://a.example/")
+		f.mustAdd(2, linkEntries("https://a.example/", "http://a.example/")...)
+		f.mustHoldOrigin("https://a.example", at(10), false)
+		f.wantOrder(at(0), "http://a.example/")
+		f.wantOrder(at(10), "https://a.example/")
 	}},
 	{"a zero time ends the hold", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		f.hold("https://a.example", at(100), true)
-		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
-		f.hold("https://a.example", time.Time{}, false)
-		f.take(at(0), "https://a.example/")
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustHoldOrigin("https://a.example", at(100), true)
+		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
+		f.mustHoldOrigin("https://a.example", time.Time{}, false)
+		f.mustLeaseURL(at(0), "https://a.example/")
 	}},
 	{"the latest hold stands, longer or shorter", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
+		f.mustAdd(1, linkEntry("https://a.example/"))
 		for _, until := range []float64{100, 200, 50} {
-			f.hold("https://a.example", at(until), false)
-			f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(until)})
+			f.mustHoldOrigin("https://a.example", at(until), false)
+			f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(until)})
 		}
 	}},
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
-		f.add(1, of(storage.ClassFirst, "https://a.example/page"))
-		f.hold("https://a.example", at(100), true)
-		f.add(2, hop("https://a.example/r.txt", "https://a.example"), hop("https://b.example/r.txt", "https://a.example"))
-		leases := f.lease(at(0), 10)
+		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/page"))
+		f.mustHoldOrigin("https://a.example", at(100), true)
+		f.mustAdd(2, robotsHop("https://a.example/r.txt", "https://a.example"), robotsHop("https://b.example/r.txt", "https://a.example"))
+		leases := f.mustLease(at(0), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases, want the two hops", len(leases))
 		}
 		for _, l := range leases {
-			if l.RobotsFor != origin("https://a.example") {
+			if l.RobotsFor != mustOrigin("https://a.example") {
 				f.Errorf("leased %v under a hold", l.URL)
 			}
-			f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
+			f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		}
-		f.hold("https://a.example", time.Time{}, false)
-		if l := f.lease(at(1), 10); len(l) != 2 || l[0].RobotsFor.IsZero() || l[1].RobotsFor.IsZero() {
+		f.mustHoldOrigin("https://a.example", time.Time{}, false)
+		if l := f.mustLease(at(1), 10); len(l) != 2 || l[0].RobotsFor.IsZero() || l[1].RobotsFor.IsZero() {
 			f.Error("the hops do not go first")
 		}
 	}},
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
-		f.hold("https://b.example", at(10), true)
-		f.add(1, hop("https://b.example/r.txt", "https://a.example"))
-		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(10)})
+		f.mustHoldOrigin("https://b.example", at(10), true)
+		f.mustAdd(1, robotsHop("https://b.example/r.txt", "https://a.example"))
+		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		f.hold("https://a.example", at(100), true)
-		f.add(1, hop("https://a.example/r.txt", "https://a.example"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
-		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
-		f.drain(at(30), "https://a.example/r.txt")
-		f.next(at(31), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustHoldOrigin("https://a.example", at(100), true)
+		f.mustAdd(1, robotsHop("https://a.example/r.txt", "https://a.example"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
+		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
+		f.wantOrder(at(30), "https://a.example/r.txt")
+		f.wantWait(at(31), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
 	}},
 	{"a hold stops no lease that is out", func(f *fixture) {
-		f.add(1, page("https://a.example/"))
-		l := f.take(at(0), "https://a.example/")
-		f.hold("https://a.example", at(10), false)
-		f.ack(storage.Ack{Lease: l})
-		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.mustAdd(1, linkEntry("https://a.example/"))
+		l := f.mustLeaseURL(at(0), "https://a.example/")
+		f.mustHoldOrigin("https://a.example", at(10), false)
+		f.mustAck(storage.Ack{Lease: l})
+		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 }
 
-var keepTests = []test{
-	{"Revive queues what judge returns true for, and keeps the rest", testRevive},
+var parkAndNoteTests = []testCase{
+	{"Revive queues what judge returns true for, and keeps the rest", testUnpark},
 	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
-		f.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
-			f.ack(storage.Ack{Lease: f.take(at(0), u), Outcome: storage.Park})
+			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
-		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool { return true })
+		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		if n != 2 {
 			f.Errorf("revived %d, want 2", n)
 		}
-		f.drain(at(0), "https://a.example/3", "https://a.example/1", "https://a.example/2")
+		f.wantOrder(at(0), "https://a.example/3", "https://a.example/1", "https://a.example/2")
 	}},
 	{"Revive offers each of many parked URLs once", func(f *fixture) {
 		const many = 2500
 		for i := range many {
-			f.add(1, page("https://a.example/"+strconv.Itoa(i)))
+			f.mustAdd(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
 		}
-		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Requeue, Host: &storage.HostState{Slots: many}})
+		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, Host: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
-		for _, l := range f.lease(at(0), many) {
+		for _, l := range f.mustLease(at(0), many) {
 			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Park})
 		}
-		f.ack(acks...)
+		f.mustAck(acks...)
 		f.must(f.store.Flush(f.Context()))
 		offered := make(map[string]int)
-		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(e storage.Entry) bool {
+		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
 			offered[e.URL.PathAndQuery()]++
 			return offered[e.URL.PathAndQuery()] == 1
 		})
@@ -197,7 +197,7 @@ var keepTests = []test{
 		}
 	}},
 	{"Revive of an origin without parked URLs does nothing", func(f *fixture) {
-		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(storage.Entry) bool {
+		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
 			f.Error("judge was called")
 			return true
 		})
@@ -211,16 +211,16 @@ var keepTests = []test{
 	{"a cancelled call does nothing", func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.Context())
 		cancel()
-		for name, err := range calls(ctx, f.store) {
+		for name, err := range callEveryMethod(ctx, f.store) {
 			if !errors.Is(err, context.Canceled) {
 				f.Errorf("%s: %v, want %v", name, err, context.Canceled)
 			}
 		}
-		f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"a closed store refuses every call", func(f *fixture) {
 		f.must(f.store.Close())
-		for name, err := range calls(f.Context(), f.store) {
+		for name, err := range callEveryMethod(f.Context(), f.store) {
 			if !errors.Is(err, storage.ErrClosed) {
 				f.Errorf("%s: %v, want %v", name, err, storage.ErrClosed)
 			}
@@ -229,41 +229,41 @@ var keepTests = []test{
 	{"Flush of an empty store", func(f *fixture) { f.must(f.store.Flush(f.Context())) }},
 }
 
-func testRevive(f *fixture) {
-	f.add(4, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
+func testUnpark(f *fixture) {
+	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
 	for range 4 {
-		f.ack(storage.Ack{Lease: f.lease(at(0), 1)[0], Outcome: storage.Park})
+		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Park})
 	}
 	var offered []string
-	odd := func(e storage.Entry) bool {
+	shouldUnpark := func(e storage.Entry) bool {
 		offered = append(offered, e.URL.PathAndQuery())
 		return e.URL.PathAndQuery() != "/2"
 	}
 	for i, want := range []struct {
-		offered []string
-		revived int
+		offered  []string
+		unparked int
 	}{{[]string{"/1", "/2", "/3"}, 2}, {[]string{"/2"}, 0}} {
 		offered = nil
-		n, err := f.store.Unpark(f.Context(), origin("https://a.example"), odd)
+		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), shouldUnpark)
 		f.must(err)
-		if n != want.revived || !slices.Equal(offered, want.offered) {
-			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.revived, want.offered)
+		if n != want.unparked || !slices.Equal(offered, want.offered) {
+			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.unparked, want.offered)
 		}
 	}
-	if c := f.counts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
+	if c := f.mustCounts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
-	f.parkedAt("https://a.example", "https://b.example")
-	f.add(0, pages("https://a.example/1", "https://a.example/2")...) // seen as ever
-	f.drain(at(1), "https://a.example/1", "https://a.example/3")
-	_, err := f.store.Unpark(f.Context(), origin("https://b.example"), func(storage.Entry) bool { return true })
+	f.wantParkedOrigins("https://a.example", "https://b.example")
+	f.mustAdd(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
+	f.wantOrder(at(1), "https://a.example/1", "https://a.example/3")
+	_, err := f.store.Unpark(f.Context(), mustOrigin("https://b.example"), func(storage.Entry) bool { return true })
 	f.must(err)
-	f.parkedAt("https://a.example")
-	f.drain(at(1), "https://b.example/")
+	f.wantParkedOrigins("https://a.example")
+	f.wantOrder(at(1), "https://b.example/")
 }
 
-// parkedAt checks which origins have parked URLs.
-func (f *fixture) parkedAt(want ...string) {
+// wantParkedOrigins checks which origins have parked URLs.
+func (f *fixture) wantParkedOrigins(want ...string) {
 	f.Helper()
 	origins, err := f.store.ParkedOrigins(f.Context())
 	f.must(err)
@@ -278,7 +278,7 @@ func (f *fixture) parkedAt(want ...string) {
 }
 
 func testNotes(f *fixture) {
-	a, b := origin("https://a.example"), origin("http://a.example")
+	a, b := mustOrigin("https://a.example"), mustOrigin("http://a.example")
 	note := func(o decorum.Origin, key string, want []byte) {
 		f.Helper()
 		got, err := f.store.ReadNote(f.Context(), o, key)
@@ -319,52 +319,52 @@ func testNotes(f *fixture) {
 		f.Error("a note beyond the limit was not refused")
 	}
 	note(a, "large", large)
-	f.next(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+	f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
 }
 
 func testCounts(f *fixture) {
 	want := func(want storage.Counts) {
 		f.Helper()
-		if got := f.counts(); got != want {
+		if got := f.mustCounts(); got != want {
 			f.Fatalf("counts %+v, want %+v", got, want)
 		}
 	}
 	want(storage.Counts{})
-	f.none(at(0))
-	f.add(4, pages("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
-	f.add(1, hop("https://c.example/r.txt", "https://b.example"))
+	f.wantNoLease(at(0))
+	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
+	f.mustAdd(1, robotsHop("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{Hosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
-	leases := f.lease(at(0), 3)
+	leases := f.mustLease(at(0), 3)
 	want(storage.Counts{Hosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
 		case "a.example":
-			f.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), Host: &storage.HostState{Due: at(5)}})
+			f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), Host: &storage.HostState{Due: at(5)}})
 		case "b.example":
-			f.ack(storage.Ack{Lease: l, Outcome: storage.Park})
+			f.mustAck(storage.Ack{Lease: l, Outcome: storage.Park})
 		case "c.example":
-			f.ack(storage.Ack{Lease: l})
+			f.mustAck(storage.Ack{Lease: l})
 		}
 	}
 	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
-	f.hold(leases[0].URL.Origin().String(), at(100), true)
-	f.hold("https://a.example", at(100), true)
-	f.hold("http://a.example", at(100), true)
+	f.mustHoldOrigin(leases[0].URL.Origin().String(), at(100), true)
+	f.mustHoldOrigin("https://a.example", at(100), true)
+	f.mustHoldOrigin("http://a.example", at(100), true)
 	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4, SuspendedURLs: 3})
-	f.hold("https://a.example", at(50), false)
-	f.hold("http://a.example", at(50), false)
+	f.mustHoldOrigin("https://a.example", at(50), false)
+	f.mustHoldOrigin("http://a.example", at(50), false)
 	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
-	f.lease(at(50), 1)
+	f.mustLease(at(50), 1)
 	want(storage.Counts{Hosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
 }
 
-// calls makes every call of the Store, and returns the error of each.
-func calls(ctx context.Context, s storage.Store) map[string]error {
-	a := origin("https://a.example")
+// callEveryMethod makes every call of the Store, and returns the error of each.
+func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
+	a := mustOrigin("https://a.example")
 	errs := make(map[string]error)
-	_, errs["Add"] = s.Add(ctx, pages("https://a.example/"), 0)
-	_, _, errs["Lease"] = s.Lease(ctx, at(0), ttl, 1)
-	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: page("https://a.example/")}, at(0), ttl)
+	_, errs["Add"] = s.Add(ctx, linkEntries("https://a.example/"), 0)
+	_, _, errs["Lease"] = s.Lease(ctx, at(0), leaseTTL, 1)
+	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: linkEntry("https://a.example/")}, at(0), leaseTTL)
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
 	_, errs["Recall"] = s.RescheduleModified(ctx, at(0), nil)

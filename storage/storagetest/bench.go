@@ -10,7 +10,7 @@ import (
 
 const (
 	benchHosts = 1000
-	benchCall  = 100 // entries of an Add, and leases of a Lease
+	benchBatch = 100 // entries of an Add, and leases of a Lease
 )
 
 // Bench measures the Stores open returns, in URLs per second: new ones, seen
@@ -21,29 +21,29 @@ func Bench(b *testing.B, open func(b testing.TB) storage.Store) {
 	b.Run("Lease and Ack", func(b *testing.B) { benchLease(b, open(b)) })
 }
 
-// batchOf returns entries of the n-th call: half of them of one host, as the
+// newBenchBatch returns entries of the n-th call: half of them of one host, as the
 // links of a page are.
-func batchOf(n int) []storage.Entry {
-	entries := make([]storage.Entry, benchCall)
+func newBenchBatch(n int) []storage.Entry {
+	entries := make([]storage.Entry, benchBatch)
 	for i := range entries {
 		host := n % benchHosts
 		if i%2 == 0 {
 			host = (n*7919 + i*104729) % benchHosts
 		}
-		entries[i] = page(fmt.Sprintf("https://host%d.example/section/page-%d-%d.html", host, n, i))
+		entries[i] = linkEntry(fmt.Sprintf("https://host%d.example/section/page-%d-%d.html", host, n, i))
 		entries[i].Referrer = "https://host0.example/from.html"
 	}
 	return entries
 }
 
-func benchAdd(b *testing.B, s storage.Store, fresh bool) {
+func benchAdd(b *testing.B, s storage.Store, isNew bool) {
 	defer s.Close()
 	b.ReportAllocs()
 	const seen = 1000 // calls
 	known := make([][]storage.Entry, 0, seen)
-	if !fresh {
+	if !isNew {
 		for n := range seen {
-			known = append(known, batchOf(n))
+			known = append(known, newBenchBatch(n))
 			mustAdd(b, s, known[n])
 		}
 		if err := s.Flush(b.Context()); err != nil {
@@ -54,9 +54,9 @@ func benchAdd(b *testing.B, s storage.Store, fresh bool) {
 	n := 0
 	for b.Loop() {
 		var entries []storage.Entry
-		if fresh {
+		if isNew {
 			b.StopTimer() // parsing URLs is not the Store's
-			entries = batchOf(n)
+			entries = newBenchBatch(n)
 			b.StartTimer()
 		} else {
 			entries = known[n%seen]
@@ -71,7 +71,7 @@ func benchAdd(b *testing.B, s storage.Store, fresh bool) {
 		b.Fatal(err)
 	}
 	spent += time.Since(begin)
-	b.ReportMetric(float64(n*benchCall)/spent.Seconds(), "urls/s")
+	b.ReportMetric(float64(n*benchBatch)/spent.Seconds(), "urls/s")
 }
 
 func mustAdd(b *testing.B, s storage.Store, entries []storage.Entry) {
@@ -91,14 +91,14 @@ func benchLease(b *testing.B, s storage.Store) {
 		if taken == added {
 			b.StopTimer()
 			for range 2000 {
-				mustAdd(b, s, batchOf(added/benchCall))
-				added += benchCall
+				mustAdd(b, s, newBenchBatch(added/benchBatch))
+				added += benchBatch
 			}
 			b.StartTimer()
 		}
 		begin := time.Now()
-		now := start.Add(time.Duration(n) * time.Second)
-		leases, _, err := s.Lease(b.Context(), now, time.Hour, benchCall)
+		now := startTime.Add(time.Duration(n) * time.Second)
+		leases, _, err := s.Lease(b.Context(), now, time.Hour, benchBatch)
 		if err != nil || len(leases) == 0 {
 			b.Fatalf("%d leases (%v)", len(leases), err)
 		}

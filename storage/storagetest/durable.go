@@ -17,14 +17,14 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store)
 		t.Run("reopen finds "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			d := &durable{newFixture(t, open(t, dir)), func() storage.Store { return open(t, dir) }}
+			d := &durableFixture{newFixture(t, open(t, dir)), func() storage.Store { return open(t, dir) }}
 			tt.run(d)
 		})
 	}
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
 		var dir string
-		testModel(t, func() storage.Store {
+		testRandomCalls(t, func() storage.Store {
 			dir = t.TempDir()
 			return open(t, dir)
 		}, func(s storage.Store) storage.Store {
@@ -36,13 +36,13 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store)
 	})
 }
 
-// A durable is a fixture that can be closed and opened again.
-type durable struct {
+// A durableFixture is a fixture that can be closed and opened again.
+type durableFixture struct {
 	*fixture
 	open func() storage.Store
 }
 
-func (d *durable) reopen() {
+func (d *durableFixture) reopen() {
 	d.Helper()
 	d.must(d.store.Close())
 	d.fixture = newFixture(d.TB, d.open())
@@ -50,164 +50,164 @@ func (d *durable) reopen() {
 
 var durableTests = []struct {
 	name string
-	run  func(*durable)
+	run  func(*durableFixture)
 }{
-	{"queues in their order", func(d *durable) {
+	{"queues in their order", func(d *durableFixture) {
 		var urls []string
 		for i := range 300 {
 			urls = append(urls, "https://a.example/"+strconv.Itoa(i))
 		}
-		d.add(150, pages(urls[:150]...)...)
+		d.mustAdd(150, linkEntries(urls[:150]...)...)
 		d.reopen()
-		d.add(150, pages(urls[150:]...)...)
-		d.add(1, of(storage.ClassEarly, "https://a.example/early"))
+		d.mustAdd(150, linkEntries(urls[150:]...)...)
+		d.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
 		d.reopen()
-		d.drain(at(0), append([]string{"https://a.example/early"}, urls...)...)
+		d.wantOrder(at(0), append([]string{"https://a.example/early"}, urls...)...)
 	}},
-	{"the seen set", func(d *durable) {
-		d.add(3, pages("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
-		for _, l := range d.lease(at(0), 2) {
-			d.ack(storage.Ack{Lease: l})
+	{"the seen set", func(d *durableFixture) {
+		d.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		for _, l := range d.mustLease(at(0), 2) {
+			d.mustAck(storage.Ack{Lease: l})
 		}
 		d.reopen()
-		d.add(1, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
-		if c := d.counts(); c.SeenURLs != 4 {
+		d.mustAdd(1, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
+		if c := d.mustCounts(); c.SeenURLs != 4 {
 			d.Errorf("%d seen, want 4", c.SeenURLs)
 		}
 	}},
-	{"hosts", func(d *durable) {
-		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
+	{"hosts", func(d *durableFixture) {
+		d.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		want := storage.HostState{Due: at(100.000000001), Delay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, Stats: []byte("\x00memo")}
-		d.ack(storage.Ack{Lease: d.take(at(0), "https://a.example/1"), Host: &want})
+		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), Host: &want})
 		d.reopen()
-		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: want.Due})
-		if got := d.take(want.Due, "https://a.example/2").Host; !sameHost(got, want) {
+		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: want.Due})
+		if got := d.mustLeaseURL(want.Due, "https://a.example/2").Host; !equalHostStates(got, want) {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
-	{"the hosts that were counted", func(d *durable) {
+	{"the hosts that were counted", func(d *durableFixture) {
 		l := storage.HostLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
-		d.admit(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
+		d.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
-		d.admit(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
-		d.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		d.wantAdmitted(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
+		d.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
-		d.admit(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantHosts("2.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
+		d.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		d.wantHostCount("2.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
 	}},
-	{"a host without URLs", func(d *durable) {
-		d.add(1, page("https://a.example/1"))
-		d.visit(d.take(at(0), "https://a.example/1"), at(100))
+	{"a host without URLs", func(d *durableFixture) {
+		d.mustAdd(1, linkEntry("https://a.example/1"))
+		d.ackVisit(d.mustLeaseURL(at(0), "https://a.example/1"), at(100))
 		d.reopen()
-		d.add(1, page("https://a.example/2"))
-		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		d.mustAdd(1, linkEntry("https://a.example/2"))
+		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 	}},
-	{"what was leased, back in its queue", func(d *durable) {
-		d.add(4, pages("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
-		d.lease(at(0), 2)
+	{"what was leased, back in its queue", func(d *durableFixture) {
+		d.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
+		d.mustLease(at(0), 2)
 		d.reopen()
-		if c := d.counts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
+		if c := d.mustCounts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
 			d.Fatalf("counts %+v, want 4 queued", c)
 		}
-		for _, l := range d.lease(at(0), 2) {
+		for _, l := range d.mustLease(at(0), 2) {
 			if l.URL.PathAndQuery() != "/1" {
 				d.Errorf("leased %v, want the one that was out", l.URL)
 			}
 		}
 	}},
-	{"what was given back, at the head", func(d *durable) {
-		d.add(2, of(storage.ClassLate, "https://a.example/late"), of(storage.ClassLate, "https://a.example/late2"))
-		l := d.take(at(0), "https://a.example/late")
-		d.add(1, of(storage.ClassFirst, "https://a.example/first"))
-		d.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
+	{"what was given back, at the head", func(d *durableFixture) {
+		d.mustAdd(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
+		l := d.mustLeaseURL(at(0), "https://a.example/late")
+		d.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
+		d.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		d.reopen()
-		d.drain(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
+		d.wantOrder(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
-	{"what was put off", func(d *durable) {
-		d.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+	{"what was put off", func(d *durableFixture) {
+		d.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for i, when := range []float64{30, 10, 20} {
-			l := d.take(at(0), "https://a.example/"+strconv.Itoa(i+1))
+			l := d.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(i+1))
 			l.FailedAttempts++
-			d.ack(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(when)})
+			d.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(when)})
 		}
 		d.reopen()
-		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
-		if l := d.take(at(10), "https://a.example/2"); l.FailedAttempts != 1 {
+		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
+		if l := d.mustLeaseURL(at(10), "https://a.example/2"); l.FailedAttempts != 1 {
 			d.Errorf("attempt %d, want 1", l.FailedAttempts)
 		}
 		d.reopen()
-		d.drain(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
+		d.wantOrder(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
 	}},
-	{"what was parked", func(d *durable) {
-		d.add(2, pages("https://a.example/1", "https://a.example/2")...)
+	{"what was parked", func(d *durableFixture) {
+		d.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
-			d.ack(storage.Ack{Lease: d.take(at(0), u), Outcome: storage.Park})
+			d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
 		d.reopen()
-		if c := d.counts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
+		if c := d.mustCounts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
-		_, err := d.store.Unpark(d.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
+		_, err := d.store.Unpark(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
 		d.must(err)
 		d.reopen()
-		d.drain(at(0), "https://a.example/2")
+		d.wantOrder(at(0), "https://a.example/2")
 	}},
-	{"ranks", func(d *durable) {
-		d.add(2, ranked(300, "https://a.example/300"), ranked(20, "https://a.example/20"))
+	{"ranks", func(d *durableFixture) {
+		d.mustAdd(2, entryWithRank(300, "https://a.example/300"), entryWithRank(20, "https://a.example/20"))
 		d.reopen()
-		d.add(1, ranked(100, "https://a.example/100"))
+		d.mustAdd(1, entryWithRank(100, "https://a.example/100"))
 		d.reopen()
-		d.drain(at(0), "https://a.example/20", "https://a.example/100", "https://a.example/300")
+		d.wantOrder(at(0), "https://a.example/20", "https://a.example/100", "https://a.example/300")
 	}},
-	{"what rests, with its Page", func(d *durable) {
-		d.rested("https://a.example/1", at(30))
-		d.rested("https://a.example/2", at(20))
+	{"what rests, with its Page", func(d *durableFixture) {
+		d.addAwaitingRevisit("https://a.example/1", at(30))
+		d.addAwaitingRevisit("https://a.example/2", at(20))
 		d.reopen()
-		if c := d.counts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
+		if c := d.mustCounts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
 			d.Fatalf("counts %+v, want two resting and seen", c)
 		}
-		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
-		l := d.take(at(20), "https://a.example/2")
-		if diff := cmp.Diff(visited(at(0)), l.History); diff != "" {
+		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
+		l := d.mustLeaseURL(at(20), "https://a.example/2")
+		if diff := cmp.Diff(newVisitHistory(at(0)), l.History); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
-		d.ack(storage.Ack{Lease: l})
-		d.drain(at(30), "https://a.example/1")
+		d.mustAck(storage.Ack{Lease: l})
+		d.wantOrder(at(30), "https://a.example/1")
 	}},
-	{"what was recalled", func(d *durable) {
-		d.rested("https://a.example/1", at(100))
-		d.rested("https://a.example/2", at(100))
+	{"what was recalled", func(d *durableFixture) {
+		d.addAwaitingRevisit("https://a.example/1", at(100))
+		d.addAwaitingRevisit("https://a.example/2", at(100))
 		d.reopen()
-		d.recall(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
+		d.wantRescheduled(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
 		d.reopen()
-		d.next(at(19), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
-		l := d.take(at(20), "https://a.example/2")
+		d.wantWait(at(19), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
+		l := d.mustLeaseURL(at(20), "https://a.example/2")
 		if !l.History.SitemapLastmod.Equal(at(10)) {
 			d.Errorf("listed %v, want %v", l.History.SitemapLastmod, at(10))
 		}
-		d.ack(storage.Ack{Lease: l})
-		d.next(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
+		d.mustAck(storage.Ack{Lease: l})
+		d.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
 	}},
-	{"a revisit that was out, at its time", func(d *durable) {
-		d.rested("https://a.example/1", at(10))
-		d.take(at(10), "https://a.example/1")
+	{"a revisit that was out, at its time", func(d *durableFixture) {
+		d.addAwaitingRevisit("https://a.example/1", at(10))
+		d.mustLeaseURL(at(10), "https://a.example/1")
 		d.reopen()
-		d.take(at(10), "https://a.example/1")
+		d.mustLeaseURL(at(10), "https://a.example/1")
 	}},
-	{"holds", func(d *durable) {
-		d.add(2, pages("https://a.example/", "https://b.example/")...)
-		d.hold("https://a.example", at(20), true)
-		d.hold("https://b.example", at(10), false)
+	{"holds", func(d *durableFixture) {
+		d.mustAdd(2, linkEntries("https://a.example/", "https://b.example/")...)
+		d.mustHoldOrigin("https://a.example", at(20), true)
+		d.mustHoldOrigin("https://b.example", at(10), false)
 		d.reopen()
-		d.next(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
-		d.drain(at(10), "https://b.example/")
-		d.next(at(10), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(20)})
-		d.hold("https://a.example", time.Time{}, false)
+		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
+		d.wantOrder(at(10), "https://b.example/")
+		d.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(20)})
+		d.mustHoldOrigin("https://a.example", time.Time{}, false)
 		d.reopen()
-		d.drain(at(10), "https://a.example/")
+		d.wantOrder(at(10), "https://a.example/")
 	}},
-	{"notes", func(d *durable) {
-		a, b := origin("https://a.example"), origin("https://b.example")
+	{"notes", func(d *durableFixture) {
+		a, b := mustOrigin("https://a.example"), mustOrigin("https://b.example")
 		d.must(d.store.SetNote(d.Context(), a, "key", []byte("value")))
 		d.must(d.store.SetNote(d.Context(), b, "key", []byte("gone")))
 		d.reopen()
@@ -221,38 +221,38 @@ var durableTests = []struct {
 			d.Errorf("notes %q and %q", got, gone)
 		}
 	}},
-	{"every field of an entry", func(d *durable) {
+	{"every field of an entry", func(d *durableFixture) {
 		want := storage.Entry{
-			URL: url("https://a.example/?q"), Source: storage.SourcePrerequisite, Class: storage.ClassEarly, Depth: 7,
-			Referrer: "https://b.example/from", RobotsFor: origin("http://c.example:81"), FailedAttempts: 3, Context: []byte{0, 1},
-			Original: url("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgraded: true, Redirects: 9, Rank: 65535, History: visited(at(-1)),
+			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, Class: storage.ClassEarly, Depth: 7,
+			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, Context: []byte{0, 1},
+			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgraded: true, Redirects: 9, Rank: 65535, History: newVisitHistory(at(-1)),
 		}
-		d.add(1, want)
+		d.mustAdd(1, want)
 		d.reopen()
-		if diff := cmp.Diff(want, d.take(at(0), want.URL.String()).Entry, exact); diff != "" {
+		if diff := cmp.Diff(want, d.mustLeaseURL(at(0), want.URL.String()).Entry, entryCmpOptions); diff != "" {
 			d.Errorf("entry (-added +leased):\n%s", diff)
 		}
 	}},
-	{"what was marked as sent", func(d *durable) {
-		d.add(2, post("https://a.example/", "x=1"), post("https://b.example/", "x=1"))
-		for _, l := range d.lease(at(0), 2) {
-			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == origin("https://a.example")))
+	{"what was marked as sent", func(d *durableFixture) {
+		d.mustAdd(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
+		for _, l := range d.mustLease(at(0), 2) {
+			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
 		d.reopen()
-		for _, l := range d.lease(at(0), 2) {
-			want := post(l.URL.String(), "x=1")
-			want.Sent = l.URL.Origin() == origin("https://a.example")
-			if diff := cmp.Diff(want, l.Entry, exact); diff != "" {
+		for _, l := range d.mustLease(at(0), 2) {
+			want := postEntry(l.URL.String(), "x=1")
+			want.Sent = l.URL.Origin() == mustOrigin("https://a.example")
+			if diff := cmp.Diff(want, l.Entry, entryCmpOptions); diff != "" {
 				d.Errorf("entry (-added +leased):\n%s", diff)
 			}
 		}
-		d.add(0, post("https://a.example/", "x=1"))
+		d.mustAdd(0, postEntry("https://a.example/", "x=1"))
 	}},
-	{"leases of before to be stale", func(d *durable) {
-		d.add(1, page("https://a.example/"))
-		old := d.take(at(0), "https://a.example/")
+	{"leases of before to be stale", func(d *durableFixture) {
+		d.mustAdd(1, linkEntry("https://a.example/"))
+		old := d.mustLeaseURL(at(0), "https://a.example/")
 		d.reopen()
-		d.take(at(0), "https://a.example/")
-		d.stale(d.store.Ack(d.Context(), []storage.Ack{{Lease: old}}))
+		d.mustLeaseURL(at(0), "https://a.example/")
+		d.wantStale(d.store.Ack(d.Context(), []storage.Ack{{Lease: old}}))
 	}},
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// admission returns an admission of a host of the domain.
-func admission(host, domain string) storage.HostCandidate {
+// newHostCandidate returns an admission of a host of the domain.
+func newHostCandidate(host, domain string) storage.HostCandidate {
 	return storage.HostCandidate{Host: host, Domain: domain}
 }
 
-// admit offers hosts of a domain and wants these fates.
-func (f *fixture) admit(l storage.HostLimits, domain string, hosts []string, want ...storage.HostAdmitResult) {
+// wantAdmitted offers hosts of a domain and wants these fates.
+func (f *fixture) wantAdmitted(l storage.HostLimits, domain string, hosts []string, want ...storage.HostAdmitResult) {
 	f.Helper()
 	var offered []storage.HostCandidate
 	for _, h := range hosts {
-		offered = append(offered, admission(h, domain))
+		offered = append(offered, newHostCandidate(h, domain))
 	}
 	got, err := f.store.AdmitHosts(f.Context(), offered, l)
 	f.must(err)
@@ -27,54 +27,54 @@ func (f *fixture) admit(l storage.HostLimits, domain string, hosts []string, wan
 	}
 }
 
-// wantHosts wants so many hosts to be counted.
-func (f *fixture) wantHosts(host, domain string, want storage.HostCounts) {
+// wantHostCount wants so many hosts to be counted.
+func (f *fixture) wantHostCount(host, domain string, want storage.HostCounts) {
 	f.Helper()
-	got, err := f.store.HostCountsFor(f.Context(), admission(host, domain))
+	got, err := f.store.HostCountsFor(f.Context(), newHostCandidate(host, domain))
 	f.must(err)
 	if got != want {
 		f.Fatalf("HostCount(%s of %s): %+v, want %+v", host, domain, got, want)
 	}
 }
 
-var hostTests = []test{
+var hostCounterTests = []testCase{
 	{"a host is counted once", func(f *fixture) {
-		f.admit(storage.HostLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
-		f.admit(storage.HostLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHosts("1.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
-		f.wantHosts("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
-		f.wantHosts("c.example", "c.example", storage.HostCounts{Hosts: 3})
+		f.wantAdmitted(storage.HostLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCount("1.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
+		f.wantHostCount("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostCount("c.example", "c.example", storage.HostCounts{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
 		l := storage.HostLimits{MaxHostsPerDomain: 2}
-		f.admit(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
+		f.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
-		f.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHosts("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCount("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
 		l := storage.HostLimits{MaxHosts: 2}
-		f.admit(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
-		f.admit(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.admit(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		f.admit(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
+		f.wantAdmitted(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.admit(storage.HostLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.DomainLimitReached)
-		f.admit(storage.HostLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.admit(storage.HostLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
 			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
-		f.admit(storage.HostLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.admit(storage.HostLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAlreadyCounted, storage.NewHostsRefused)
-		f.admit(storage.HostLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
-		h := admission("seed.a.example", "a.example")
+		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
 		l := storage.HostLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
 		for _, want := range []storage.HostAdmitResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
@@ -84,28 +84,28 @@ var hostTests = []test{
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantHosts("seed.a.example", "a.example", storage.HostCounts{Hosts: 1, DomainHosts: 1, Counted: true})
+		f.wantHostCount("seed.a.example", "a.example", storage.HostCounts{Hosts: 1, DomainHosts: 1, Counted: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
 		var hosts []storage.HostCandidate
 		for i := range n {
-			hosts = append(hosts, admission(fmt.Sprintf("h%d.a.example", i), "a.example"))
+			hosts = append(hosts, newHostCandidate(fmt.Sprintf("h%d.a.example", i), "a.example"))
 		}
 		for range 2 {
 			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostLimits{MaxHostsPerDomain: n - 1})
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantHosts("h0.a.example", "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1, Counted: true})
-		f.wantHosts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1})
+		f.wantHostCount("h0.a.example", "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1, Counted: true})
+		f.wantHostCount(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
 				for k := range 20 {
-					h := admission(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
+					h := newHostCandidate(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
 					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, storage.HostLimits{MaxHostsPerDomain: 50}); err != nil {
 						f.Error(err)
 						return
@@ -114,7 +114,7 @@ var hostTests = []test{
 			})
 		}
 		wg.Wait()
-		f.wantHosts("x.a.example", "a.example", storage.HostCounts{Hosts: 50, DomainHosts: 50})
+		f.wantHostCount("x.a.example", "a.example", storage.HostCounts{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
 		for _, h := range []storage.HostCandidate{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An inspection is a fixture whose Store can be asked what it holds.
-type inspection struct {
+// An inspectorFixture is a fixture whose Store can be asked what it holds.
+type inspectorFixture struct {
 	*fixture
 	storage.Inspector
 }
@@ -30,13 +30,13 @@ func runInspector(t *testing.T, open func(t testing.TB) storage.Store) {
 			if !ok {
 				t.Skip("the Store is no Inspector")
 			}
-			tt.run(&inspection{f, i})
+			tt.run(&inspectorFixture{f, i})
 		})
 	}
 }
 
-// all returns what is told of all origins, by name.
-func (i *inspection) all() map[string]storage.OriginInfo {
+// allOrigins returns what is told of all origins, by name.
+func (i *inspectorFixture) allOrigins() map[string]storage.OriginInfo {
 	i.Helper()
 	all := make(map[string]storage.OriginInfo)
 	i.must(i.Origins(i.Context(), func(o storage.OriginInfo) bool {
@@ -60,14 +60,14 @@ func (i *inspection) all() map[string]storage.OriginInfo {
 	return all
 }
 
-// urls returns the URLs of an origin in a state, each with the second it was
+// listURLs returns the URLs of an origin in a state, each with the second it was
 // put off to, if it was.
-func (i *inspection) urls(o string, in storage.EntryState) (urls []string) {
+func (i *inspectorFixture) listURLs(o string, state storage.EntryState) (urls []string) {
 	i.Helper()
-	i.must(i.URLs(i.Context(), origin(o), in, func(e storage.Entry, when time.Time) bool {
+	i.must(i.URLs(i.Context(), mustOrigin(o), state, func(e storage.Entry, notBefore time.Time) bool {
 		listed := e.URL.PathAndQuery()
-		if !when.IsZero() {
-			listed += fmt.Sprintf(" at %g", when.Sub(start).Seconds())
+		if !notBefore.IsZero() {
+			listed += fmt.Sprintf(" at %g", notBefore.Sub(startTime).Seconds())
 		}
 		urls = append(urls, listed)
 		return true
@@ -76,28 +76,28 @@ func (i *inspection) urls(o string, in storage.EntryState) (urls []string) {
 }
 
 // wantURLs wants the URLs of an origin in a state to be these.
-func (i *inspection) wantURLs(o string, in storage.EntryState, want ...string) {
+func (i *inspectorFixture) wantURLs(o string, state storage.EntryState, want ...string) {
 	i.Helper()
-	if got := i.urls(o, in); !slices.Equal(got, want) {
-		i.Errorf("state %d of %s: %q, want %q", in, o, got, want)
+	if got := i.listURLs(o, state); !slices.Equal(got, want) {
+		i.Errorf("state %d of %s: %q, want %q", state, o, got, want)
 	}
 }
 
 var inspectTests = []struct {
 	name string
-	run  func(*inspection)
+	run  func(*inspectorFixture)
 }{
-	{"Origins tells of all origins that were ever met", func(i *inspection) {
-		if got := i.all(); len(got) > 0 {
+	{"Origins tells of all origins that were ever met", func(i *inspectorFixture) {
+		if got := i.allOrigins(); len(got) > 0 {
 			i.Errorf("an empty store tells of %v", got)
 		}
-		i.add(2, pages("https://a.example/", "http://a.example/")...)
-		i.hold("https://held.example", at(10), true)
-		i.must(i.store.SetNote(i.Context(), origin("https://noted.example"), "key", []byte("v")))
-		for _, l := range i.lease(at(0), 10) {
-			i.ack(storage.Ack{Lease: l})
+		i.mustAdd(2, linkEntries("https://a.example/", "http://a.example/")...)
+		i.mustHoldOrigin("https://held.example", at(10), true)
+		i.must(i.store.SetNote(i.Context(), mustOrigin("https://noted.example"), "key", []byte("v")))
+		for _, l := range i.mustLease(at(0), 10) {
+			i.mustAck(storage.Ack{Lease: l})
 		}
-		all := i.all()
+		all := i.allOrigins()
 		for _, o := range []string{"https://a.example", "http://a.example", "https://held.example", "https://noted.example"} {
 			if _, ok := all[o]; !ok {
 				i.Errorf("nothing is told of %s", o)
@@ -108,35 +108,35 @@ var inspectTests = []struct {
 		}
 	}},
 	{"what is told of an origin", testOriginInfo},
-	{"an origin never met is not known", func(i *inspection) {
-		i.add(1, page("https://a.example/"))
-		info, ok, err := i.Origin(i.Context(), origin("https://b.example"))
+	{"an origin never met is not known", func(i *inspectorFixture) {
+		i.mustAdd(1, linkEntry("https://a.example/"))
+		info, ok, err := i.Origin(i.Context(), mustOrigin("https://b.example"))
 		i.must(err)
 		if ok {
 			i.Errorf("told %+v", info)
 		}
 		i.wantURLs("https://b.example", storage.StateQueued)
 	}},
-	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspection) {
-		i.add(1, of(storage.ClassEarly, "https://a.example/out"))
-		i.take(at(0), "https://a.example/out")
-		i.add(4, ranked(5, "https://a.example/u5"), ranked(4, "https://a.example/u4"),
-			of(storage.ClassLate, "https://a.example/l"), of(storage.ClassEarly, "https://a.example/e"))
-		i.add(1, page("https://b.example/other"))
-		i.add(1, hop("https://a.example/r.txt", "https://a.example"))
-		got := i.urls("https://a.example", storage.StateQueued)
+	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspectorFixture) {
+		i.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/out"))
+		i.mustLeaseURL(at(0), "https://a.example/out")
+		i.mustAdd(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
+			entryOfClass(storage.ClassLate, "https://a.example/l"), entryOfClass(storage.ClassEarly, "https://a.example/e"))
+		i.mustAdd(1, linkEntry("https://b.example/other"))
+		i.mustAdd(1, robotsHop("https://a.example/r.txt", "https://a.example"))
+		got := i.listURLs("https://a.example", storage.StateQueued)
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
 		if want := []string{"/r.txt", "/e", "/u4", "/u5", "/l"}; at < 0 || !slices.Equal(slices.Delete(got, at, at+1), want) {
 			i.Errorf("told %q, want %q and the leased one", got, want)
 		}
 	}},
-	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspection) {
-		i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/3"), Outcome: storage.RevisitAt, NotBefore: at(40)})
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/4"), Outcome: storage.Park})
+	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspectorFixture) {
+		i.mustAdd(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/3"), Outcome: storage.RevisitAt, NotBefore: at(40)})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/4"), Outcome: storage.Park})
 		i.wantURLs("https://a.example", storage.StateQueued, "/1 at 30", "/5")
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
 		i.wantURLs("https://a.example", storage.StateParked, "/4")
@@ -145,50 +145,50 @@ var inspectTests = []struct {
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit, "/3 at 40", "/2 at 50")
 		i.wantURLs("https://a.example", storage.StateParked, "/4")
 	}},
-	{"URLs tells every field of an entry", func(i *inspection) {
-		want := ranked(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.Context, want.History = 3, "https://b.example/", []byte("c"), visited(at(-1))
-		i.add(1, want)
-		i.must(i.URLs(i.Context(), origin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
-			if diff := cmp.Diff(want, e, exact); diff != "" {
+	{"URLs tells every field of an entry", func(i *inspectorFixture) {
+		want := entryWithRank(7, "https://a.example/?q")
+		want.Depth, want.Referrer, want.Context, want.History = 3, "https://b.example/", []byte("c"), newVisitHistory(at(-1))
+		i.mustAdd(1, want)
+		i.must(i.URLs(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
+			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
 				i.Errorf("entry (-added +told):\n%s", diff)
 			}
 			return true
 		}))
 	}},
-	{"URLs tells of many", func(i *inspection) {
+	{"URLs tells of many", func(i *inspectorFixture) {
 		const many = 3000
 		want := make([]string, many)
 		for n := range want {
 			want[n] = fmt.Sprintf("/%d", n)
-			i.add(1, page("https://a.example"+want[n]))
+			i.mustAdd(1, linkEntry("https://a.example"+want[n]))
 			if n == many/2 {
 				i.must(i.store.Flush(i.Context()))
 			}
 		}
 		i.wantURLs("https://a.example", storage.StateQueued, want...)
 	}},
-	{"inspecting changes nothing", func(i *inspection) {
-		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1"), Outcome: storage.Park})
-		before := i.counts()
+	{"inspecting changes nothing", func(i *inspectorFixture) {
+		i.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Park})
+		before := i.mustCounts()
 		for in := range storage.StateParked + 1 {
-			i.urls("https://a.example", in)
+			i.listURLs("https://a.example", in)
 		}
-		i.all()
-		_, err := i.HasSeen(i.Context(), url("https://a.example/9"))
+		i.allOrigins()
+		_, err := i.HasSeen(i.Context(), mustURL("https://a.example/9"))
 		i.must(err)
-		if diff := cmp.Diff(before, i.counts()); diff != "" {
+		if diff := cmp.Diff(before, i.mustCounts()); diff != "" {
 			i.Errorf("counts:\n%s", diff)
 		}
-		i.drain(at(0), "https://a.example/2", "https://a.example/3")
-		i.add(1, page("https://a.example/9"))
+		i.wantOrder(at(0), "https://a.example/2", "https://a.example/3")
+		i.mustAdd(1, linkEntry("https://a.example/9"))
 	}},
-	{"yield ends the call", func(i *inspection) {
-		i.add(3, pages("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
-		i.must(i.store.SetNote(i.Context(), origin("https://a.example"), "1", []byte("v")))
-		i.must(i.store.SetNote(i.Context(), origin("https://a.example"), "2", []byte("v")))
-		ctx, a := i.Context(), origin("https://a.example")
+	{"yield ends the call", func(i *inspectorFixture) {
+		i.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "1", []byte("v")))
+		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "2", []byte("v")))
+		ctx, a := i.Context(), mustOrigin("https://a.example")
 		for name, call := range map[string]func(stop func() bool) error{
 			"Origins": func(stop func() bool) error {
 				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
@@ -208,34 +208,34 @@ var inspectTests = []struct {
 			}
 		}
 	}},
-	{"Known asks the seen set", func(i *inspection) {
-		i.add(2, pages("https://a.example/1", "https://a.example/2")...)
-		i.add(1, hop("https://a.example/hop", "https://a.example"))
-		for _, l := range i.lease(at(0), 1) {
-			i.ack(storage.Ack{Lease: l})
+	{"Known asks the seen set", func(i *inspectorFixture) {
+		i.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		i.mustAdd(1, robotsHop("https://a.example/hop", "https://a.example"))
+		for _, l := range i.mustLease(at(0), 1) {
+			i.mustAck(storage.Ack{Lease: l})
 		}
-		i.ack(storage.Ack{Lease: i.take(at(0), "https://a.example/1")})
+		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1")})
 		for u, want := range map[string]bool{
 			"https://a.example/1": true, "https://a.example/2": true, "https://a.example/hop": false,
 			"http://a.example/1": false, "https://b.example/1": false,
 		} {
-			got, err := i.HasSeen(i.Context(), url(u))
+			got, err := i.HasSeen(i.Context(), mustURL(u))
 			i.must(err)
 			if got != want {
 				i.Errorf("%s: %t, want %t", u, got, want)
 			}
 		}
 	}},
-	{"Seen tells the fingerprints of what the seen set holds", func(i *inspection) {
+	{"Seen tells the fingerprints of what the seen set holds", func(i *inspectorFixture) {
 		want := map[string]string{}
 		for n := range 2500 {
-			e := page(fmt.Sprintf("https://a.example/%d?q=%d", n, n))
+			e := linkEntry(fmt.Sprintf("https://a.example/%d?q=%d", n, n))
 			want[fmt.Sprint(storage.Fingerprint(e.URL))] = e.URL.String()
-			i.add(1, e)
+			i.mustAdd(1, e)
 		}
-		i.add(1, page("https://b.example/"))
-		i.ack(storage.Ack{Lease: i.lease(at(0), 1)[0]}) // what was visited stays seen
-		i.must(i.SeenFingerprints(i.Context(), origin("https://a.example"), func(f uint64) bool {
+		i.mustAdd(1, linkEntry("https://b.example/"))
+		i.mustAck(storage.Ack{Lease: i.mustLease(at(0), 1)[0]}) // what was visited stays seen
+		i.must(i.SeenFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
 				i.Errorf("fingerprint %d is of none, or told twice", f)
 			}
@@ -246,12 +246,12 @@ var inspectTests = []struct {
 			i.Errorf("%s of %s is missing", f, u)
 		}
 	}},
-	{"Notes tells what SetNote kept", func(i *inspection) {
-		a := origin("https://a.example")
+	{"Notes tells what SetNote kept", func(i *inspectorFixture) {
+		a := mustOrigin("https://a.example")
 		for key, value := range map[string]string{"": "empty", "k": "1", "kk": "2", "gone": "3"} {
 			i.must(i.store.SetNote(i.Context(), a, key, []byte(value)))
 		}
-		i.must(i.store.SetNote(i.Context(), origin("http://a.example"), "other", []byte("x")))
+		i.must(i.store.SetNote(i.Context(), mustOrigin("http://a.example"), "other", []byte("x")))
 		i.must(i.store.SetNote(i.Context(), a, "gone", nil))
 		got := map[string]string{}
 		i.must(i.OriginNotes(i.Context(), a, func(key string, value []byte) bool {
@@ -262,9 +262,9 @@ var inspectTests = []struct {
 			i.Errorf("notes (-want +got):\n%s", diff)
 		}
 	}},
-	{"the zero Origin has notes, and is not told of", func(i *inspection) {
+	{"the zero Origin has notes, and is not told of", func(i *inspectorFixture) {
 		i.must(i.store.SetNote(i.Context(), decorum.Origin{}, "own", []byte("v")))
-		if got := i.all(); len(got) > 0 {
+		if got := i.allOrigins(); len(got) > 0 {
 			i.Errorf("told %v", got)
 		}
 		keys := ""
@@ -276,8 +276,8 @@ var inspectTests = []struct {
 			i.Errorf("notes %q", keys)
 		}
 	}},
-	{"a closed or cancelled inspection is refused", func(i *inspection) {
-		i.add(1, page("https://a.example/"))
+	{"a closed or cancelled inspection is refused", func(i *inspectorFixture) {
+		i.mustAdd(1, linkEntry("https://a.example/"))
 		ctx, cancel := context.WithCancel(i.Context())
 		cancel()
 		if err := i.Origins(ctx, func(storage.OriginInfo) bool { return true }); err == nil {
@@ -285,11 +285,11 @@ var inspectTests = []struct {
 		}
 		i.must(i.store.Close())
 		errs := map[string]error{}
-		a := origin("https://a.example")
+		a := mustOrigin("https://a.example")
 		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
 		_, _, errs["Origin"] = i.Origin(i.Context(), a)
 		errs["URLs"] = i.URLs(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
-		_, errs["Known"] = i.HasSeen(i.Context(), url("https://a.example/"))
+		_, errs["Known"] = i.HasSeen(i.Context(), mustURL("https://a.example/"))
 		errs["Seen"] = i.SeenFingerprints(i.Context(), a, func(uint64) bool { return true })
 		errs["Notes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
 		for name, err := range errs {
@@ -301,7 +301,7 @@ var inspectTests = []struct {
 }
 
 // testOriginInfo follows two origins of a host through all that can be told.
-func testOriginInfo(i *inspection) {
+func testOriginInfo(i *inspectorFixture) {
 	want := func(now time.Time, want storage.OriginInfo) {
 		i.Helper()
 		got, ok, err := i.Origin(i.Context(), want.Origin)
@@ -309,34 +309,34 @@ func testOriginInfo(i *inspection) {
 		if !ok {
 			i.Fatalf("%v is not known", want.Origin)
 		}
-		for _, info := range []storage.OriginInfo{got, i.all()[want.Origin.String()]} {
+		for _, info := range []storage.OriginInfo{got, i.allOrigins()[want.Origin.String()]} {
 			if !want.NextDue.IsZero() && !want.NextDue.After(now) && !info.NextDue.After(now) {
 				info.NextDue = want.NextDue // it waits for nothing
 			}
-			if diff := cmp.Diff(want, info, exact, cmp.Comparer(sameHost), cmp.Comparer(time.Time.Equal)); diff != "" {
+			if diff := cmp.Diff(want, info, entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("origin (-want +told):\n%s", diff)
 			}
 		}
 	}
-	a, b := origin("https://a.example"), origin("http://a.example")
-	i.hold("https://a.example", at(0), false)
-	i.add(5, pages("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
-	l := i.take(at(0), "https://a.example/1")
+	a, b := mustOrigin("https://a.example"), mustOrigin("http://a.example")
+	i.mustHoldOrigin("https://a.example", at(0), false)
+	i.mustAdd(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+	l := i.mustLeaseURL(at(0), "https://a.example/1")
 	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), Queued: 4, Leased: 1, Seen: 5, NextDue: at(0)})
 	host := storage.HostState{Due: at(10), Delay: time.Second, ConsecutiveFailures: 2, Stats: []byte("memo")}
-	i.ack(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(99), Host: &host})
-	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/2"), Outcome: storage.RetryAt, NotBefore: at(70)})
-	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/3"), Outcome: storage.Park})
-	i.ack(storage.Ack{Lease: i.take(at(10), "https://a.example/4"), Outcome: storage.Done})
+	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(99), Host: &host})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/2"), Outcome: storage.RetryAt, NotBefore: at(70)})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/3"), Outcome: storage.Park})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/4"), Outcome: storage.Done})
 	want(at(10), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(0), Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(10)})
-	i.hold("https://a.example", at(60), true)
+	i.mustHoldOrigin("https://a.example", at(60), true)
 	want(at(10), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(60)})
-	i.ack(storage.Ack{Lease: i.take(at(60), "https://a.example/5")})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(60), "https://a.example/5")})
 	want(at(60), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Queued: 1, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(70)})
-	i.ack(storage.Ack{Lease: i.take(at(70), "https://a.example/2")})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(70), "https://a.example/2")})
 	want(at(70), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(99)})
-	i.ack(storage.Ack{Lease: i.take(at(99), "https://a.example/1")})
+	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
 	want(at(99), storage.OriginInfo{Origin: a, Host: host, HeldUntil: at(60), Suspended: true, Parked: 1, Seen: 5})
-	i.add(1, page("http://a.example/"))
+	i.mustAdd(1, linkEntry("http://a.example/"))
 	want(at(99), storage.OriginInfo{Origin: b, Host: host, Queued: 1, Seen: 1, NextDue: at(10)}) // the host's clock is one
 }

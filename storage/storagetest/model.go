@@ -15,51 +15,51 @@ import (
 // A model is a Store as it would be explained: slow, and with nothing to get
 // wrong. Where the contract leaves a choice, it takes the Store's.
 type model struct {
-	now     time.Time       // the latest it was told
-	clock   int             // numbers what happens
-	seen    map[string]bool // by identity
-	waiting []*waiter
-	out     map[uint64]*waiter
-	parked  []storage.Entry
-	hosts   map[string]*modelHost
-	holds   map[decorum.Origin]modelHold
-	notes   map[string]string
-	rested  map[decorum.Origin]bool // the last of its turns was a revisit
+	now            time.Time       // the latest it was told
+	sequence       int             // numbers what happens
+	seen           map[string]bool // by identity
+	queued         []*modelURL
+	leased         map[uint64]*modelURL
+	parked         []storage.Entry
+	hosts          map[string]*modelHost
+	holds          map[decorum.Origin]modelHold
+	notes          map[string]string
+	lastWasRevisit map[decorum.Origin]bool // the last of its turns was a revisit
 }
 
-// A waiter is a URL that is queued, or out.
-type waiter struct {
+// A modelURL is a URL that is queued, or out.
+type modelURL struct {
 	storage.Entry
-	added   int       // when it was queued
-	at      time.Time // not before; zero if it was not put off
-	back    int       // when it was given back; 0 if it was not
-	rests   bool      // until its revisit
-	expires time.Time // of its lease
+	addedSeq      int       // when it was queued
+	notBefore     time.Time // not before; zero if it was not put off
+	returnedSeq   int       // when it was given back; 0 if it was not
+	awaitsRevisit bool      // until its revisit
+	expires       time.Time // of its lease
 }
 
 type modelHost struct {
 	storage.HostState
-	touched time.Time // it waits since then at the latest
+	waitingSince time.Time // it waits since then at the latest
 }
 
 type modelHold struct {
-	until   time.Time
-	dormant bool
+	until     time.Time
+	suspended bool
 }
 
 func newModel() *model {
 	return &model{
-		now:    time.Time{},
-		seen:   make(map[string]bool),
-		out:    make(map[uint64]*waiter),
-		hosts:  make(map[string]*modelHost),
-		holds:  make(map[decorum.Origin]modelHold),
-		notes:  make(map[string]string),
-		rested: make(map[decorum.Origin]bool),
+		now:            time.Time{},
+		seen:           make(map[string]bool),
+		leased:         make(map[uint64]*modelURL),
+		hosts:          make(map[string]*modelHost),
+		holds:          make(map[decorum.Origin]modelHold),
+		notes:          make(map[string]string),
+		lastWasRevisit: make(map[decorum.Origin]bool),
 	}
 }
 
-func (m *model) host(e *storage.Entry) *modelHost {
+func (m *model) hostOf(e *storage.Entry) *modelHost {
 	name := e.URL.Origin().Host()
 	if m.hosts[name] == nil {
 		m.hosts[name] = &modelHost{}
@@ -67,102 +67,102 @@ func (m *model) host(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
-func (m *model) add(entries []storage.Entry, maxPerOrigin int) (fates []storage.AddResult) {
+func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddResult) {
 	for _, e := range entries {
-		fates = append(fates, m.fate(&e, maxPerOrigin))
-		if fates[len(fates)-1] != storage.Added {
+		results = append(results, m.addResult(&e, maxPerOrigin))
+		if results[len(results)-1] != storage.Added {
 			continue
 		}
 		if e.RobotsFor.IsZero() {
-			m.seen[identity(&e)] = true
+			m.seen[entryIdentity(&e)] = true
 		}
-		m.queue(&waiter{Entry: e})
+		m.enqueue(&modelURL{Entry: e})
 	}
-	return fates
+	return results
 }
 
-func (m *model) fate(e *storage.Entry, maxPerOrigin int) storage.AddResult {
+func (m *model) addResult(e *storage.Entry, maxPerOrigin int) storage.AddResult {
 	switch {
 	case !e.RobotsFor.IsZero():
 		return storage.Added
-	case m.seen[identity(e)]:
+	case m.seen[entryIdentity(e)]:
 		return storage.Duplicate
 	}
-	there := 0
+	count := 0
 	for id := range m.seen {
 		if strings.HasPrefix(id, e.URL.Origin().String()+"/") {
-			there++
+			count++
 		}
 	}
-	if maxPerOrigin > 0 && there >= maxPerOrigin {
+	if maxPerOrigin > 0 && count >= maxPerOrigin {
 		return storage.OverLimit
 	}
 	return storage.Added
 }
 
-// identity returns what two entries have in common if they are the same.
-func identity(e *storage.Entry) string {
+// entryIdentity returns what two entries have in common if they are the same.
+func entryIdentity(e *storage.Entry) string {
 	if e.Request == nil {
 		return e.URL.String()
 	}
 	return e.URL.String() + " " + e.Request.Method + " " + string(e.Request.Body)
 }
 
-func (m *model) queue(w *waiter) {
-	m.clock++
-	w.added = m.clock
-	m.waiting = append(m.waiting, w)
-	m.host(&w.Entry).touched = m.now
+func (m *model) enqueue(w *modelURL) {
+	m.sequence++
+	w.addedSeq = m.sequence
+	m.queued = append(m.queued, w)
+	m.hostOf(&w.Entry).waitingSince = m.now
 }
 
-// isHop reports whether no hold of its origin stops w.
-func (w *waiter) isHop() bool { return w.RobotsFor == w.URL.Origin() }
+// isRobotsHop reports whether no hold of its origin stops w.
+func (w *modelURL) isRobotsHop() bool { return w.RobotsFor == w.URL.Origin() }
 
 // before is the order within an origin.
-func (w *waiter) before(v *waiter) bool {
+func (w *modelURL) before(v *modelURL) bool {
 	switch {
-	case w.rests && v.rests:
-		return w.at.Before(v.at)
-	case w.isHop() != v.isHop():
-		return w.isHop()
-	case w.back != v.back || w.back > 0: // what ran out together has no order
-		return w.back > v.back
-	case w.Class != v.Class && !w.isHop():
+	case w.awaitsRevisit && v.awaitsRevisit:
+		return w.notBefore.Before(v.notBefore)
+	case w.isRobotsHop() != v.isRobotsHop():
+		return w.isRobotsHop()
+	case w.returnedSeq != v.returnedSeq || w.returnedSeq > 0: // what ran out together has no order
+		return w.returnedSeq > v.returnedSeq
+	case w.Class != v.Class && !w.isRobotsHop():
 		return w.Class < v.Class
-	case !w.at.Equal(v.at):
-		return v.at.IsZero() || !w.at.IsZero() && w.at.Before(v.at)
-	case w.Rank != v.Rank && w.at.IsZero() && !w.isHop():
+	case !w.notBefore.Equal(v.notBefore):
+		return v.notBefore.IsZero() || !w.notBefore.IsZero() && w.notBefore.Before(v.notBefore)
+	case w.Rank != v.Rank && w.notBefore.IsZero() && !w.isRobotsHop():
 		return w.Rank < v.Rank
 	}
-	return w.added < v.added && w.at.IsZero()
+	return w.addedSeq < v.addedSeq && w.notBefore.IsZero()
 }
 
-// from returns when w can be handed out, were its host due.
-func (m *model) from(w *waiter) time.Time {
-	at := w.at
-	if w.back > 0 {
+// availableFrom returns when w can be handed out, were its host due.
+func (m *model) availableFrom(w *modelURL) time.Time {
+	at := w.notBefore
+	if w.returnedSeq > 0 {
 		at = time.Time{}
 	}
-	if hold := m.holds[w.URL.Origin()]; !w.isHop() && at.Before(hold.until) {
+	if hold := m.holds[w.URL.Origin()]; !w.isRobotsHop() && at.Before(hold.until) {
 		at = hold.until
 	}
 	return at
 }
 
-// due returns when each host with URLs and a slot free can be given a lease.
-func (m *model) due() map[string]time.Time {
+// hostDueTimes returns when each host with URLs and a slot free can be given a lease.
+func (m *model) hostDueTimes() map[string]time.Time {
 	taken := make(map[string]int)
-	for _, w := range m.out {
+	for _, w := range m.leased {
 		taken[w.URL.Origin().Host()]++
 	}
 	due := make(map[string]time.Time)
-	for _, w := range m.waiting {
-		host := m.host(&w.Entry)
+	for _, w := range m.queued {
+		host := m.hostOf(&w.Entry)
 		name := w.URL.Origin().Host()
 		if taken[name] >= max(host.Slots, 1) {
 			continue
 		}
-		at := latest(host.Due, m.from(w))
+		at := laterTime(host.Due, m.availableFrom(w))
 		if old, ok := due[name]; !ok || at.Before(old) {
 			due[name] = at
 		}
@@ -170,244 +170,244 @@ func (m *model) due() map[string]time.Time {
 	return due
 }
 
-func latest(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-// expire gives back what ran out. What runs out together comes back in any order.
-func (m *model) expire(now time.Time) {
-	m.now = latest(m.now, now)
-	m.clock++
-	for token, w := range m.out {
+// expireLeases gives back what ran out. What runs out together comes back in any order.
+func (m *model) expireLeases(now time.Time) {
+	m.now = laterTime(m.now, now)
+	m.sequence++
+	for token, w := range m.leased {
 		if w.expires.After(now) {
 			continue
 		}
-		delete(m.out, token)
-		host := m.host(&w.Entry)
-		host.Due = latest(host.Due, w.expires.Add(host.Delay))
-		host.touched = m.now
-		w.back, w.rests = m.clock, false
-		m.waiting = append(m.waiting, w)
+		delete(m.leased, token)
+		host := m.hostOf(&w.Entry)
+		host.Due = laterTime(host.Due, w.expires.Add(host.Delay))
+		host.waitingSince = m.now
+		w.returnedSeq, w.awaitsRevisit = m.sequence, false
+		m.queued = append(m.queued, w)
 	}
 }
 
-// lease checks one lease the Store gave, and takes it.
-func (m *model) lease(l storage.Lease, now time.Time) error {
+// checkAndTakeLease checks one lease the Store gave, and takes it.
+func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	name := l.URL.Origin().Host()
-	due := m.due()
+	due := m.hostDueTimes()
 	at, ok := due[name]
 	if !ok || at.After(now) {
 		return fmt.Errorf("%s is due at %v (%t)", name, at, ok)
 	}
-	for other, since := range due {
-		if other != name && latest(since, m.hosts[other].touched).Before(at) {
+	for other, dueAt := range due {
+		if other != name && laterTime(dueAt, m.hosts[other].waitingSince).Before(at) {
 			return fmt.Errorf("%s is due longer than %s", other, name)
 		}
 	}
 	o := l.URL.Origin()
-	first := m.first(l, now, false)
-	if rest := m.first(l, now, true); m.turn(o, first, rest) {
-		first = rest
+	first := m.nextURL(l, now, false)
+	if revisit := m.nextURL(l, now, true); m.takeRevisit(o, first, revisit) {
+		first = revisit
 	}
 	if first == nil {
 		return fmt.Errorf("%v is not to be handed out", l.URL)
 	}
-	if diff := cmp.Diff(first.Entry, l.Entry, exact); diff != "" {
+	if diff := cmp.Diff(first.Entry, l.Entry, entryCmpOptions); diff != "" {
 		return fmt.Errorf("not the next of its origin (-want +got):\n%s", diff)
 	}
-	if host := m.hosts[name]; !sameHost(host.HostState, l.Host) && host.Due.After(start) {
+	if host := m.hosts[name]; !equalHostStates(host.HostState, l.Host) && host.Due.After(startTime) {
 		return fmt.Errorf("host %+v, want %+v", l.Host, host.HostState)
 	}
-	m.waiting = slices.DeleteFunc(m.waiting, func(w *waiter) bool { return w == first })
-	m.hosts[name].touched = now
+	m.queued = slices.DeleteFunc(m.queued, func(w *modelURL) bool { return w == first })
+	m.hosts[name].waitingSince = now
 	first.expires = l.Expires
-	m.out[l.Token] = first
+	m.leased[l.Token] = first
 	return nil
 }
 
-// first returns which URL goes next of the origin of l, or which resting page:
+// nextURL returns which URL goes next of the origin of l, or which resting page:
 // l itself if it is among them.
-func (m *model) first(l storage.Lease, now time.Time, rests bool) (first *waiter) {
-	for _, w := range m.waiting {
-		if w.URL.Origin() != l.URL.Origin() || w.rests != rests || m.from(w).After(now) {
+func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (first *modelURL) {
+	for _, w := range m.queued {
+		if w.URL.Origin() != l.URL.Origin() || w.awaitsRevisit != awaitsRevisit || m.availableFrom(w).After(now) {
 			continue
 		}
-		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL && cmp.Equal(w.Entry, l.Entry, exact) {
+		if first == nil || w.before(first) || !first.before(w) && w.URL == l.URL && cmp.Equal(w.Entry, l.Entry, entryCmpOptions) {
 			first = w
 		}
 	}
 	return first
 }
 
-// turn reports whether it is the turn of the resting page.
-func (m *model) turn(o decorum.Origin, first, rest *waiter) bool {
-	low := first == nil || !first.isHop() && first.back == 0 && first.Class >= storage.ClassNormal && !m.rested[o]
-	m.rested[o] = rest != nil && low
-	return m.rested[o]
+// takeRevisit reports whether it is the turn of the resting page.
+func (m *model) takeRevisit(o decorum.Origin, first, revisit *modelURL) bool {
+	revisitFirst := first == nil || !first.isRobotsHop() && first.returnedSeq == 0 && first.Class >= storage.ClassNormal && !m.lastWasRevisit[o]
+	m.lastWasRevisit[o] = revisit != nil && revisitFirst
+	return m.lastWasRevisit[o]
 }
 
-// next returns what is left, after the leases were taken.
-func (m *model) next() storage.Wait {
-	if len(m.waiting)+len(m.out) == 0 {
+// wait returns what is left, after the leases were taken.
+func (m *model) wait() storage.Wait {
+	if len(m.queued)+len(m.leased) == 0 {
 		return storage.Wait{}
 	}
-	resting, revisit := m.resting()
-	n, end := m.dormant()
-	if n+resting == len(m.waiting) && len(m.out) == 0 && (resting == 0 || revisit.After(m.now)) {
+	awaiting, revisit := m.countAwaitingRevisit()
+	n, end := m.countSuspended()
+	if n+awaiting == len(m.queued) && len(m.leased) == 0 && (awaiting == 0 || revisit.After(m.now)) {
 		if n > 0 {
 			return storage.Wait{RemainingWork: storage.RemainingSuspended, Until: end}
 		}
 		return storage.Wait{RemainingWork: storage.RemainingRevisits, Until: revisit}
 	}
 	var at time.Time
-	for _, due := range m.due() {
-		at = earliest(at, latest(due, start))
+	for _, due := range m.hostDueTimes() {
+		at = earlierNonZeroTime(at, laterTime(due, startTime))
 	}
-	for _, w := range m.out {
-		at = earliest(at, w.expires)
+	for _, w := range m.leased {
+		at = earlierNonZeroTime(at, w.expires)
 	}
 	return storage.Wait{RemainingWork: storage.RemainingPending, Until: at}
 }
 
-// earliest returns the earlier of both, b if a is zero.
-func earliest(a, b time.Time) time.Time {
+// earlierNonZeroTime returns the earlier of both, b if a is zero.
+func earlierNonZeroTime(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// resting counts the pages that wait for their revisit, and returns when the
+// countAwaitingRevisit counts the pages that wait for their revisit, and returns when the
 // first is due, as far as a crawl should wait for it.
-func (m *model) resting() (n int, first time.Time) {
-	for _, w := range m.waiting {
-		if !w.rests {
+func (m *model) countAwaitingRevisit() (n int, first time.Time) {
+	for _, w := range m.queued {
+		if !w.awaitsRevisit {
 			continue
 		}
-		at := w.at
-		if hold := m.holds[w.URL.Origin()]; hold.dormant {
-			at = latest(at, hold.until)
+		at := w.notBefore
+		if hold := m.holds[w.URL.Origin()]; hold.suspended {
+			at = laterTime(at, hold.until)
 		}
 		n++
-		first = earliest(first, at)
+		first = earlierNonZeroTime(first, at)
 	}
 	return n, first
 }
 
-// dormant counts what waits under a dormant hold, and returns when the first ends.
-func (m *model) dormant() (n int, end time.Time) {
-	for _, w := range m.waiting {
-		if hold := m.holds[w.URL.Origin()]; hold.dormant && hold.until.After(m.now) && !w.isHop() && !w.rests {
+// countSuspended counts what waits under a dormant hold, and returns when the first ends.
+func (m *model) countSuspended() (n int, end time.Time) {
+	for _, w := range m.queued {
+		if hold := m.holds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHop() && !w.awaitsRevisit {
 			n++
-			end = earliest(end, hold.until)
+			end = earlierNonZeroTime(end, hold.until)
 		}
 	}
 	return n, end
 }
 
-// ack ends a lease; false if it is stale.
-func (m *model) ack(a storage.Ack) bool {
-	w := m.out[a.Lease.Token]
+// applyAck ends a lease; false if it is stale.
+func (m *model) applyAck(a storage.Ack) bool {
+	w := m.leased[a.Lease.Token]
 	if w == nil {
 		return false
 	}
-	delete(m.out, a.Lease.Token)
+	delete(m.leased, a.Lease.Token)
 	e := a.Lease.Entry
 	e.Sent = w.Sent
 	switch a.Outcome {
 	case storage.Requeue:
-		m.queue(&waiter{Entry: e, back: m.clock + 1})
+		m.enqueue(&modelURL{Entry: e, returnedSeq: m.sequence + 1})
 	case storage.RetryAt:
-		m.queue(&waiter{Entry: e, at: a.NotBefore})
+		m.enqueue(&modelURL{Entry: e, notBefore: a.NotBefore})
 	case storage.RevisitAt:
 		if e.RobotsFor.IsZero() {
-			m.queue(&waiter{Entry: e, at: a.NotBefore, rests: true})
+			m.enqueue(&modelURL{Entry: e, notBefore: a.NotBefore, awaitsRevisit: true})
 		}
 	case storage.Park:
 		m.parked = append(m.parked, e)
 	}
-	host := m.host(&e)
-	host.touched = m.now
+	host := m.hostOf(&e)
+	host.waitingSince = m.now
 	if a.Host != nil {
 		due := host.Due
 		host.HostState = *a.Host
-		host.Due = latest(due, a.Host.Due)
+		host.Due = laterTime(due, a.Host.Due)
 	}
 	return true
 }
 
-func (m *model) recall(now time.Time, g storage.SitemapLastmod) int {
-	for _, w := range m.waiting {
-		if !w.rests || w.URL != g.URL || w.Request != nil {
+func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) int {
+	for _, w := range m.queued {
+		if !w.awaitsRevisit || w.URL != g.URL || w.Request != nil {
 			continue
 		}
-		var page storage.VisitHistory
+		var history storage.VisitHistory
 		if w.History != nil {
-			page = *w.History
+			history = *w.History
 		}
-		if !page.VisitedAt.Before(g.Modified) {
+		if !history.VisitedAt.Before(g.Modified) {
 			return 0
 		}
-		page.SitemapLastmod = g.Modified
-		w.History = &page
-		if now.Before(w.at) {
-			w.at = now
+		history.SitemapLastmod = g.Modified
+		w.History = &history
+		if now.Before(w.notBefore) {
+			w.notBefore = now
 		}
-		m.clock++
-		w.added = m.clock
+		m.sequence++
+		w.addedSeq = m.sequence
 		return 1
 	}
 	return 0
 }
 
-func (m *model) revive(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (revived int) {
+func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int) {
 	parked := m.parked
 	m.parked = nil
 	for _, e := range parked {
 		if e.URL.Origin() == o && shouldUnpark(e) {
-			m.queue(&waiter{Entry: e})
-			revived++
+			m.enqueue(&modelURL{Entry: e})
+			unparked++
 		} else {
 			m.parked = append(m.parked, e)
 		}
 	}
-	return revived
+	return unparked
 }
 
 // reopen is what a clean stop does to leases: they go back to where they were.
 func (m *model) reopen() {
-	for token, w := range m.out {
-		delete(m.out, token)
-		m.waiting = append(m.waiting, w)
-		m.host(&w.Entry).touched = m.now
+	for token, w := range m.leased {
+		delete(m.leased, token)
+		m.queued = append(m.queued, w)
+		m.hostOf(&w.Entry).waitingSince = m.now
 	}
 }
 
 func (m *model) counts() storage.Counts {
 	hosts := make(map[string]bool)
-	resting := 0
-	for _, w := range m.waiting {
-		if w.rests {
-			resting++
+	awaiting := 0
+	for _, w := range m.queued {
+		if w.awaitsRevisit {
+			awaiting++
 			continue
 		}
 		hosts[w.URL.Origin().Host()] = true
 	}
-	for _, w := range m.out {
+	for _, w := range m.leased {
 		hosts[w.URL.Origin().Host()] = true
 	}
 	due := 0
-	for _, at := range m.due() {
+	for _, at := range m.hostDueTimes() {
 		if !at.After(m.now) {
 			due++
 		}
 	}
-	dormant, _ := m.dormant()
+	suspended, _ := m.countSuspended()
 	return storage.Counts{
-		Hosts: len(hosts), DueHosts: due, QueuedURLs: len(m.waiting) - resting, AwaitingRevisit: resting, LeasedURLs: len(m.out),
-		ParkedURLs: len(m.parked), SeenURLs: len(m.seen), SuspendedURLs: dormant,
+		Hosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queued) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leased),
+		ParkedURLs: len(m.parked), SeenURLs: len(m.seen), SuspendedURLs: suspended,
 	}
 }

@@ -19,21 +19,21 @@ const (
 	modelSteps = 1500
 )
 
-// testModel makes random calls to a Store and to the model, which must agree.
+// testRandomCalls makes random calls to a Store and to the model, which must agree.
 // reopen, if not nil, closes the Store and opens it again. A failure names its
 // seed; STORAGETEST_SEED repeats it.
-func testModel(t *testing.T, open func() storage.Store, reopen func(storage.Store) storage.Store) {
+func testRandomCalls(t *testing.T, open func() storage.Store, reopen func(storage.Store) storage.Store) {
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("STORAGETEST_SEED"), 10, 64); err == nil {
 		seed = s
 	}
 	for range modelRuns {
-		w := &walk{
+		w := &randomRun{
 			fixture: newFixture(t, open()),
 			model:   newModel(),
 			rand:    rand.New(rand.NewPCG(seed, 0)),
 			reopen:  reopen,
-			now:     start,
+			now:     startTime,
 		}
 		for step := range modelSteps {
 			if err := w.step(); err != nil {
@@ -45,8 +45,8 @@ func testModel(t *testing.T, open func() storage.Store, reopen func(storage.Stor
 	}
 }
 
-// A walk is one run of random calls.
-type walk struct {
+// A randomRun is one run of random calls.
+type randomRun struct {
 	*fixture
 	model  *model
 	rand   *rand.Rand
@@ -56,7 +56,7 @@ type walk struct {
 }
 
 // step makes one call, with the odds the weights give, and compares.
-func (w *walk) step() error {
+func (w *randomRun) step() error {
 	if w.rand.IntN(3) == 0 {
 		w.now = w.now.Add(time.Duration(w.rand.IntN(4000)) * time.Millisecond)
 	}
@@ -66,7 +66,7 @@ func (w *walk) step() error {
 		call   func() error
 	}{
 		{20, "add", w.doAdd}, {30, "lease", w.doLease}, {30, "ack", w.doAck}, {3, "renew", w.doRenew},
-		{4, "mark", w.doMark}, {5, "hold", w.doHold}, {5, "recall", w.doRecall}, {3, "revive", w.doRevive}, {3, "note", w.doNote},
+		{4, "mark", w.doMarkSent}, {5, "hold", w.doHold}, {5, "recall", w.doReschedule}, {3, "revive", w.doUnpark}, {3, "note", w.doNote},
 		{1, "flush", func() error { return w.store.Flush(w.Context()) }}, {1, "reopen", w.doReopen},
 	}
 	n := w.rand.IntN(105)
@@ -78,27 +78,27 @@ func (w *walk) step() error {
 			break
 		}
 	}
-	if got, want := w.counts(), w.model.counts(); got != want {
+	if got, want := w.mustCounts(), w.model.counts(); got != want {
 		return fmt.Errorf("counts %+v, want %+v", got, want)
 	}
 	return nil
 }
 
-// origin picks one of twelve, of six hosts.
-func (w *walk) origin() decorum.Origin {
+// randomOrigin picks one of twelve, of six hosts.
+func (w *randomRun) randomOrigin() decorum.Origin {
 	schemes := []string{"http", "https"}
-	return origin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(6)))
+	return mustOrigin(fmt.Sprintf("%s://h%d.example", schemes[w.rand.IntN(2)], w.rand.IntN(6)))
 }
 
-func (w *walk) doAdd() error {
+func (w *randomRun) doAdd() error {
 	var entries []storage.Entry
 	for range w.rand.IntN(6) {
-		e := page(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150)))
+		e := linkEntry(fmt.Sprintf("%v/%d", w.randomOrigin(), w.rand.IntN(150)))
 		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
 		e.Rank = uint16(max(0, w.rand.IntN(6)-3))
 		switch w.rand.IntN(10) {
 		case 0:
-			e.RobotsFor = w.origin()
+			e.RobotsFor = w.randomOrigin()
 		case 1:
 			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
 		case 2:
@@ -109,44 +109,44 @@ func (w *walk) doAdd() error {
 		entries = append(entries, e)
 	}
 	maxPerOrigin := w.rand.IntN(100)
-	fates, err := w.store.Add(w.Context(), entries, maxPerOrigin)
-	if want := w.model.add(entries, maxPerOrigin); err == nil && !slices.Equal(fates, want) {
-		return fmt.Errorf("add at most %d: %d, want %d", maxPerOrigin, fates, want)
+	results, err := w.store.Add(w.Context(), entries, maxPerOrigin)
+	if want := w.model.addEntries(entries, maxPerOrigin); err == nil && !slices.Equal(results, want) {
+		return fmt.Errorf("add at most %d: %d, want %d", maxPerOrigin, results, want)
 	}
 	return err
 }
 
-func (w *walk) doLease() error {
+func (w *randomRun) doLease() error {
 	ttl, maxLeases := time.Duration(1+w.rand.IntN(20))*time.Second, w.rand.IntN(4)
-	leases, next, err := w.store.Lease(w.Context(), w.now, ttl, maxLeases)
+	leases, wait, err := w.store.Lease(w.Context(), w.now, ttl, maxLeases)
 	if err != nil {
 		return err
 	}
-	w.model.expire(w.now)
+	w.model.expireLeases(w.now)
 	for _, l := range leases {
 		if !l.Expires.Equal(w.now.Add(ttl)) {
 			return fmt.Errorf("expires %v, want %v", l.Expires, w.now.Add(ttl))
 		}
-		if err := w.model.lease(l, w.now); err != nil {
-			return fmt.Errorf("leased %v at %v: %w", l.URL, w.now.Sub(start), err)
+		if err := w.model.checkAndTakeLease(l, w.now); err != nil {
+			return fmt.Errorf("leased %v at %v: %w", l.URL, w.now.Sub(startTime), err)
 		}
 		w.leases = append(w.leases, l)
 	}
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.next(); len(leases) == 0 && (next.RemainingWork != want.RemainingWork || !w.sameTime(next.Until, want.Until)) {
-		return fmt.Errorf("next %+v, want %+v", next, want)
+	if want := w.model.wait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.sameFutureTime(wait.Until, want.Until)) {
+		return fmt.Errorf("next %+v, want %+v", wait, want)
 	}
 	return nil
 }
 
-// sameTime compares times to come: one that is not says that it is time now.
-func (w *walk) sameTime(a, b time.Time) bool {
+// sameFutureTime compares times to come: one that is not says that it is time now.
+func (w *randomRun) sameFutureTime(a, b time.Time) bool {
 	return a.Equal(b) || !a.After(w.now) && !b.After(w.now)
 }
 
-func (w *walk) doAck() error {
+func (w *randomRun) doAck() error {
 	var acks []storage.Ack
 	stale := false
 	for range min(w.rand.IntN(3), len(w.leases)) {
@@ -171,7 +171,7 @@ func (w *walk) doAck() error {
 			}
 		}
 		acks = append(acks, a)
-		stale = !w.model.ack(a) || stale
+		stale = !w.model.applyAck(a) || stale
 	}
 	if err := w.store.Ack(w.Context(), acks); errors.Is(err, storage.ErrStaleLease) != stale {
 		return fmt.Errorf("error %v, want stale: %t", err, stale)
@@ -179,25 +179,25 @@ func (w *walk) doAck() error {
 	return nil
 }
 
-func (w *walk) doRenew() error {
+func (w *randomRun) doRenew() error {
 	if len(w.leases) == 0 {
 		return nil
 	}
 	l := w.leases[w.rand.IntN(len(w.leases))]
 	err := w.store.Renew(w.Context(), l, w.now, 10*time.Second)
-	out := w.model.out[l.Token]
-	if out == nil || !out.expires.After(w.now) {
+	leased := w.model.leased[l.Token]
+	if leased == nil || !leased.expires.After(w.now) {
 		if !errors.Is(err, storage.ErrStaleLease) {
 			return fmt.Errorf("error %v, want stale", err)
 		}
 		return nil
 	}
-	out.expires = w.now.Add(10 * time.Second)
-	w.model.now = latest(w.model.now, w.now)
+	leased.expires = w.now.Add(10 * time.Second)
+	w.model.now = laterTime(w.model.now, w.now)
 	return err
 }
 
-func (w *walk) doMark() error {
+func (w *randomRun) doMarkSent() error {
 	if len(w.leases) == 0 {
 		return nil
 	}
@@ -206,8 +206,8 @@ func (w *walk) doMark() error {
 		return nil
 	}
 	err := w.store.MarkSent(w.Context(), l, sent)
-	if out := w.model.out[l.Token]; out != nil {
-		out.Sent = sent
+	if leased := w.model.leased[l.Token]; leased != nil {
+		leased.Sent = sent
 		return err
 	}
 	if !errors.Is(err, storage.ErrStaleLease) {
@@ -216,43 +216,43 @@ func (w *walk) doMark() error {
 	return nil
 }
 
-func (w *walk) doHold() error {
-	o, hold := w.origin(), modelHold{dormant: w.rand.IntN(2) == 0}
+func (w *randomRun) doHold() error {
+	o, hold := w.randomOrigin(), modelHold{suspended: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) > 0 {
 		hold.until = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
 	}
 	w.model.holds[o] = hold
-	return w.store.Hold(w.Context(), o, hold.until, hold.dormant)
+	return w.store.Hold(w.Context(), o, hold.until, hold.suspended)
 }
 
-func (w *walk) doRecall() error {
+func (w *randomRun) doReschedule() error {
 	want := 0
-	var sightings []storage.SitemapLastmod
+	var lastmods []storage.SitemapLastmod
 	for range w.rand.IntN(20) {
-		g := storage.SitemapLastmod{URL: url(fmt.Sprintf("%v/%d", w.origin(), w.rand.IntN(150))),
+		g := storage.SitemapLastmod{URL: mustURL(fmt.Sprintf("%v/%d", w.randomOrigin(), w.rand.IntN(150))),
 			Modified: w.now.Add(time.Duration(w.rand.IntN(20)-15) * time.Second)}
-		sightings = append(sightings, g)
-		want += w.model.recall(w.now, g)
+		lastmods = append(lastmods, g)
+		want += w.model.rescheduleIfModified(w.now, g)
 	}
-	n, err := w.store.RescheduleModified(w.Context(), w.now, sightings)
+	n, err := w.store.RescheduleModified(w.Context(), w.now, lastmods)
 	if err == nil && n != want {
 		return fmt.Errorf("recalled %d, want %d", n, want)
 	}
 	return err
 }
 
-func (w *walk) doRevive() error {
-	o, kind := w.origin(), w.rand.IntN(3)
+func (w *randomRun) doUnpark() error {
+	o, kind := w.randomOrigin(), w.rand.IntN(3)
 	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
 	n, err := w.store.Unpark(w.Context(), o, shouldUnpark)
-	if want := w.model.revive(o, shouldUnpark); err == nil && n != want {
+	if want := w.model.unpark(o, shouldUnpark); err == nil && n != want {
 		return fmt.Errorf("revived %d, want %d", n, want)
 	}
 	return err
 }
 
-func (w *walk) doNote() error {
-	o, key := w.origin(), strconv.Itoa(w.rand.IntN(3))
+func (w *randomRun) doNote() error {
+	o, key := w.randomOrigin(), strconv.Itoa(w.rand.IntN(3))
 	id := o.String() + key
 	if w.rand.IntN(2) == 0 {
 		got, err := w.store.ReadNote(w.Context(), o, key)
@@ -269,14 +269,14 @@ func (w *walk) doNote() error {
 	return w.store.SetNote(w.Context(), o, key, value)
 }
 
-func (w *walk) doReopen() error {
+func (w *randomRun) doReopen() error {
 	if w.reopen == nil {
 		return nil
 	}
 	w.store = w.reopen(w.store)
 	w.model.reopen()
 	// The new Store knows no time yet, and so not what is due: it is told.
-	_, _, err := w.store.Lease(w.Context(), w.now, ttl, 0)
-	w.model.expire(w.now)
+	_, _, err := w.store.Lease(w.Context(), w.now, leaseTTL, 0)
+	w.model.expireLeases(w.now)
 	return err
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// post returns an entry that a form makes.
-func post(s, body string) storage.Entry {
-	e := page(s)
+// postEntry returns an entry that a form makes.
+func postEntry(s, body string) storage.Entry {
+	e := linkEntry(s)
 	e.Request = &storage.Request{Method: "POST", Body: []byte(body)}
 	return e
 }
 
-var requestTests = []test{
+var requestTests = []testCase{
 	{"different requests to a URL are queued, the same is once", func(f *fixture) {
-		put := post("https://a.example/", "x=1")
+		put := postEntry("https://a.example/", "x=1")
 		put.Request.Method = "PUT"
-		f.add(4, page("https://a.example/"), post("https://a.example/", "x=1"), post("https://a.example/", "x=2"), put)
-		f.add(0, page("https://a.example/"), post("https://a.example/", "x=1"), post("https://a.example/", "x=2"), put)
-		if c := f.counts(); c.SeenURLs != 4 || c.QueuedURLs != 4 {
+		f.mustAdd(4, linkEntry("https://a.example/"), postEntry("https://a.example/", "x=1"), postEntry("https://a.example/", "x=2"), put)
+		f.mustAdd(0, linkEntry("https://a.example/"), postEntry("https://a.example/", "x=1"), postEntry("https://a.example/", "x=2"), put)
+		if c := f.mustCounts(); c.SeenURLs != 4 || c.QueuedURLs != 4 {
 			f.Errorf("counts %+v, want 4 seen and queued", c)
 		}
-		f.add(1, post("https://b.example/", "x=1"))
+		f.mustAdd(1, postEntry("https://b.example/", "x=1"))
 	}},
 	{"a lease has the request", func(f *fixture) {
-		want := post("https://a.example/", strings.Repeat("x", 70_000))
-		f.add(1, want)
-		if diff := cmp.Diff(want, f.take(at(0), "https://a.example/").Entry, exact); diff != "" {
+		want := postEntry("https://a.example/", strings.Repeat("x", 70_000))
+		f.mustAdd(1, want)
+		if diff := cmp.Diff(want, f.mustLeaseURL(at(0), "https://a.example/").Entry, entryCmpOptions); diff != "" {
 			f.Errorf("entry (-added +leased):\n%s", diff)
 		}
 	}},
 	{"bad requests are refused", func(f *fixture) {
 		for name, e := range map[string]storage.Entry{
-			"no method": {URL: url("https://a.example/"), Request: &storage.Request{}},
-			"GET":       {URL: url("https://a.example/"), Request: &storage.Request{Method: "GET"}},
-			"ftp":       post("ftp://a.example/", "x"),
-			"too long":  post("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
-			"an errand": {URL: url("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.Request{Method: "POST"}},
-			"sent":      {URL: url("https://a.example/"), Sent: true},
+			"no method": {URL: mustURL("https://a.example/"), Request: &storage.Request{}},
+			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.Request{Method: "GET"}},
+			"ftp":       postEntry("ftp://a.example/", "x"),
+			"too long":  postEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
+			"an errand": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.Request{Method: "POST"}},
+			"sent":      {URL: mustURL("https://a.example/"), Sent: true},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{e}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
@@ -49,65 +49,65 @@ var requestTests = []test{
 		}
 	}},
 	{"a mark stays, however the lease ends", func(f *fixture) {
-		f.add(1, post("https://a.example/", "x=1"))
+		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
 		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
-			l := f.take(at(0), "https://a.example/")
+			l := f.mustLeaseURL(at(0), "https://a.example/")
 			if l.Sent != (i > 0) {
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)
 			}
 			f.must(f.store.MarkSent(f.Context(), l, true))
-			f.ack(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
+			f.mustAck(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
 		}
-		_, err := f.store.Unpark(f.Context(), origin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
+		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
 		f.must(err)
-		f.take(at(0), "https://a.example/") // and runs out
-		if l := f.take(at(100), "https://a.example/"); !l.Sent {
+		f.mustLeaseURL(at(0), "https://a.example/") // and runs out
+		if l := f.mustLeaseURL(at(100), "https://a.example/"); !l.Sent {
 			f.Error("the mark was lost")
 		}
 	}},
 	{"a mark can be taken back", func(f *fixture) {
-		f.add(1, post("https://a.example/", "x=1"))
-		l := f.take(at(0), "https://a.example/")
+		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
+		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.MarkSent(f.Context(), l, true))
 		f.must(f.store.MarkSent(f.Context(), l, false))
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		if l := f.take(at(0), "https://a.example/"); l.Sent {
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
+		if l := f.mustLeaseURL(at(0), "https://a.example/"); l.Sent {
 			f.Error("the mark is still there")
 		}
 	}},
 	{"who has lost a lease cannot mark", func(f *fixture) {
-		f.add(1, post("https://a.example/", "x=1"))
-		old := f.take(at(0), "https://a.example/")
-		l := f.take(at(60), "https://a.example/")
-		f.stale(f.store.MarkSent(f.Context(), old, true))
-		f.ack(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		f.stale(f.store.MarkSent(f.Context(), l, true))
-		if l := f.take(at(60), "https://a.example/"); l.Sent {
+		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
+		old := f.mustLeaseURL(at(0), "https://a.example/")
+		l := f.mustLeaseURL(at(60), "https://a.example/")
+		f.wantStale(f.store.MarkSent(f.Context(), old, true))
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
+		f.wantStale(f.store.MarkSent(f.Context(), l, true))
+		if l := f.mustLeaseURL(at(60), "https://a.example/"); l.Sent {
 			f.Error("it is marked")
 		}
 	}},
 	{"requests are no pages: they are not recalled", func(f *fixture) {
-		f.add(1, post("https://a.example/", "x=1"))
-		f.ack(storage.Ack{Lease: f.take(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
-		n, err := f.store.RescheduleModified(f.Context(), at(1), []storage.SitemapLastmod{{URL: url("https://a.example/"), Modified: at(1)}})
+		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
+		n, err := f.store.RescheduleModified(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
 		f.must(err)
 		if n != 0 {
 			f.Errorf("%d were recalled", n)
 		}
-		f.take(at(100), "https://a.example/")
+		f.mustLeaseURL(at(100), "https://a.example/")
 	}},
 	{"long requests are handed out in their order", func(f *fixture) {
 		const n = 40
 		for i := range n {
-			f.add(1, post("https://a.example/", strings.Repeat(string(rune('A'+i)), 50_000)))
+			f.mustAdd(1, postEntry("https://a.example/", strings.Repeat(string(rune('A'+i)), 50_000)))
 		}
 		for i := range n {
-			l := f.take(at(0), "https://a.example/")
+			l := f.mustLeaseURL(at(0), "https://a.example/")
 			if l.Request.Body[0] != byte('A'+i) {
 				f.Fatalf("lease %d is of %q", i, l.Request.Body[0])
 			}
-			f.visit(l, time.Time{})
+			f.ackVisit(l, time.Time{})
 		}
-		f.none(at(0))
+		f.wantNoLease(at(0))
 	}},
 }

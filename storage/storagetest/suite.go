@@ -12,8 +12,8 @@ import (
 // Run tests that the Stores open returns keep the contract. Every test asks
 // for an empty Store of its own, and closes it.
 func Run(t *testing.T, open func(t testing.TB) storage.Store) {
-	for _, group := range [][]test{addTests, orderTests, rankTests, clockTests, leaseTests, nextTests,
-		ackTests, requestTests, restTests, recallTests, holdTests, keepTests, hostTests} {
+	for _, group := range [][]testCase{addTests, orderTests, rankTests, schedulingTests, leaseTests, waitTests,
+		ackTests, requestTests, revisitTests, rescheduleTests, holdTests, parkAndNoteTests, hostCounterTests} {
 		for _, tt := range group {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
@@ -25,7 +25,7 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	t.Run("import", func(t *testing.T) { runImporter(t, open) })
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
-		testModel(t, func() storage.Store { return open(t) }, nil)
+		testRandomCalls(t, func() storage.Store { return open(t) }, nil)
 	})
 	t.Run("concurrent", func(t *testing.T) {
 		t.Parallel()
@@ -33,19 +33,19 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 	})
 }
 
-// A test pins the sentence of the contract that is its name.
-type test struct {
+// A testCase pins the sentence of the contract that is its name.
+type testCase struct {
 	name string
 	run  func(*fixture)
 }
 
-// start is when the suite's time begins.
-var start = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+// startTime is when the suite's time begins.
+var startTime = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // at returns the time s seconds after start.
-func at(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
+func at(s float64) time.Time { return startTime.Add(time.Duration(s * float64(time.Second))) }
 
-const ttl = time.Minute // of leases, unless a test is about it
+const leaseTTL = time.Minute // of leases, unless a test is about it
 
 // A fixture is a Store whose errors end the test, so that a test reads as a timeline.
 type fixture struct {
@@ -69,20 +69,20 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// add adds and wants as many to be queued.
-func (f *fixture) add(want int, entries ...storage.Entry) {
+// mustAdd adds and wants as many to be queued.
+func (f *fixture) mustAdd(want int, entries ...storage.Entry) {
 	f.Helper()
-	fates, err := f.store.Add(f.Context(), entries, 0)
+	results, err := f.store.Add(f.Context(), entries, 0)
 	f.must(err)
-	if added := storage.CountAdded(fates); added != want {
+	if added := storage.CountAdded(results); added != want {
 		f.Fatalf("Add: %d were queued, want %d", added, want)
 	}
 }
 
-// lease takes at most max leases.
-func (f *fixture) lease(now time.Time, max int) []storage.Lease {
+// mustLease takes at most max leases.
+func (f *fixture) mustLease(now time.Time, max int) []storage.Lease {
 	f.Helper()
-	leases, _, err := f.store.Lease(f.Context(), now, ttl, max)
+	leases, _, err := f.store.Lease(f.Context(), now, leaseTTL, max)
 	f.must(err)
 	if len(leases) > max {
 		f.Fatalf("Lease gave %d leases, %d were asked for", len(leases), max)
@@ -90,80 +90,80 @@ func (f *fixture) lease(now time.Time, max int) []storage.Lease {
 	return leases
 }
 
-// take leases one URL, which must be want.
-func (f *fixture) take(now time.Time, want string) storage.Lease {
+// mustLeaseURL leases one URL, which must be want.
+func (f *fixture) mustLeaseURL(now time.Time, want string) storage.Lease {
 	f.Helper()
-	leases := f.lease(now, 1)
+	leases := f.mustLease(now, 1)
 	if len(leases) == 0 {
-		f.Fatalf("at %v: no lease, want %s", now.Sub(start), want)
+		f.Fatalf("at %v: no lease, want %s", now.Sub(startTime), want)
 	}
 	if got := leases[0].URL.String(); got != want {
-		f.Fatalf("at %v: leased %s, want %s", now.Sub(start), got, want)
+		f.Fatalf("at %v: leased %s, want %s", now.Sub(startTime), got, want)
 	}
 	return leases[0]
 }
 
-// none wants no lease, and returns what is left.
-func (f *fixture) none(now time.Time) storage.Wait {
+// wantNoLease wants no lease, and returns what is left.
+func (f *fixture) wantNoLease(now time.Time) storage.Wait {
 	f.Helper()
-	leases, next, err := f.store.Lease(f.Context(), now, ttl, 10)
+	leases, wait, err := f.store.Lease(f.Context(), now, leaseTTL, 10)
 	f.must(err)
 	if len(leases) > 0 {
-		f.Fatalf("at %v: leased %v, want none", now.Sub(start), leases[0].URL)
+		f.Fatalf("at %v: leased %v, want none", now.Sub(startTime), leases[0].URL)
 	}
-	return next
+	return wait
 }
 
-// next wants no lease and what is left to be as given.
-func (f *fixture) next(now time.Time, want storage.Wait) {
+// wantWait wants no lease and what is left to be as given.
+func (f *fixture) wantWait(now time.Time, want storage.Wait) {
 	f.Helper()
-	if got := f.none(now); got.RemainingWork != want.RemainingWork || !got.Until.Equal(want.Until) {
-		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(start), got.RemainingWork, got.Until, want.RemainingWork, want.Until)
+	if got := f.wantNoLease(now); got.RemainingWork != want.RemainingWork || !got.Until.Equal(want.Until) {
+		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(startTime), got.RemainingWork, got.Until, want.RemainingWork, want.Until)
 	}
 }
 
-// drain leases and finishes all that is due at now, and wants it in this order.
-func (f *fixture) drain(now time.Time, want ...string) {
+// wantOrder leases and finishes all that is due at now, and wants it in this order.
+func (f *fixture) wantOrder(now time.Time, want ...string) {
 	f.Helper()
 	for _, url := range want {
-		f.ack(storage.Ack{Lease: f.take(now, url)})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(now, url)})
 	}
-	f.none(now)
+	f.wantNoLease(now)
 }
 
-func (f *fixture) ack(acks ...storage.Ack) {
+func (f *fixture) mustAck(acks ...storage.Ack) {
 	f.Helper()
 	f.must(f.store.Ack(f.Context(), acks))
 }
 
-// visit ends a lease as a visit does after which the host is due at the given time.
-func (f *fixture) visit(l storage.Lease, due time.Time) {
+// ackVisit ends a lease as a visit does after which the host is due at the given time.
+func (f *fixture) ackVisit(l storage.Lease, due time.Time) {
 	f.Helper()
-	f.ack(storage.Ack{Lease: l, Host: &storage.HostState{Due: due}})
+	f.mustAck(storage.Ack{Lease: l, Host: &storage.HostState{Due: due}})
 }
 
-func (f *fixture) hold(o string, until time.Time, dormant bool) {
+func (f *fixture) mustHoldOrigin(o string, until time.Time, suspended bool) {
 	f.Helper()
-	f.must(f.store.Hold(f.Context(), origin(o), until, dormant))
+	f.must(f.store.Hold(f.Context(), mustOrigin(o), until, suspended))
 }
 
-func (f *fixture) counts() storage.Counts {
+func (f *fixture) mustCounts() storage.Counts {
 	f.Helper()
 	c, err := f.store.Counts(f.Context())
 	f.must(err)
 	return c
 }
 
-// stale wants err to wrap ErrStale.
-func (f *fixture) stale(err error) {
+// wantStale wants err to wrap ErrStale.
+func (f *fixture) wantStale(err error) {
 	f.Helper()
 	if !errors.Is(err, storage.ErrStaleLease) {
 		f.Fatalf("error %v, want ErrStale", err)
 	}
 }
 
-// url returns the URL; the suite's own are well-formed.
-func url(s string) decorum.URL {
+// mustURL returns the URL; the suite's own are well-formed.
+func mustURL(s string) decorum.URL {
 	u, err := decorum.ParseURL(s)
 	if err != nil || u.String() != s {
 		panic("storagetest: not canonical: " + s)
@@ -171,27 +171,27 @@ func url(s string) decorum.URL {
 	return u
 }
 
-func origin(s string) decorum.Origin { return url(s + "/").Origin() }
+func mustOrigin(s string) decorum.Origin { return mustURL(s + "/").Origin() }
 
-// page returns an entry as links make it.
-func page(s string) storage.Entry {
-	return storage.Entry{URL: url(s), Source: storage.SourceLink, Class: storage.ClassNormal}
+// linkEntry returns an entry as links make it.
+func linkEntry(s string) storage.Entry {
+	return storage.Entry{URL: mustURL(s), Source: storage.SourceLink, Class: storage.ClassNormal}
 }
 
-func pages(urls ...string) []storage.Entry {
+func linkEntries(urls ...string) []storage.Entry {
 	var entries []storage.Entry
 	for _, u := range urls {
-		entries = append(entries, page(u))
+		entries = append(entries, linkEntry(u))
 	}
 	return entries
 }
 
-// of returns an entry of the class.
-func of(class storage.Class, s string) storage.Entry {
-	return storage.Entry{URL: url(s), Class: class}
+// entryOfClass returns an entry of the class.
+func entryOfClass(class storage.Class, s string) storage.Entry {
+	return storage.Entry{URL: mustURL(s), Class: class}
 }
 
-// hop returns a hop of a redirect of the robots.txt of an origin.
-func hop(s, of string) storage.Entry {
-	return storage.Entry{URL: url(s), Source: storage.SourcePrerequisite, RobotsFor: origin(of)}
+// robotsHop returns a hop of a redirect of the robots.txt of an origin.
+func robotsHop(s, origin string) storage.Entry {
+	return storage.Entry{URL: mustURL(s), Source: storage.SourcePrerequisite, RobotsFor: mustOrigin(origin)}
 }
