@@ -62,7 +62,7 @@ func (a *program) openArchive(p Project, c *confinement, durable durableFileReco
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := p.warcConfig(a.log)
-	cfg.Root, cfg.OnDisk = dir, durable.warcExtent(p.Output.WARC)
+	cfg.Root, cfg.DurableExtent = dir, durable.warcExtent(p.Output.WARC)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
@@ -94,8 +94,8 @@ func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
 	return warc.Config{
-		Dir: p.Output.WARC, Prefix: p.Name, MaxSize: int64(p.Output.WARCMaxSize), Mode: p.Output.fileMode(), Info: info,
-		Recovered: func(file string, bytesCut int64) {
+		Dir: p.Output.WARC, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
+		OnRecovered: func(file string, bytesCut int64) {
 			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 		},
 	}
@@ -114,15 +114,15 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, Metadata: warcMetadata(v), Before: previous}
+	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), Previous: previous}
 	var written warc.Capture
-	write := func() (err error) { written, err = a.warcFiles.Write(visit); return err }
+	write := func() (err error) { written, err = a.warcFiles.WriteVisit(visit); return err }
 	if err = write(); isDiskFull(err) {
 		a.retryMu.Lock()
 		defer a.retryMu.Unlock()
 		err = retryWhileDiskFull(ctx, a.log, a.onDiskFull, write)
 	}
-	if errors.Is(err, warc.ErrNoAnswer) {
+	if errors.Is(err, warc.ErrNoResponse) {
 		a.log.Debug("not archived", "url", v.URL(), "why", err)
 		return nil
 	}
@@ -158,7 +158,7 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	if err != nil {
 		return nil, nil // no note, or none of ours: the page is archived whole
 	}
-	return &warc.Capture{Date: at, Payload: payload}, nil
+	return &warc.Capture{Date: at, PayloadDigest: payload}, nil
 }
 
 // saveCapture notes what was archived of a URL, unless that is known.
@@ -166,7 +166,7 @@ func (a *warcArchive) saveCapture(ctx context.Context, v *crawler.Visit, previou
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}
-	note := written.Date.UTC().Format(time.RFC3339Nano) + " " + written.Payload
+	note := written.Date.UTC().Format(time.RFC3339Nano) + " " + written.PayloadDigest
 	return a.captureNotes.SetNote(context.WithoutCancel(ctx), v.URL().Origin(), captureNoteKey(v.URL()), []byte(note))
 }
 

@@ -76,7 +76,7 @@ func readWARCFile(t *testing.T, name string, file []byte) []warcRecord {
 func responseURLs(records []warcRecord) []string {
 	var urls []string
 	for _, r := range records {
-		if kind := r.Get("WARC-Type"); kind == warc.Response || kind == warc.Revisit {
+		if kind := r.Get("WARC-Type"); kind == warc.TypeResponse || kind == warc.TypeRevisit {
 			urls = append(urls, r.Get("WARC-Target-URI"))
 		}
 	}
@@ -118,7 +118,7 @@ func TestArchive(t *testing.T) {
 	metadata := 0
 	for _, r := range records {
 		line, page := lines[r.Get("WARC-Target-URI")]
-		if r.Get("WARC-Type") != warc.Metadata || !page {
+		if r.Get("WARC-Type") != warc.TypeMetadata || !page {
 			continue
 		}
 		metadata++
@@ -169,12 +169,12 @@ func TestArchiveOfRevisits(t *testing.T) {
 	for _, r := range readArchive(t, dir) {
 		url := r.Get("WARC-Target-URI")
 		switch r.Get("WARC-Type") {
-		case warc.Response:
+		case warc.TypeResponse:
 			if first[url] != "" {
 				t.Errorf("%s is archived whole twice", url)
 			}
 			first[url] = r.Get("WARC-Date") + " " + r.Get("WARC-Payload-Digest")
-		case warc.Revisit:
+		case warc.TypeRevisit:
 			profiles[url+" "+r.Get("WARC-Profile")]++
 			if got := r.Get("WARC-Refers-To-Date") + " " + r.Get("WARC-Payload-Digest"); got != first[url] || r.Get("WARC-Refers-To-Target-URI") != url {
 				t.Errorf("%s refers to %q, want %q", url, got, first[url])

@@ -60,9 +60,9 @@ func (k durableFileRecords) find(name string) durableFileRecord {
 }
 
 // warcExtent returns the record of the WARC files in a directory.
-func (k durableFileRecords) warcExtent(dir string) warc.Extent {
+func (k durableFileRecords) warcExtent(dir string) warc.DurableExtent {
 	f := k.find(dir)
-	return warc.Extent{Name: f.Name, Size: f.SyncedSize}
+	return warc.DurableExtent{FileName: f.Name, Size: f.SyncedSize}
 }
 
 // ledgerExtent returns the record of the ledger.
@@ -80,8 +80,8 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 		files = append(files, bolt.OutputFile{Path: d.recordedPath(o.jsonl.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
-		if e := o.archive.warcFiles.OnDisk(); e.Name != "" {
-			files = append(files, bolt.OutputFile{Path: d.recordedPath(o.archive.dirPath), Name: e.Name, SyncedSize: e.Size})
+		if e := o.archive.warcFiles.DurableExtent(); e.FileName != "" {
+			files = append(files, bolt.OutputFile{Path: d.recordedPath(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
 	if o.ledger != nil {

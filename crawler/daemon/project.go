@@ -230,7 +230,7 @@ func DefaultProject() Project {
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
 		Store: Store{Path: "decorum-data", Redis: defaultRedisConfig()},
-		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxSize, Ledger: true,
+		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, Ledger: true,
 			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

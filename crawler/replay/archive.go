@@ -27,7 +27,7 @@ type recordLocation struct {
 	fileIndex          int
 	offset             int64
 	payloadDigest      string // of the payload
-	recordType         string // warc.Response or warc.Revisit
+	recordType         string // warc.TypeResponse or warc.TypeRevisit
 	isUnchangedRevisit bool   // a revisit that had the same payload
 }
 
@@ -71,7 +71,7 @@ func (a *Archive) indexFile(file int) error {
 		if err != nil {
 			return err
 		}
-		if recordType := record.Type(); recordType != warc.Response && recordType != warc.Revisit {
+		if recordType := record.Type(); recordType != warc.TypeResponse && recordType != warc.TypeRevisit {
 			continue
 		}
 		date, err := time.Parse(time.RFC3339Nano, record.Header.Get("WARC-Date"))
@@ -80,7 +80,7 @@ func (a *Archive) indexFile(file int) error {
 		}
 		u := record.Header.Get("WARC-Target-URI")
 		a.records[u] = append(a.records[u], recordLocation{date: date, fileIndex: file, offset: record.Offset,
-			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(), isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.SamePayload})
+			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(), isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.ProfileSamePayload})
 	}
 }
 
@@ -97,7 +97,7 @@ func (a *Archive) findResponse(url string, end time.Time) ([]byte, bool, error) 
 		return head, err == nil, err
 	}
 	for _, p := range slices.Backward(records[:i]) { // its payload is that of an earlier answer
-		if p.recordType == warc.Response && p.payloadDigest == records[i].payloadDigest {
+		if p.recordType == warc.TypeResponse && p.payloadDigest == records[i].payloadDigest {
 			original, err := a.readBlock(p)
 			return original, err == nil, err
 		}

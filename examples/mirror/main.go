@@ -48,7 +48,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 	if err != nil {
 		return err
 	}
-	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: seed.Origin().Host()})
+	archive, err := warc.Open(warc.Config{Dir: dir, FilePrefix: seed.Origin().Host()})
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (s archiveRecorder) Record(_ context.Context, v *crawler.Visit) error {
 	if v.Exchange == nil {
 		return nil // the server could not be reached
 	}
-	_, err := s.Write(&warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange})
-	if errors.Is(err, warc.ErrNoAnswer) {
+	_, err := s.WriteVisit(&warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange})
+	if errors.Is(err, warc.ErrNoResponse) {
 		return nil
 	}
 	return err

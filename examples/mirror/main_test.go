@@ -91,7 +91,7 @@ func readArchive(t *testing.T, dir string) map[string]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if record.Type() != warc.Response {
+			if record.Type() != warc.TypeResponse {
 				continue
 			}
 			url := record.Header.Get("WARC-Target-URI")

@@ -16,12 +16,12 @@ import (
 
 // Endings of names. A file that is being written has both.
 const (
-	ending     = ".warc.gz"
-	openEnding = ".open"
+	fileSuffix = ".warc.gz"
+	openSuffix = ".open"
 )
 
-// DefaultMaxSize is Config.MaxSegmentSize where it is 0: 1 GiB.
-const DefaultMaxSize = 1 << 30
+// DefaultMaxFileSize is Config.MaxSegmentSize where it is 0: 1 GiB.
+const DefaultMaxFileSize = 1 << 30
 
 // Config says where an Archive is, and who writes it.
 type Config struct {
@@ -32,43 +32,43 @@ type Config struct {
 	// opens files through it, so that no symbolic link leads out of the directory. nil:
 	// Open opens Dir.
 	Root *os.Root
-	// Mode is the mode of new files. Default 0600. If Open creates Dir, users who may
+	// FileMode is the mode of new files. Default 0600. If Open creates Dir, users who may
 	// read the files may list it.
-	Mode fs.FileMode
-	// Prefix begins the names of files: letters, digits, "_" and "-".
+	FileMode fs.FileMode
+	// FilePrefix begins the names of files: letters, digits, "_" and "-".
 	// Default "decorum".
-	Prefix string
-	// MaxSize is how many bytes a file may grow to. A visit is never divided, so
-	// that one which is larger alone has a larger file. Default DefaultMaxSize.
-	MaxSize int64
-	// Info are the lines of each file's warcinfo record (6.1), beyond format and
+	FilePrefix string
+	// MaxFileSize is how many bytes a file may grow to. A visit is never divided, so
+	// that one which is larger alone has a larger file. Default DefaultMaxFileSize.
+	MaxFileSize int64
+	// WarcinfoFields are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
-	Info []Field
-	// OnDisk is the last durable result of Archive.OnDisk. That much of the file must
-	// be whole when it is opened after a crash; the zero Extent: the length is unknown.
-	OnDisk Extent
-	// Recovered is told of each file that a crash left open and that has been
+	WarcinfoFields []Field
+	// DurableExtent is the last durable result of Archive.DurableExtent. That much of the file must
+	// be whole when it is opened after a crash; the zero DurableExtent: the length is unknown.
+	DurableExtent DurableExtent
+	// OnRecovered is told of each file that a crash left open and that has been
 	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
-	Recovered func(file string, cut int64)
+	OnRecovered func(file string, cut int64)
 }
 
 func (cfg Config) withDefaults() (Config, error) {
-	cfg.Prefix = cmp.Or(cfg.Prefix, "decorum")
-	cfg.MaxSize = cmp.Or(cfg.MaxSize, DefaultMaxSize)
-	cfg.Mode = cmp.Or(cfg.Mode, disk.PrivateMode)
+	cfg.FilePrefix = cmp.Or(cfg.FilePrefix, "decorum")
+	cfg.MaxFileSize = cmp.Or(cfg.MaxFileSize, DefaultMaxFileSize)
+	cfg.FileMode = cmp.Or(cfg.FileMode, disk.PrivateMode)
 	switch {
 	case cfg.Dir == "":
 		return cfg, errors.New("an archive needs a directory")
-	case cfg.MaxSize < 0:
-		return cfg, fmt.Errorf("files of %d bytes at most", cfg.MaxSize)
-	case plain(cfg.Prefix) != cfg.Prefix:
-		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _ and -", cfg.Prefix)
+	case cfg.MaxFileSize < 0:
+		return cfg, fmt.Errorf("files of %d bytes at most", cfg.MaxFileSize)
+	case sanitizeName(cfg.FilePrefix) != cfg.FilePrefix:
+		return cfg, fmt.Errorf("%q cannot begin the name of a file: expected letters, digits, _ and -", cfg.FilePrefix)
 	}
 	return cfg, nil
 }
 
-// plain puts a "_" in the place of what a part of a file's name does not have.
-func plain(s string) string {
+// sanitizeName puts a "_" in the place of what a part of a file's name does not have.
+func sanitizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
 			return r
@@ -80,15 +80,15 @@ func plain(s string) string {
 // An Archive is a directory of WARC files. All methods may be called at the
 // same time.
 type Archive struct {
-	cfg  Config
-	host string
-	tail disk.SyncTracker
-	own  *os.Root // closed by Close; nil: Config.Root was set
+	cfg         Config
+	hostname    string
+	syncTracker disk.SyncTracker
+	ownRoot     *os.Root // closed by Close; nil: Config.Root was set
 
-	mu     sync.Mutex
-	file   *file // nil: none is open
-	serial int
-	closed bool
+	mu         sync.Mutex
+	file       *archiveFile // nil: none is open
+	nextSerial int
+	closed     bool
 }
 
 // Open opens the archive in a directory. Files that a crash left open are
@@ -102,24 +102,24 @@ func Open(cfg Config) (*Archive, error) {
 	if err != nil {
 		host = "localhost"
 	}
-	var own *os.Root
+	var ownRoot *os.Root
 	if cfg.Root == nil {
-		if own, err = makeRoot(cfg.Dir, cfg.Mode); err != nil {
+		if ownRoot, err = openOrCreateRoot(cfg.Dir, cfg.FileMode); err != nil {
 			return nil, fmt.Errorf("warc: %w", err)
 		}
-		cfg.Root = own
+		cfg.Root = ownRoot
 	}
-	if err := recoverAll(cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("warc: cannot close what a crash left open: %w", err), closeRoot(own))
+	if err := recoverFiles(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("warc: cannot close what a crash left open: %w", err), closeRoot(ownRoot))
 	}
 	return &Archive{
-		cfg: cfg, host: plain(host), own: own,
-		tail: disk.SyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
+		cfg: cfg, hostname: sanitizeName(host), ownRoot: ownRoot,
+		syncTracker: disk.SyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
 }
 
-// makeRoot opens a directory for files of a mode, and creates it if it is missing.
-func makeRoot(dir string, mode fs.FileMode) (*os.Root, error) {
+// openOrCreateRoot opens a directory for files of a mode, and creates it if it is missing.
+func openOrCreateRoot(dir string, mode fs.FileMode) (*os.Root, error) {
 	if err := disk.MakeDirAll(dir, mode); err != nil {
 		return nil, err
 	}
@@ -134,49 +134,49 @@ func closeRoot(root *os.Root) error {
 	return root.Close()
 }
 
-// An Extent is how much of the file that is written is on the disk.
-type Extent struct {
-	Name string // final name of the file, without its directory; empty: no file
-	Size int64  // bytes of whole records that Sync put there
+// A DurableExtent is how much of the file that is written is on the disk.
+type DurableExtent struct {
+	FileName string // final name of the file, without its directory; empty: no file
+	Size     int64  // bytes of whole records that Sync put there
 }
 
-// OnDisk returns how much of the present file is on the disk. Earlier files are on the
+// DurableExtent returns how much of the present file is on the disk. Earlier files are on the
 // disk as a whole.
-func (a *Archive) OnDisk() Extent {
+func (a *Archive) DurableExtent() DurableExtent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file == nil {
-		return Extent{}
+		return DurableExtent{}
 	}
-	return Extent{filepath.Base(a.file.name), a.tail.SyncedBytes(a.file)}
+	return DurableExtent{filepath.Base(a.file.finalPath), a.syncTracker.SyncedBytes(a.file)}
 }
 
-// Write archives a visit, and says what later visits to its URL may refer to;
+// WriteVisit archives a visit, and says what later visits to its URL may refer to;
 // what is zero has no date. When it returns the records are with the operating
-// system. It fails with ErrNoAnswer where there is nothing to archive. After any
-// other error nothing of the visit is in the archive, and Write may be called
+// system. It fails with ErrNoResponse where there is nothing to archive. After any
+// other error nothing of the visit is in the archive, and WriteVisit may be called
 // again; but after Sync has failed, it will fail as well.
-func (a *Archive) Write(v *Visit) (Capture, error) {
-	b, capture, err := v.records()
+func (a *Archive) WriteVisit(v *Visit) (Capture, error) {
+	b, capture, err := v.encodeRecords()
 	if err != nil {
 		return Capture{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.write(b.Bytes()); err != nil {
+	if err := a.writeRecords(b.Bytes()); err != nil {
 		return Capture{}, err
 	}
 	return capture, nil
 }
 
-func (a *Archive) write(records []byte) error {
-	if err := a.tail.Err(); err != nil {
+func (a *Archive) writeRecords(records []byte) error {
+	if err := a.syncTracker.Err(); err != nil {
 		return err
 	}
 	if a.closed {
 		return errClosed
 	}
-	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxSize {
+	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxFileSize {
 		if err := a.closeFile(); err != nil {
 			return err
 		}
@@ -188,20 +188,20 @@ func (a *Archive) write(records []byte) error {
 		}
 		a.file = f
 	}
-	if err := a.file.append(records); err != nil {
+	if err := a.file.appendRecords(records); err != nil {
 		return fmt.Errorf("warc: %w", err)
 	}
-	a.tail.RecordWrite(a.file, a.file.size)
+	a.syncTracker.RecordWrite(a.file, a.file.size)
 	return nil
 }
 
 // newFile begins the next file.
-func (a *Archive) newFile(now time.Time) (*file, error) {
+func (a *Archive) newFile(now time.Time) (*archiveFile, error) {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
-	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.Prefix, stamp, a.serial, a.host, ending)
+	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.FilePrefix, stamp, a.nextSerial, a.hostname, fileSuffix)
 	f, err := createFile(a.cfg, name, now)
 	if err == nil {
-		a.serial++
+		a.nextSerial++
 	}
 	return f, err
 }
@@ -212,12 +212,12 @@ func (a *Archive) closeFile() error {
 	f := a.file
 	a.file = nil
 	err := f.Truncate(f.size)
-	a.tail.RecordWrite(f, f.size)
-	if err = errors.Join(err, a.tail.SyncAndClose(f)); err == nil {
-		err = f.settle()
+	a.syncTracker.RecordWrite(f, f.size)
+	if err = errors.Join(err, a.syncTracker.SyncAndClose(f)); err == nil {
+		err = f.renameOrRemoveEmpty()
 	}
 	if err != nil {
-		return a.tail.RecordFailure(err)
+		return a.syncTracker.RecordFailure(err)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (a *Archive) closeFile() error {
 // failed, the archive takes no more: what the system has lost by then is not
 // known, and asking again would not tell. What was not synced must be written
 // anew, to the archive opened again.
-func (a *Archive) Sync() error { return a.tail.Sync() }
+func (a *Archive) Sync() error { return a.syncTracker.Sync() }
 
 // Close closes the archive and gives its file the final name; not if Sync has
 // failed: then the next Open sees what is left of it.
@@ -237,11 +237,11 @@ func (a *Archive) Close() error {
 		return errClosed
 	}
 	a.closed = true
-	err := a.tail.Err()
+	err := a.syncTracker.Err()
 	if a.file != nil {
 		err = a.closeFile()
 	}
-	return errors.Join(err, closeRoot(a.own))
+	return errors.Join(err, closeRoot(a.ownRoot))
 }
 
 // errClosed is of an Archive that has been closed.

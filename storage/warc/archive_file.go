@@ -14,54 +14,54 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// A file is one that is being written. Only Sync may be called at the same time
+// An archiveFile is one that is being written. Only Sync may be called at the same time
 // as another method.
-type file struct {
+type archiveFile struct {
 	*os.File
-	root   *os.Root // of its directory
-	name   string   // final name, after Close
-	opener []byte   // the warcinfo record: written with the first of the other records
-	size   int64    // of whole records
+	root           *os.Root // of its directory
+	finalPath      string   // final name, after Close
+	warcinfoRecord []byte   // the warcinfo record: written with the first of the other records
+	size           int64    // of whole records
 }
 
 // createFile makes a new file in the directory of cfg.
-func createFile(cfg Config, name string, now time.Time) (*file, error) {
+func createFile(cfg Config, name string, now time.Time) (*archiveFile, error) {
 	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(&fs.PathError{Op: "create", Path: filepath.Join(cfg.Dir, name), Err: fs.ErrExist}, err)
 	}
-	opener, err := warcinfo(name, cfg.Info, now)
+	info, err := encodeWarcinfo(name, cfg.WarcinfoFields, now)
 	if err != nil {
 		return nil, err
 	}
-	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
+	f, err := cfg.Root.OpenFile(name+openSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, disk.PrivateMode)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(disk.SetMode(f, cfg.Mode), disk.SyncRoot(cfg.Root)); err != nil {
-		return nil, errors.Join(err, f.Close(), cfg.Root.Remove(name+openEnding))
+	if err := errors.Join(disk.SetMode(f, cfg.FileMode), disk.SyncRoot(cfg.Root)); err != nil {
+		return nil, errors.Join(err, f.Close(), cfg.Root.Remove(name+openSuffix))
 	}
-	return &file{File: f, root: cfg.Root, name: filepath.Join(cfg.Dir, name), opener: opener}, nil
+	return &archiveFile{File: f, root: cfg.Root, finalPath: filepath.Join(cfg.Dir, name), warcinfoRecord: info}, nil
 }
 
-// warcinfo returns the record that says of a file by whom it was written, and
+// encodeWarcinfo returns the record that says of a file by whom it was written, and
 // how.
-func warcinfo(name string, info []Field, now time.Time) ([]byte, error) {
-	h := newHeader(Info, now)
-	h.add("WARC-Filename", name)
+func encodeWarcinfo(name string, info []Field, now time.Time) ([]byte, error) {
+	h := newHeader(TypeWarcinfo, now)
+	h.addField("WARC-Filename", name)
 	block := appendFields(nil, append([]Field{
 		{"format", "WARC File Format 1.1"},
 		{"conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"},
 	}, info...))
 	var b bytes.Buffer
-	err := writeRecord(&b, h, warcFields, block)
+	err := writeRecord(&b, h, mediaTypeFields, block)
 	return b.Bytes(), err
 }
 
-// append writes records at the end. What a failure leaves there is written over
+// appendRecords writes records at the end. What a failure leaves there is written over
 // by the next try, and cut off in the end.
-func (f *file) append(records []byte) error {
+func (f *archiveFile) appendRecords(records []byte) error {
 	if f.size == 0 {
-		records = append(bytes.Clone(f.opener), records...)
+		records = append(bytes.Clone(f.warcinfoRecord), records...)
 	}
 	n, err := f.WriteAt(records, f.size)
 	if err != nil {
@@ -71,26 +71,26 @@ func (f *file) append(records []byte) error {
 	return nil
 }
 
-// settle gives the file, which has been closed, its final name. One that holds
+// renameOrRemoveEmpty gives the file, which has been closed, its final name. One that holds
 // nothing is removed.
-func (f *file) settle() error {
-	name := filepath.Base(f.name)
+func (f *archiveFile) renameOrRemoveEmpty() error {
+	name := filepath.Base(f.finalPath)
 	if f.size == 0 {
-		return f.root.Remove(name + openEnding)
+		return f.root.Remove(name + openSuffix)
 	}
 	return renameToFinal(f.root, name)
 }
 
 // renameToFinal gives a file that was open its final name.
 func renameToFinal(root *os.Root, name string) error {
-	if err := root.Rename(name+openEnding, name); err != nil {
+	if err := root.Rename(name+openSuffix, name); err != nil {
 		return err
 	}
 	return disk.SyncRoot(root)
 }
 
-// recoverAll closes the files that a crash left open.
-func recoverAll(cfg Config) error {
+// recoverFiles closes the files that a crash left open.
+func recoverFiles(cfg Config) error {
 	dir, err := cfg.Root.Open(".")
 	if err != nil {
 		return err
@@ -101,16 +101,16 @@ func recoverAll(cfg Config) error {
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), openEnding)
-		if !ok || !strings.HasSuffix(name, ending) || !e.Type().IsRegular() {
+		name, ok := strings.CutSuffix(e.Name(), openSuffix)
+		if !ok || !strings.HasSuffix(name, fileSuffix) || !e.Type().IsRegular() {
 			continue
 		}
-		cut, err := recoverFile(cfg, name)
+		cutBytes, err := recoverFile(cfg, name)
 		if err != nil {
 			return err
 		}
-		if cfg.Recovered != nil {
-			cfg.Recovered(filepath.Join(cfg.Dir, name), cut)
+		if cfg.OnRecovered != nil {
+			cfg.OnRecovered(filepath.Join(cfg.Dir, name), cutBytes)
 		}
 	}
 	return nil
@@ -118,13 +118,13 @@ func recoverAll(cfg Config) error {
 
 // recoverFile cuts an open file back to its last whole record, and closes it.
 // One that has none is removed.
-func recoverFile(cfg Config, name string) (cut int64, err error) {
-	f, err := cfg.Root.OpenFile(name+openEnding, os.O_RDWR, 0)
+func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
+	f, err := cfg.Root.OpenFile(name+openSuffix, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	whole, err := wholeMembers(f)
+	validSize, err := wholeMembersEnd(f)
 	if err != nil {
 		return 0, err
 	}
@@ -132,25 +132,25 @@ func recoverFile(cfg Config, name string) (cut int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	onDisk := int64(0)
-	if cfg.OnDisk.Name == name {
-		onDisk = cfg.OnDisk.Size
+	durableSize := int64(0)
+	if cfg.DurableExtent.FileName == name {
+		durableSize = cfg.DurableExtent.Size
 	}
-	if whole < onDisk {
+	if validSize < durableSize {
 		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: "+
 			"restore it from a backup, or move it away; what it holds is not archived again",
-			filepath.Join(cfg.Dir, name+openEnding), whole, onDisk)
+			filepath.Join(cfg.Dir, name+openSuffix), validSize, durableSize)
 	}
-	cut = info.Size() - whole
-	if whole == 0 {
-		return cut, cfg.Root.Remove(name + openEnding)
+	cutBytes = info.Size() - validSize
+	if validSize == 0 {
+		return cutBytes, cfg.Root.Remove(name + openSuffix)
 	}
 	if _, err := cfg.Root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		path := filepath.Join(cfg.Dir, name)
-		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openEnding), err)
+		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openSuffix), err)
 	}
-	if err := errors.Join(f.Truncate(whole), disk.RewriteRange(f, onDisk, whole), f.Sync()); err != nil {
+	if err := errors.Join(f.Truncate(validSize), disk.RewriteRange(f, durableSize, validSize), f.Sync()); err != nil {
 		return 0, err
 	}
-	return cut, renameToFinal(cfg.Root, name)
+	return cutBytes, renameToFinal(cfg.Root, name)
 }

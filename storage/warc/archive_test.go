@@ -22,18 +22,18 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-const askFor = "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n"
+const requestText = "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n"
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 
-// answered returns a visit that got these bytes.
-func answered(received string) *Visit {
+// newVisit returns a visit that got these bytes.
+func newVisit(received string) *Visit {
 	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.Exchange{
-		Request: []byte(askFor), Response: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
+		Request: []byte(requestText), Response: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
 	}}
 }
 
-func open(t *testing.T, cfg Config) *Archive {
+func openArchive(t *testing.T, cfg Config) *Archive {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
@@ -46,16 +46,16 @@ func open(t *testing.T, cfg Config) *Archive {
 	return a
 }
 
-// A found is a record with its block in memory.
-type found struct {
+// A recordWithBlock is a record with its block in memory.
+type recordWithBlock struct {
 	*Record
 	block string
 }
 
-// read reads all of a file, and checks what every record must have.
-func read(t *testing.T, file io.Reader) []found {
+// readRecords reads all of a file, and checks what every record must have.
+func readRecords(t *testing.T, file io.Reader) []recordWithBlock {
 	t.Helper()
-	var all []found
+	var all []recordWithBlock
 	for r := NewReader(file); ; {
 		record, err := r.Next()
 		if err == io.EOF {
@@ -68,24 +68,24 @@ func read(t *testing.T, file io.Reader) []found {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := record.Header.Get("WARC-Block-Digest"), sumOf(string(block)); got != want {
+		if got, want := record.Header.Get("WARC-Block-Digest"), expectedDigest(string(block)); got != want {
 			t.Errorf("block digest %s, want %s", got, want)
 		}
 		if record.Version != "WARC/1.1" {
 			t.Errorf("version %q", record.Version)
 		}
-		all = append(all, found{record, string(block)})
+		all = append(all, recordWithBlock{record, string(block)})
 	}
 }
 
-// sumOf labels a digest without the code under test.
-func sumOf(s string) string {
+// expectedDigest labels a digest without the code under test.
+func expectedDigest(s string) string {
 	sum := sha1.Sum([]byte(s))
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
-// files returns the names of the files in a directory.
-func files(t *testing.T, dir string) []string {
+// fileNames returns the names of the files in a directory.
+func fileNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -98,13 +98,13 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-// readDir closes the archive and reads its one file.
-func readDir(t *testing.T, a *Archive) []found {
+// closeAndRead closes the archive and reads its one file.
+func closeAndRead(t *testing.T, a *Archive) []recordWithBlock {
 	t.Helper()
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	names := files(t, a.cfg.Dir)
+	names := fileNames(t, a.cfg.Dir)
 	if len(names) != 1 || !strings.HasSuffix(names[0], ".warc.gz") {
 		t.Fatalf("files %q, want one", names)
 	}
@@ -113,10 +113,10 @@ func readDir(t *testing.T, a *Archive) []found {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	return read(t, f)
+	return readRecords(t, f)
 }
 
-func zipped(s string) string {
+func gzipText(s string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	io.WriteString(z, s)
@@ -126,8 +126,8 @@ func zipped(s string) string {
 
 // The block of a response is what the server sent, byte for byte, and its
 // payload is the body without transfer coding.
-func TestResponseIsKeptAsItCame(t *testing.T) {
-	packed := zipped("hello, world")
+func TestResponseIsArchivedUnchanged(t *testing.T) {
+	zipped := gzipText("hello, world")
 	for _, tt := range []struct {
 		name, received, block, payload string
 		cut                            decorum.Truncation
@@ -139,7 +139,7 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 		{name: "bare line feeds", received: "HTTP/1.0 200 OK\nContent-Length: 2\n\nhi", payload: "hi"},
 		{name: "empty", received: "HTTP/1.1 204 No Content\r\n\r\n", payload: ""},
 		{name: "no length", received: "HTTP/1.0 200 OK\r\n\r\nto the end", payload: "to the end"},
-		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed), payload: packed},
+		{name: "gzip", received: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped), payload: zipped},
 		{name: "chunked with extensions and trailers", payload: "hello, world",
 			received: "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n007\r\n, world\r\n0;end\r\nX-Sum: 1\r\n\r\n"},
 		{name: "what comes after is not part of it", received: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!HTTP/1.1 500 No\r\n\r\n",
@@ -158,14 +158,14 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 		{name: "bad chunks", received: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello", cut: decorum.TruncatedUnspecified, truncated: "unspecified"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := open(t, Config{})
-			v := answered(tt.received)
+			a := openArchive(t, Config{})
+			v := newVisit(tt.received)
 			v.Exchange.Truncation = tt.cut
-			capture, err := a.Write(v)
+			capture, err := a.WriteVisit(v)
 			if err != nil {
 				t.Fatal(err)
 			}
-			records := readDir(t, a)
+			records := closeAndRead(t, a)
 			if len(records) != 3 {
 				t.Fatalf("%d records, want warcinfo, response and request", len(records))
 			}
@@ -176,15 +176,15 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 			if response.block != tt.block {
 				t.Errorf("response %q, want %q", response.block, tt.block)
 			}
-			if request.block != askFor {
+			if request.block != requestText {
 				t.Errorf("request %q", request.block)
 			}
-			payload := sumOf(tt.payload)
+			payload := expectedDigest(tt.payload)
 			if tt.truncated != "" {
 				payload = ""
 			}
-			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || capture.Payload != payload {
-				t.Errorf("payload digest %q, kept %q, want %q", got, capture.Payload, payload)
+			if got := response.Header.Get("WARC-Payload-Digest"); got != payload || capture.PayloadDigest != payload {
+				t.Errorf("payload digest %q, kept %q, want %q", got, capture.PayloadDigest, payload)
 			}
 			if got := response.Header.Get("WARC-Truncated"); got != tt.truncated {
 				t.Errorf("truncated %q, want %q", got, tt.truncated)
@@ -195,30 +195,30 @@ func TestResponseIsKeptAsItCame(t *testing.T) {
 
 // TestHead: the answer to HEAD is whole, though its header speaks of a body.
 func TestHead(t *testing.T) {
-	a := open(t, Config{})
-	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+	a := openArchive(t, Config{})
+	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
 	v.Exchange.Request = []byte("HEAD /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
-	if _, err := a.Write(v); err != nil {
+	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
-	h := readDir(t, a)[1].Header
-	if h.Get("WARC-Truncated") != "" || h.Get("WARC-Payload-Digest") != sumOf("") {
+	h := closeAndRead(t, a)[1].Header
+	if h.Get("WARC-Truncated") != "" || h.Get("WARC-Payload-Digest") != expectedDigest("") {
 		t.Errorf("header %v, want that of an empty payload, which is not truncated", h)
 	}
 }
 
 // What is no answer of HTTP/1.1 is not archived, and leaves no file.
-func TestNoAnswer(t *testing.T) {
+func TestNoResponse(t *testing.T) {
 	for _, received := range []string{"", "SSH-2.0-OpenSSH_9\r\n", "HTTP/1.1 200 OK\r\nContent-", "HTTP/1.1  200 Fine",
 		strings.Repeat("HTTP/1.1 102 Busy\r\n\r\n", 200)} {
-		a := open(t, Config{})
-		if _, err := a.Write(answered(received)); !errors.Is(err, ErrNoAnswer) {
+		a := openArchive(t, Config{})
+		if _, err := a.WriteVisit(newVisit(received)); !errors.Is(err, ErrNoResponse) {
 			t.Errorf("%.30q: %v, want ErrNoAnswer", received, err)
 		}
 		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
-		if names := files(t, a.cfg.Dir); len(names) > 0 {
+		if names := fileNames(t, a.cfg.Dir); len(names) > 0 {
 			t.Errorf("%.30q left %q", received, names)
 		}
 	}
@@ -226,21 +226,21 @@ func TestNoAnswer(t *testing.T) {
 
 // The fields of all records of a visit.
 func TestFields(t *testing.T) {
-	a := open(t, Config{Prefix: "books", Info: []Field{{"operator", "mailto:a@example.com"}}})
-	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-	v.Metadata = []Field{{"source", "link"}, {"robots_rule", "Allow: /\r\nWARC-Type: evil"}}
-	if _, err := a.Write(v); err != nil {
+	a := openArchive(t, Config{FilePrefix: "books", WarcinfoFields: []Field{{"operator", "mailto:a@example.com"}}})
+	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	v.MetadataFields = []Field{{"source", "link"}, {"robots_rule", "Allow: /\r\nWARC-Type: evil"}}
+	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
-	records := readDir(t, a)
+	records := closeAndRead(t, a)
 	id := records[1].Header.Get("WARC-Record-ID")
 	common := func(kind string) []string {
 		return []string{"WARC-Type: " + kind, "WARC-Date: 2026-11-22T12:00:00.123Z", "WARC-Target-URI: https://example.com/a",
 			"WARC-IP-Address: 192.0.2.1"}
 	}
 	for i, want := range [][]string{
-		{"WARC-Type: warcinfo", "Content-Type: application/warc-fields", "WARC-Filename: " + files(t, a.cfg.Dir)[0]},
-		append(common("response"), "Content-Type: application/http;msgtype=response", "WARC-Payload-Digest: "+sumOf("hi"), "Content-Length: 40"),
+		{"WARC-Type: warcinfo", "Content-Type: application/warc-fields", "WARC-Filename: " + fileNames(t, a.cfg.Dir)[0]},
+		append(common("response"), "Content-Type: application/http;msgtype=response", "WARC-Payload-Digest: "+expectedDigest("hi"), "Content-Length: 40"),
 		append(common("request"), "Content-Type: application/http;msgtype=request", "WARC-Concurrent-To: "+id),
 		append(common("metadata"), "Content-Type: application/warc-fields", "WARC-Concurrent-To: "+id),
 	} {
@@ -268,41 +268,41 @@ func TestFields(t *testing.T) {
 
 // An answer that brings nothing new refers to the one that has the body.
 func TestRevisits(t *testing.T) {
-	first := &Capture{Date: noon.Add(-time.Hour), Payload: sumOf("hi")}
+	first := &Capture{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
 	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 	for _, tt := range []struct {
 		name, received string
-		before         *Capture
+		previous       *Capture
 		block, profile string
 		capture        Capture
 	}{
-		{"the same payload", header + "hi", first, header, SamePayload, *first},
-		{"another payload", header + "ho", first, header + "ho", "", Capture{noon, sumOf("ho")}},
-		{"the first time", header + "hi", nil, header + "hi", "", Capture{noon, sumOf("hi")}},
-		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, *first},
-		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", notModified, Capture{}},
-		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Capture{noon, sumOf("")},
-			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Capture{noon, sumOf("")}},
+		{"the same payload", header + "hi", first, header, ProfileSamePayload, *first},
+		{"another payload", header + "ho", first, header + "ho", "", Capture{noon, expectedDigest("ho")}},
+		{"the first time", header + "hi", nil, header + "hi", "", Capture{noon, expectedDigest("hi")}},
+		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, *first},
+		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, Capture{}},
+		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Capture{noon, expectedDigest("")},
+			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Capture{noon, expectedDigest("")}},
 		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &Capture{Date: noon},
 			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", Capture{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := open(t, Config{})
-			v := answered(tt.received)
-			v.Before = tt.before
-			capture, err := a.Write(v)
+			a := openArchive(t, Config{})
+			v := newVisit(tt.received)
+			v.Previous = tt.previous
+			capture, err := a.WriteVisit(v)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.capture, capture); diff != "" {
 				t.Errorf("kept (-want +got)\n%s", diff)
 			}
-			r := readDir(t, a)[1]
-			want := map[string]string{"WARC-Type": Response, "WARC-Profile": tt.profile}
+			r := closeAndRead(t, a)[1]
+			want := map[string]string{"WARC-Type": TypeResponse, "WARC-Profile": tt.profile}
 			if tt.profile != "" {
-				want["WARC-Type"], want["WARC-Refers-To-Target-URI"] = Revisit, "https://example.com/a"
-				if tt.before != nil {
-					want["WARC-Refers-To-Date"], want["WARC-Payload-Digest"] = "2026-11-22T11:00:00.123Z", sumOf("hi")
+				want["WARC-Type"], want["WARC-Refers-To-Target-URI"] = TypeRevisit, "https://example.com/a"
+				if tt.previous != nil {
+					want["WARC-Refers-To-Date"], want["WARC-Payload-Digest"] = "2026-11-22T11:00:00.123Z", expectedDigest("hi")
 				}
 			}
 			for name, value := range want {
@@ -321,14 +321,14 @@ func TestRevisits(t *testing.T) {
 // wrote at a time. A visit is never divided.
 func TestRotation(t *testing.T) {
 	const visits, workers, maxSize = 40, 4, 8 << 10
-	a := open(t, Config{Prefix: "many", MaxSize: maxSize})
+	a := openArchive(t, Config{FilePrefix: "many", MaxFileSize: maxSize})
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			for i := range visits / workers {
-				v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+				v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
 				v.URL = fmt.Sprintf("https://example.com/%d-%d", w, i)
-				if _, err := a.Write(v); err != nil {
+				if _, err := a.WriteVisit(v); err != nil {
 					t.Error(err)
 				}
 				if err := a.Sync(); err != nil {
@@ -341,7 +341,7 @@ func TestRotation(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	names := files(t, a.cfg.Dir)
+	names := fileNames(t, a.cfg.Dir)
 	if len(names) < 3 {
 		t.Fatalf("files %q, want several", names)
 	}
@@ -361,12 +361,12 @@ func TestRotation(t *testing.T) {
 		if len(b) > maxSize {
 			t.Errorf("%s has %d bytes, more than %d", name, len(b), maxSize)
 		}
-		records := read(t, bytes.NewReader(b))
-		if records[0].Type() != Info || records[0].Header.Get("WARC-Filename") != name {
+		records := readRecords(t, bytes.NewReader(b))
+		if records[0].Type() != TypeWarcinfo || records[0].Header.Get("WARC-Filename") != name {
 			t.Errorf("%s begins with %v", name, records[0].Header)
 		}
 		for j := 1; j < len(records); j += 2 {
-			if records[j].Type() != Response || records[j+1].Type() != Request {
+			if records[j].Type() != TypeResponse || records[j+1].Type() != TypeRequest {
 				t.Errorf("%s: a visit is divided", name)
 			}
 			seen[records[j].Header.Get("WARC-Target-URI")]++
@@ -379,32 +379,32 @@ func TestRotation(t *testing.T) {
 
 // After a failed write the archive goes on as if it had not been tried.
 func TestWriteCanBeRepeated(t *testing.T) {
-	a := open(t, Config{})
-	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-	if _, err := a.Write(v); err != nil {
+	a := openArchive(t, Config{})
+	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
 	// Half of a write that failed stands at the end.
 	if _, err := a.file.WriteAt(bytes.Repeat([]byte{0x1f}, 1000), a.file.size); err != nil {
 		t.Fatal(err)
 	}
-	good := a.file.File
-	readOnly, err := os.Open(good.Name())
+	writable := a.file.File
+	readOnly, err := os.Open(writable.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.file.File = readOnly
-	if _, err := a.Write(v); err == nil {
+	if _, err := a.WriteVisit(v); err == nil {
 		t.Fatal("no error of a file that cannot be written")
 	}
-	a.file.File = good
+	a.file.File = writable
 	if err := readOnly.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Write(v); err != nil {
+	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(readDir(t, a)); n != 5 {
+	if n := len(closeAndRead(t, a)); n != 5 {
 		t.Errorf("%d records, want 5", n)
 	}
 }
@@ -412,12 +412,12 @@ func TestWriteCanBeRepeated(t *testing.T) {
 // After Sync has failed nothing is written any more, and the file stays open
 // for the next Open to see what is left of it.
 func TestNothingAfterAFailedSync(t *testing.T) {
-	a := open(t, Config{})
-	v := answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-	if _, err := a.Write(v); err != nil {
+	a := openArchive(t, Config{})
+	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}
-	good := a.file.File
+	writable := a.file.File
 	r, w, err := os.Pipe() // cannot be synced
 	if err != nil {
 		t.Fatal(err)
@@ -427,39 +427,39 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	if err := a.Sync(); err == nil {
 		t.Fatal("a pipe was synced")
 	}
-	if err := good.Close(); err != nil {
+	if err := writable.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Write(v); err == nil {
+	if _, err := a.WriteVisit(v); err == nil {
 		t.Error("a visit was written after Sync had failed")
 	}
 	if err := a.Close(); err == nil {
 		t.Error("closed as if nothing had happened")
 	}
-	if names := files(t, a.cfg.Dir); len(names) != 1 || !strings.HasSuffix(names[0], ".open") {
+	if names := fileNames(t, a.cfg.Dir); len(names) != 1 || !strings.HasSuffix(names[0], ".open") {
 		t.Fatalf("files %q, want the open one", names)
 	}
-	if n := len(readDir(t, open(t, Config{Dir: a.cfg.Dir}))); n != 3 {
+	if n := len(closeAndRead(t, openArchive(t, Config{Dir: a.cfg.Dir}))); n != 3 {
 		t.Errorf("%d records after another Open, want 3", n)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, cfg := range []Config{{}, {Dir: "x", Prefix: "a/b"}, {Dir: "x", MaxSize: -1}} {
+	for _, cfg := range []Config{{}, {Dir: "x", FilePrefix: "a/b"}, {Dir: "x", MaxFileSize: -1}} {
 		if a, err := Open(cfg); err == nil {
 			t.Errorf("%+v was opened", cfg)
 			a.Close()
 		}
 	}
-	if slices.Contains(files(t, "."), "x") {
+	if slices.Contains(fileNames(t, "."), "x") {
 		t.Error("a refused archive has made its directory")
 	}
 }
 
 func BenchmarkWrite(b *testing.B) {
 	page := strings.Repeat("<p class=text>lorem ipsum dolor sit amet <a href=/page/1>page</a></p>\n", 300)[:20<<10]
-	v := answered(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))
-	v.Metadata = []Field{{"source", "link"}, {"referrer", "https://example.com/"}}
+	v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))
+	v.MetadataFields = []Field{{"source", "link"}, {"referrer", "https://example.com/"}}
 	a, err := Open(Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
@@ -468,7 +468,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := a.Write(v); err != nil {
+		if _, err := a.WriteVisit(v); err != nil {
 			b.Fatal(err)
 		}
 	}

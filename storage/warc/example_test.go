@@ -23,11 +23,11 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	archive, err := warc.Open(warc.Config{Dir: dir, Prefix: "books"})
+	archive, err := warc.Open(warc.Config{Dir: dir, FilePrefix: "books"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = archive.Write(&warc.Visit{
+	_, err = archive.WriteVisit(&warc.Visit{
 		URL: "https://example.com/", Date: time.Now(),
 		Exchange: &decorum.Exchange{
 			Request:  []byte("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"),
@@ -46,15 +46,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, name := range names {
-		if err := replay(name); err != nil {
+		if err := printResponses(name); err != nil {
 			log.Fatal(err)
 		}
 	}
 	// Output: https://example.com/ 200 "hello"
 }
 
-// replay prints the answers of a file.
-func replay(name string) error {
+// printResponses prints the answers of a file.
+func printResponses(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -68,17 +68,17 @@ func replay(name string) error {
 		if err != nil {
 			return err
 		}
-		if record.Type() != warc.Response {
+		if record.Type() != warc.TypeResponse {
 			continue
 		}
-		answer, err := http.ReadResponse(bufio.NewReader(record.Block), nil)
+		response, err := http.ReadResponse(bufio.NewReader(record.Block), nil)
 		if err != nil {
 			return err
 		}
-		body, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s %d %q\n", record.Header.Get("WARC-Target-URI"), answer.StatusCode, body)
+		fmt.Printf("%s %d %q\n", record.Header.Get("WARC-Target-URI"), response.StatusCode, body)
 	}
 }

@@ -23,15 +23,15 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// add appends a field, unless its value is empty.
-func (h *Header) add(name, value string) {
+// addField appends a field, unless its value is empty.
+func (h *Header) addField(name, value string) {
 	if value != "" {
 		*h = append(*h, Field{name, value})
 	}
 }
 
-// length returns what Content-Length says.
-func (h Header) length() (int64, bool) {
+// contentLength returns what Content-Length says.
+func (h Header) contentLength() (int64, bool) {
 	n, err := strconv.ParseUint(h.Get("Content-Length"), 10, 63)
 	return int64(n), err == nil
 }
@@ -41,12 +41,12 @@ func (h Header) length() (int64, bool) {
 func appendFields(b []byte, fields []Field) []byte {
 	for _, f := range fields {
 		b = append(append(b, f.Name...), ": "...)
-		b = append(append(b, strings.Map(printable, f.Value)...), "\r\n"...)
+		b = append(append(b, strings.Map(blankControlChar, f.Value)...), "\r\n"...)
 	}
 	return b
 }
 
-func printable(r rune) rune {
+func blankControlChar(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return ' '
 	}

@@ -9,30 +9,30 @@ import (
 	"net/http"
 )
 
-// A message is an HTTP/1.1 response as it was received.
-type message struct {
-	raw     []byte // from the status line to the end of the body
-	head    int    // bytes of raw before the body
-	status  int
-	payload string // digest of the body without its transfer coding; empty if it is not whole
-	empty   bool   // there is no payload
-	open    bool   // the body has no length: the connection's end is its end
+// A receivedResponse is an HTTP/1.1 response as it was received.
+type receivedResponse struct {
+	raw           []byte // from the status line to the end of the body
+	headerSize    int    // bytes of raw before the body
+	status        int
+	payloadDigest string // digest of the body without its transfer coding; empty if it is not whole
+	emptyPayload  bool   // there is no payload
+	untilClose    bool   // the body has no length: the connection's end is its end
 }
 
-// readMessage finds the final response in what a server sent, reading it as
+// parseFinalResponse finds the final response in what a server sent, reading it as
 // net/http does, which received it. What stands before and after is not part of
 // it. A body that ends early is no error, a header that does is. cut says that
 // nobody waited for the end. The method is the request's: to HEAD there is no body,
 // whatever the header says of it.
-func readMessage(method string, received []byte, cut bool) (message, error) {
+func parseFinalResponse(method string, received []byte, truncated bool) (receivedResponse, error) {
 	for {
-		m, err := readOne(method, received)
+		m, err := parseResponse(method, received)
 		if err != nil {
 			return m, err
 		}
 		if m.status >= 200 {
-			if cut && m.open {
-				m.payload = ""
+			if truncated && m.untilClose {
+				m.payloadDigest = ""
 			}
 			return m, nil
 		}
@@ -40,28 +40,28 @@ func readMessage(method string, received []byte, cut bool) (message, error) {
 	}
 }
 
-// methodOf returns the method of a request as it was sent.
-func methodOf(request []byte) string {
+// requestMethod returns the method of a request as it was sent.
+func requestMethod(request []byte) string {
 	method, _, _ := bytes.Cut(request, []byte(" "))
 	return string(method)
 }
 
-func readOne(method string, received []byte) (message, error) {
+func parseResponse(method string, received []byte) (receivedResponse, error) {
 	source := bytes.NewReader(received)
 	buffered := bufio.NewReader(source)
-	read := func() int { return len(received) - source.Len() - buffered.Buffered() }
+	consumed := func() int { return len(received) - source.Len() - buffered.Buffered() }
 	res, err := http.ReadResponse(buffered, &http.Request{Method: method})
 	if err != nil {
-		return message{}, fmt.Errorf("not a whole header of HTTP/1.1: %w", err)
+		return receivedResponse{}, fmt.Errorf("not a whole header of HTTP/1.1: %w", err)
 	}
 	defer res.Body.Close()
-	m := message{head: read(), status: res.StatusCode, open: res.ContentLength < 0 && len(res.TransferEncoding) == 0}
+	m := receivedResponse{headerSize: consumed(), status: res.StatusCode, untilClose: res.ContentLength < 0 && len(res.TransferEncoding) == 0}
 	hash := sha1.New()
 	n, err := io.Copy(hash, res.Body)
 	if err != nil {
 		m.raw = received // all that there is
 		return m, nil
 	}
-	m.raw, m.payload, m.empty = received[:read()], label(hash.Sum(nil)), n == 0
+	m.raw, m.payloadDigest, m.emptyPayload = received[:consumed()], digestLabel(hash.Sum(nil)), n == 0
 	return m, nil
 }

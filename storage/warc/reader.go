@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// DefaultMaxHeader is Reader.MaxHeader where it is 0: 64 KiB.
-const DefaultMaxHeader = 64 << 10
+// DefaultMaxHeaderBytes is Reader.MaxHeaderBytes where it is 0: 64 KiB.
+const DefaultMaxHeaderBytes = 64 << 10
 
 // A Record is one record of a file.
 type Record struct {
@@ -46,21 +46,21 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 // A Reader reads the records of a WARC file, of any version, one after the
 // other. It holds one header in memory and no block.
 type Reader struct {
-	// MaxHeader is how many bytes the header of a record may have. Default
-	// DefaultMaxHeader.
-	MaxHeader int
+	// MaxHeaderBytes is how many bytes the header of a record may have. Default
+	// DefaultMaxHeaderBytes.
+	MaxHeaderBytes int
 
-	file  *counter
-	zip   *gzip.Reader  // nil: the file is plain
-	in    *bufio.Reader // of the file, or of the gzip member
-	start int64         // of the member
-	at    int64         // where the last record begins
-	block *block        // its block
-	err   error         // of the last Next, if it failed
+	file         *countingReader
+	gzipReader   *gzip.Reader  // nil: the file is plain
+	input        *bufio.Reader // of the file, or of the gzip member
+	memberOffset int64         // of the member
+	recordOffset int64         // where the last record begins
+	block        *blockReader  // its block
+	err          error         // of the last Next, if it failed
 }
 
 // NewReader returns a Reader of a file, plain or of gzip members.
-func NewReader(file io.Reader) *Reader { return &Reader{file: newCounter(file)} }
+func NewReader(file io.Reader) *Reader { return &Reader{file: newCountingReader(file)} }
 
 // Next returns the next record, passing by what is left of the last one's
 // block, and io.EOF at the end of the file. All else that is wrong with the file
@@ -70,23 +70,23 @@ func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	err := r.skip()
+	err := r.skipBlock()
 	if err == nil {
-		r.at, err = r.find()
+		r.recordOffset, err = r.skipToNextRecord()
 	}
 	var record *Record
 	if err == nil {
-		record, err = r.read()
+		record, err = r.readRecord()
 	}
 	if err != nil && err != io.EOF {
-		err = &SyntaxError{r.at, err}
+		err = &SyntaxError{r.recordOffset, err}
 	}
 	r.err = err
 	return record, err
 }
 
-// skip reads the last record to its end.
-func (r *Reader) skip() error {
+// skipBlock reads the last record to its end.
+func (r *Reader) skipBlock() error {
 	if r.block == nil {
 		return nil
 	}
@@ -94,95 +94,95 @@ func (r *Reader) skip() error {
 	return err
 }
 
-func (r *Reader) offset() int64 {
-	if r.zip != nil || r.in == nil {
-		return r.start
+func (r *Reader) currentOffset() int64 {
+	if r.gzipReader != nil || r.input == nil {
+		return r.memberOffset
 	}
-	return r.file.n - int64(r.in.Buffered())
+	return r.file.bytesRead - int64(r.input.Buffered())
 }
 
-// find goes to where the next record begins, past the ends of lines that stand
+// skipToNextRecord goes to where the next record begins, past the ends of lines that stand
 // there, and returns its offset.
-func (r *Reader) find() (int64, error) {
-	if r.in == nil {
-		if err := r.open(); err != nil {
+func (r *Reader) skipToNextRecord() (int64, error) {
+	if r.input == nil {
+		if err := r.detectGzip(); err != nil {
 			return 0, err
 		}
 	}
 	for {
-		c, err := r.in.ReadByte()
+		c, err := r.input.ReadByte()
 		switch {
-		case err == io.EOF && r.zip != nil:
+		case err == io.EOF && r.gzipReader != nil:
 			if err := r.nextMember(); err != nil {
-				return r.start, err
+				return r.memberOffset, err
 			}
 		case err != nil:
-			return r.offset(), err
+			return r.currentOffset(), err
 		case c != '\r' && c != '\n':
-			err := r.in.UnreadByte()
-			return r.offset(), err
+			err := r.input.UnreadByte()
+			return r.currentOffset(), err
 		}
 	}
 }
 
-// open finds out what kind of file it is.
-func (r *Reader) open() error {
+// detectGzip finds out what kind of file it is.
+func (r *Reader) detectGzip() error {
 	magic, err := r.file.Peek(2)
 	if err != nil && len(magic) == 0 {
 		return err
 	}
 	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		r.in = bufio.NewReader(r.file)
+		r.input = bufio.NewReader(r.file)
 		return nil
 	}
-	r.in, r.zip = bufio.NewReader(nil), new(gzip.Reader)
+	r.input, r.gzipReader = bufio.NewReader(nil), new(gzip.Reader)
 	return r.nextMember()
 }
 
 // nextMember goes to the next gzip member; io.EOF if there is none.
 func (r *Reader) nextMember() error {
-	r.start = r.file.n
+	r.memberOffset = r.file.bytesRead
 	if _, err := r.file.Peek(1); err != nil {
 		return err
 	}
-	if err := r.zip.Reset(r.file); err != nil {
-		return noEOF(err)
+	if err := r.gzipReader.Reset(r.file); err != nil {
+		return unexpectedEOF(err)
 	}
-	r.zip.Multistream(false)
-	r.in.Reset(r.zip)
+	r.gzipReader.Multistream(false)
+	r.input.Reset(r.gzipReader)
 	return nil
 }
 
-// noEOF returns err, and io.ErrUnexpectedEOF where it is an end.
-func noEOF(err error) error {
+// unexpectedEOF returns err, and io.ErrUnexpectedEOF where it is an end.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-func (r *Reader) read() (*Record, error) {
-	budget := r.MaxHeader
+func (r *Reader) readRecord() (*Record, error) {
+	budget := r.MaxHeaderBytes
 	if budget == 0 {
-		budget = DefaultMaxHeader
+		budget = DefaultMaxHeaderBytes
 	}
-	version, err := readLine(r.in, &budget)
+	version, err := readLine(r.input, &budget)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(version, "WARC/") {
 		return nil, fmt.Errorf("begins with %.20q, not with WARC/", version)
 	}
-	header, err := readHeader(r.in, &budget)
+	header, err := readHeader(r.input, &budget)
 	if err != nil {
 		return nil, err
 	}
-	length, ok := header.length()
+	length, ok := header.contentLength()
 	if !ok {
 		return nil, fmt.Errorf("Content-Length %q is no length", header.Get("Content-Length"))
 	}
-	r.block = &block{in: r.in, left: length}
-	return &Record{Version: version, Header: header, Offset: r.at, Block: r.block}, nil
+	r.block = &blockReader{input: r.input, remaining: length}
+	return &Record{Version: version, Header: header, Offset: r.recordOffset, Block: r.block}, nil
 }
 
 // readHeader reads named fields up to the empty line.
@@ -208,7 +208,7 @@ func readHeader(in *bufio.Reader, budget *int) (Header, error) {
 	}
 }
 
-var errLongHeader = errors.New("the header is longer than Reader.MaxHeader")
+var errHeaderTooLong = errors.New("the header is longer than Reader.MaxHeader")
 
 // readLine returns a line without its end, and takes its length off room.
 func readLine(in *bufio.Reader, budget *int) (string, error) {
@@ -216,7 +216,7 @@ func readLine(in *bufio.Reader, budget *int) (string, error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if *budget -= len(part); *budget < 0 {
-			return "", errLongHeader
+			return "", errHeaderTooLong
 		}
 		line = append(line, part...)
 		switch err {
@@ -224,25 +224,25 @@ func readLine(in *bufio.Reader, budget *int) (string, error) {
 			return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
 		case bufio.ErrBufferFull:
 		default:
-			return "", noEOF(err)
+			return "", unexpectedEOF(err)
 		}
 	}
 }
 
-// A block reads the content of a record.
-type block struct {
-	in   io.Reader
-	left int64
+// A blockReader reads the content of a record.
+type blockReader struct {
+	input     io.Reader
+	remaining int64
 }
 
 // Read is part of io.Reader.
-func (b *block) Read(p []byte) (int, error) {
-	if b.left == 0 {
+func (b *blockReader) Read(p []byte) (int, error) {
+	if b.remaining == 0 {
 		return 0, io.EOF
 	}
-	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
-	if b.left -= int64(n); b.left > 0 {
-		return n, noEOF(err)
+	n, err := b.input.Read(p[:min(int64(len(p)), b.remaining)])
+	if b.remaining -= int64(n); b.remaining > 0 {
+		return n, unexpectedEOF(err)
 	}
 	return n, nil
 }

@@ -36,8 +36,8 @@ func TestReadsWget(t *testing.T) {
 			}
 			types = append(types, record.Type())
 			block, err := io.ReadAll(record.Block)
-			if want := record.Header.Get("WARC-Block-Digest"); err != nil || sumOf(string(block)) != want {
-				t.Errorf("%s: block digest %s, want %s (%v)", tt.file, sumOf(string(block)), want, err)
+			if want := record.Header.Get("WARC-Block-Digest"); err != nil || expectedDigest(string(block)) != want {
+				t.Errorf("%s: block digest %s, want %s (%v)", tt.file, expectedDigest(string(block)), want, err)
 			}
 			again, err := NewReader(bytes.NewReader(b[record.Offset:])).Next()
 			if err != nil || again.Header.Get("WARC-Record-ID") != record.Header.Get("WARC-Record-ID") {
@@ -50,25 +50,25 @@ func TestReadsWget(t *testing.T) {
 	}
 }
 
-const small = "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 5\r\n\r\nhello\r\n\r\n"
+const smallRecord = "WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 5\r\n\r\nhello\r\n\r\n"
 
 // What archives are like that were not written by the book.
-func TestReadsWhatIsOdd(t *testing.T) {
-	unix := strings.ReplaceAll(small, "\r\n", "\n")
+func TestReadsMalformedFiles(t *testing.T) {
+	unix := strings.ReplaceAll(smallRecord, "\r\n", "\n")
 	for _, tt := range []struct {
 		name, file string
 		offsets    []int64
 	}{
 		{"nothing", "", nil},
 		{"only ends of lines", "\r\n\r\n", nil},
-		{"two records", small + small, []int64{0, int64(len(small))}},
+		{"two records", smallRecord + smallRecord, []int64{0, int64(len(smallRecord))}},
 		{"bare line feeds", unix + unix, []int64{0, int64(len(unix))}},
-		{"no end of line after the last block", strings.TrimSpace(small), []int64{0}},
-		{"too many ends of lines", "\r\n" + small + "\r\n\r\n" + small, []int64{2, int64(len(small)) + 6}},
-		{"gzip members", zipped(small) + zipped(small), []int64{0, int64(len(zipped(small)))}},
-		{"one gzip member for all", zipped(small + small), []int64{0, 0}},
-		{"an empty gzip member", zipped("") + zipped(small), []int64{int64(len(zipped("")))}},
-		{"a long name and a value that goes on", strings.Replace(small, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
+		{"no end of line after the last block", strings.TrimSpace(smallRecord), []int64{0}},
+		{"too many ends of lines", "\r\n" + smallRecord + "\r\n\r\n" + smallRecord, []int64{2, int64(len(smallRecord)) + 6}},
+		{"gzip members", gzipText(smallRecord) + gzipText(smallRecord), []int64{0, int64(len(gzipText(smallRecord)))}},
+		{"one gzip member for all", gzipText(smallRecord + smallRecord), []int64{0, 0}},
+		{"an empty gzip member", gzipText("") + gzipText(smallRecord), []int64{int64(len(gzipText("")))}},
+		{"a long name and a value that goes on", strings.Replace(smallRecord, "WARC-Type", strings.Repeat("X", 5000)+":  a\r\n\t b \r\nwarc-TYPE", 1), []int64{0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var offsets []int64
@@ -103,25 +103,25 @@ func TestReadsWhatIsOdd(t *testing.T) {
 }
 
 // What is wrong is said, with the offset of the record.
-func TestReaderSaysWhatIsWrong(t *testing.T) {
-	torn := zipped(small)
+func TestReaderErrors(t *testing.T) {
+	torn := gzipText(smallRecord)
 	for _, tt := range []struct {
 		name, file string
 		offset     int64
-		says       string
+		want       string
 	}{
 		{"no WARC file", "<!doctype html><title>x</title>\n", 0, `begins with "<!doctype html><titl`},
 		{"one byte", "W", 0, "unexpected EOF"},
-		{"a length that is too short", strings.Replace(small, ": 5", ": 3", 1) + small, int64(len(small)) - 6, `begins with "lo"`},
-		{"a length that is too long", strings.Replace(small, ": 5", ": 500", 1), 0, "unexpected EOF"},
-		{"no length", strings.Replace(small, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is no length`},
-		{"a negative length", strings.Replace(small, ": 5", ": -5", 1), 0, `Content-Length "-5" is no length`},
-		{"a huge length", strings.Replace(small, ": 5", ": 99999999999999999999", 1), 0, "is no length"},
-		{"no field", strings.Replace(small, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is no named field`},
-		{"goes on with nothing", strings.Replace(small, "WARC-Type", " WARC-Type", 1), 0, "goes on with no field"},
+		{"a length that is too short", strings.Replace(smallRecord, ": 5", ": 3", 1) + smallRecord, int64(len(smallRecord)) - 6, `begins with "lo"`},
+		{"a length that is too long", strings.Replace(smallRecord, ": 5", ": 500", 1), 0, "unexpected EOF"},
+		{"no length", strings.Replace(smallRecord, "Content-Length: 5\r\n", "", 1), 0, `Content-Length "" is no length`},
+		{"a negative length", strings.Replace(smallRecord, ": 5", ": -5", 1), 0, `Content-Length "-5" is no length`},
+		{"a huge length", strings.Replace(smallRecord, ": 5", ": 99999999999999999999", 1), 0, "is no length"},
+		{"no field", strings.Replace(smallRecord, "WARC-Type: ", "WARC-Type ", 1), 0, `"WARC-Type response" is no named field`},
+		{"goes on with nothing", strings.Replace(smallRecord, "WARC-Type", " WARC-Type", 1), 0, "goes on with no field"},
 		{"a header without end", "WARC/1.1\r\n" + strings.Repeat("A: b\r\n", 1<<16), 0, "longer than Reader.MaxHeader"},
 		{"a line without end", "WARC/1.1\r\nA: " + strings.Repeat("b", 1<<17), 0, "longer than Reader.MaxHeader"},
-		{"header cut", small + small[:20], int64(len(small)), "unexpected EOF"},
+		{"header cut", smallRecord + smallRecord[:20], int64(len(smallRecord)), "unexpected EOF"},
 		{"a torn member", torn + torn[:len(torn)-9], int64(len(torn)), "unexpected EOF"},
 		{"a damaged member", torn + torn[:len(torn)-6] + "xxxxxx", int64(len(torn)), "checksum"},
 		{"more than members", torn + "and more of it", int64(len(torn)), "gzip: invalid header"},
@@ -132,9 +132,9 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 			for err == nil {
 				_, err = r.Next()
 			}
-			var wrong *SyntaxError
-			if !errors.As(err, &wrong) || wrong.Offset != tt.offset || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("%v, want %q at byte %d", err, tt.says, tt.offset)
+			var syntaxErr *SyntaxError
+			if !errors.As(err, &syntaxErr) || syntaxErr.Offset != tt.offset || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q at byte %d", err, tt.want, tt.offset)
 			}
 			if _, again := r.Next(); again != err {
 				t.Errorf("then %v", again)
@@ -145,7 +145,7 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 
 // A block that ends early says so to who reads it.
 func TestBlockEndsEarly(t *testing.T) {
-	record, err := NewReader(strings.NewReader(small[:len(small)-5])).Next()
+	record, err := NewReader(strings.NewReader(smallRecord[:len(smallRecord)-5])).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestBlockEndsEarly(t *testing.T) {
 // FuzzReader: whatever the file, the reader comes to an end, offsets grow, and
 // blocks are as long as they say.
 func FuzzReader(f *testing.F) {
-	for _, s := range []string{small, small + small, zipped(small), zipped(small+small) + zipped(small), small[:30], zipped(small)[:40]} {
+	for _, s := range []string{smallRecord, smallRecord + smallRecord, gzipText(smallRecord), gzipText(smallRecord+smallRecord) + gzipText(smallRecord), smallRecord[:30], gzipText(smallRecord)[:40]} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -172,7 +172,7 @@ func FuzzReader(f *testing.F) {
 			}
 			last = record.Offset
 			n, err := io.Copy(io.Discard, record.Block)
-			if want, _ := record.Header.length(); err == nil && n != want {
+			if want, _ := record.Header.contentLength(); err == nil && n != want {
 				t.Fatalf("%d bytes, want %d", n, want)
 			}
 		}
@@ -187,16 +187,16 @@ func FuzzMessage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, received []byte) {
-		m, err := readMessage("GET", received, false)
+		m, err := parseFinalResponse("GET", received, false)
 		if err != nil {
 			return
 		}
-		if !bytes.Contains(received, m.raw) || m.head > len(m.raw) {
-			t.Fatalf("%q is not in what was received, or its header of %d bytes is not in it", m.raw, m.head)
+		if !bytes.Contains(received, m.raw) || m.headerSize > len(m.raw) {
+			t.Fatalf("%q is not in what was received, or its header of %d bytes is not in it", m.raw, m.headerSize)
 		}
-		again, err := readMessage("GET", m.raw, false)
-		if err != nil || again.payload != m.payload || !bytes.Equal(again.raw, m.raw) {
-			t.Fatalf("read again: %v, payload %s, was %s", err, again.payload, m.payload)
+		again, err := parseFinalResponse("GET", m.raw, false)
+		if err != nil || again.payloadDigest != m.payloadDigest || !bytes.Equal(again.raw, m.raw) {
+			t.Fatalf("read again: %v, payload %s, was %s", err, again.payloadDigest, m.payloadDigest)
 		}
 	})
 }

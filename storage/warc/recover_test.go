@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// asWriter in the environment makes the test binary write to the archive that
+// writerDirEnv in the environment makes the test binary write to the archive that
 // it names until it is killed.
-const asWriter = "DECORUM_TEST_WARC_WRITER"
+const writerDirEnv = "DECORUM_TEST_WARC_WRITER"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(asWriter); dir != "" {
-		writeOn(dir)
+	if dir := os.Getenv(writerDirEnv); dir != "" {
+		writeUntilKilled(dir)
 	}
 	os.Exit(m.Run())
 }
 
-// writeOn writes visits of all sizes, and says of each when it is written.
-func writeOn(dir string) {
-	a, err := Open(Config{Dir: dir, MaxSize: 1 << 20})
+// writeUntilKilled writes visits of all sizes, and says of each when it is written.
+func writeUntilKilled(dir string) {
+	a, err := Open(Config{Dir: dir, MaxFileSize: 1 << 20})
 	for i := 0; err == nil; i++ {
 		body := make([]byte, rand.N(200<<10))
 		for j := range body {
 			body[j] = byte(rand.Uint32())
 		}
-		v := answered(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 		v.URL = fmt.Sprintf("https://example.com/%d-%d", os.Getpid(), i)
-		if _, err = a.Write(v); err == nil {
+		if _, err = a.WriteVisit(v); err == nil {
 			fmt.Println(v.URL)
 		}
 	}
@@ -54,28 +54,28 @@ func TestKilledWriter(t *testing.T) {
 	for range 8 {
 		written = append(written, killWriter(t, dir)...)
 	}
-	cuts := 0
-	a := open(t, Config{Dir: dir, Recovered: func(string, int64) { cuts++ }})
-	if cuts != 1 {
-		t.Errorf("%d files were open at the end, want that of the last writer", cuts)
+	recovered := 0
+	a := openArchive(t, Config{Dir: dir, OnRecovered: func(string, int64) { recovered++ }})
+	if recovered != 1 {
+		t.Errorf("%d files were open at the end, want that of the last writer", recovered)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]bool{}
-	for _, name := range files(t, dir) {
+	archived := map[string]bool{}
+	for _, name := range fileNames(t, dir) {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range read(t, bytes.NewReader(b)) {
-			if r.Type() == Request { // the last record of a visit
-				there[r.Header.Get("WARC-Target-URI")] = true
+		for _, r := range readRecords(t, bytes.NewReader(b)) {
+			if r.Type() == TypeRequest { // the last record of a visit
+				archived[r.Header.Get("WARC-Target-URI")] = true
 			}
 		}
 	}
 	for _, url := range written {
-		if !there[url] {
+		if !archived[url] {
 			t.Errorf("%s was written, and is not there", url)
 		}
 	}
@@ -90,7 +90,7 @@ func killWriter(t *testing.T, dir string) (written []string) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self)
-	c.Env = append(os.Environ(), asWriter+"="+dir)
+	c.Env = append(os.Environ(), writerDirEnv+"="+dir)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.StdoutPipe()
@@ -118,10 +118,10 @@ func killWriter(t *testing.T, dir string) (written []string) {
 
 // Wherever a crash cuts a file, all records before the cut are there afterwards.
 func TestRecovery(t *testing.T) {
-	a := open(t, Config{})
+	a := openArchive(t, Config{})
 	var ends []int64 // of visits
 	for range 3 {
-		if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+		if _, err := a.WriteVisit(newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, a.file.size)
@@ -129,27 +129,27 @@ func TestRecovery(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := files(t, a.cfg.Dir)[0]
-	whole, err := os.ReadFile(filepath.Join(a.cfg.Dir, name))
+	name := fileNames(t, a.cfg.Dir)[0]
+	original, err := os.ReadFile(filepath.Join(a.cfg.Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cut := range cuts(ends, len(whole)) {
-		for _, rest := range []string{"", strings.Repeat("\x00", 100)} { // as file systems leave it
+	for _, cut := range cutOffsets(ends, len(original)) {
+		for _, padding := range []string{"", strings.Repeat("\x00", 100)} { // as file systems leave it
 			minRecords := 0
 			for _, end := range ends {
 				if int64(cut) >= end {
 					minRecords += 2
 				}
 			}
-			testRecovery(t, name, append(whole[:cut:cut], rest...), minRecords)
+			checkRecovery(t, name, append(original[:cut:cut], padding...), minRecords)
 		}
 	}
 }
 
-// cuts returns places to cut a file at: every so often, and about the ends of
+// cutOffsets returns places to cut a file at: every so often, and about the ends of
 // visits.
-func cuts(ends []int64, size int) []int {
+func cutOffsets(ends []int64, size int) []int {
 	var at []int
 	for cut := 0; cut <= size; cut += 41 {
 		at = append(at, cut)
@@ -160,21 +160,21 @@ func cuts(ends []int64, size int) []int {
 	return at
 }
 
-func testRecovery(t *testing.T, name string, left []byte, minRecords int) {
+func checkRecovery(t *testing.T, name string, torn []byte, minRecords int) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name+".open"), left, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".open"), torn, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var cut int64
-	a := open(t, Config{Dir: dir, Recovered: func(_ string, n int64) { cut = n }})
+	a := openArchive(t, Config{Dir: dir, OnRecovered: func(_ string, n int64) { cut = n }})
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	names := files(t, dir)
+	names := fileNames(t, dir)
 	if len(names) == 0 {
-		if minRecords > 0 || cut != int64(len(left)) {
-			t.Errorf("of %d bytes with %d records none was kept", len(left), minRecords)
+		if minRecords > 0 || cut != int64(len(torn)) {
+			t.Errorf("of %d bytes with %d records none was kept", len(torn), minRecords)
 		}
 		return
 	}
@@ -182,42 +182,42 @@ func testRecovery(t *testing.T, name string, left []byte, minRecords int) {
 	if err != nil || names[0] != name || len(names) > 1 {
 		t.Fatalf("%q, %v; want %s alone", names, err, name)
 	}
-	if records := len(read(t, bytes.NewReader(recovered))) - 1; records < minRecords {
-		t.Errorf("of %d bytes %d records are left, want %d", len(left), records, minRecords)
+	if records := len(readRecords(t, bytes.NewReader(recovered))) - 1; records < minRecords {
+		t.Errorf("of %d bytes %d records are left, want %d", len(torn), records, minRecords)
 	}
-	if int64(len(left)-len(recovered)) != cut || !bytes.HasPrefix(left, recovered) {
-		t.Errorf("%d of %d bytes are left, %d were cut", len(recovered), len(left), cut)
+	if int64(len(torn)-len(recovered)) != cut || !bytes.HasPrefix(torn, recovered) {
+		t.Errorf("%d of %d bytes are left, %d were cut", len(recovered), len(torn), cut)
 	}
 }
 
 // A file in the way of a recovered one is not written over.
 func TestRecoveryWritesOverNothing(t *testing.T) {
-	a := open(t, Config{})
-	if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+	a := openArchive(t, Config{})
+	if _, err := a.WriteVisit(newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(a.file.name, []byte("precious"), 0o644); err != nil {
+	if err := os.WriteFile(a.file.finalPath, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if other, err := Open(Config{Dir: a.cfg.Dir}); err == nil {
 		other.Close()
 		t.Error("opened over a file that is in the way")
 	}
-	if b, err := os.ReadFile(a.file.name); err != nil || string(b) != "precious" {
+	if b, err := os.ReadFile(a.file.finalPath); err != nil || string(b) != "precious" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
 
-// TestRecoveryOfWhatWasOnTheDisk: records that were on the disk must be whole; what is
+// TestRecoveryOfDurableRecords: records that were on the disk must be whole; what is
 // behind them is cut from the first that is not.
-func TestRecoveryOfWhatWasOnTheDisk(t *testing.T) {
-	a := open(t, Config{})
+func TestRecoveryOfDurableRecords(t *testing.T) {
+	a := openArchive(t, Config{})
 	for i := range 6 {
-		if _, err := a.Write(answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
+		if _, err := a.WriteVisit(newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")); err != nil {
 			t.Fatal(err)
 		}
 		if i == 2 {
-			if got := a.OnDisk(); got.Size != 0 {
+			if got := a.DurableExtent(); got.Size != 0 {
 				t.Errorf("%+v is on the disk before Sync", got)
 			}
 			if err := a.Sync(); err != nil {
@@ -225,10 +225,10 @@ func TestRecoveryOfWhatWasOnTheDisk(t *testing.T) {
 			}
 		}
 	}
-	onDisk := a.OnDisk()
+	extent := a.DurableExtent()
 	text, err := os.ReadFile(a.file.Name())
-	if err != nil || onDisk.Size == 0 || onDisk.Size >= int64(len(text)) {
-		t.Fatalf("%+v of %d bytes (%v)", onDisk, len(text), err)
+	if err != nil || extent.Size == 0 || extent.Size >= int64(len(text)) {
+		t.Fatalf("%+v of %d bytes (%v)", extent, len(text), err)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
@@ -237,14 +237,14 @@ func TestRecoveryOfWhatWasOnTheDisk(t *testing.T) {
 		name    string
 		garbled int64
 		want    string
-	}{{"behind", onDisk.Size + 100, ""}, {"before", onDisk.Size - 100, "bytes, and"}} {
-		left := bytes.Clone(text)
-		clear(left[tt.garbled : tt.garbled+50])
+	}{{"behind", extent.Size + 100, ""}, {"before", extent.Size - 100, "bytes, and"}} {
+		torn := bytes.Clone(text)
+		clear(torn[tt.garbled : tt.garbled+50])
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, onDisk.Name+".open"), left, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, extent.FileName+".open"), torn, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Open(Config{Dir: dir, OnDisk: onDisk})
+		again, err := Open(Config{Dir: dir, DurableExtent: extent})
 		if tt.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
@@ -257,9 +257,9 @@ func TestRecoveryOfWhatWasOnTheDisk(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
-		info, err := os.Stat(filepath.Join(dir, onDisk.Name))
-		if err != nil || info.Size() < onDisk.Size || info.Size() > tt.garbled {
-			t.Errorf("%s: %v bytes are left (%v), want %d at least", tt.name, info, err, onDisk.Size)
+		info, err := os.Stat(filepath.Join(dir, extent.FileName))
+		if err != nil || info.Size() < extent.Size || info.Size() > tt.garbled {
+			t.Errorf("%s: %v bytes are left (%v), want %d at least", tt.name, info, err, extent.Size)
 		}
 	}
 }
