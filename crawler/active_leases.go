@@ -114,7 +114,7 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl rob
 	}
 }
 
-// cancelRequest ends the requests to hosts for which why returns a reason.
+// cancelRequests ends the requests to hosts for which why returns a reason.
 func (h *activeLeases) cancelRequests(reasonFor func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

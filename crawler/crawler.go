@@ -154,7 +154,7 @@ func (s Settings) withDefaults() Settings {
 // (frontier.ErrAwaitingRevisit) or dormant origins (frontier.ErrSuspended), MaxPages or
 // MaxBytes is reached (ErrPages, ErrBytes), something fails that the crawl
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
-// in hand end within Grace, and returns the cause of ctx. In every case all that
+// in hand end within GracePeriod, and returns the cause of ctx. In every case all that
 // was done is in the store when it returns, and flushed. Then it may be run again:
 // it goes on, and Stats count on; what is limited by run counts anew. Where Validate has
 // an objection, Run returns it, and does nothing.

@@ -72,7 +72,7 @@ func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
 }
 
 // applyFailureDelay keeps the host of v at rest from the end of v, as after a failure,
-// until the Doubt about v is decided.
+// until the PendingFailure about v is decided.
 func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
 	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
@@ -84,7 +84,7 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	c.Limiter.SetDue(v.End, origin.Host(), v.End, next.Due)
 }
 
-// awaitFaultDecision returns the verdict of a doubt. It returns Undecided only if ctx is done first.
+// awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
 func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingFailure) politeness.Fault {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())

@@ -37,7 +37,7 @@ func isLocalFault(v *Visit) bool {
 	return v.Response == nil && errors.Is(v.Err, decorum.LocalFailure) && !errors.Is(v.Err, decorum.InDoubt)
 }
 
-// faultErrnos are the system's errors that may be faults of this machine. A Probable one may
+// faultErrnos are the system's errors that may be faults of this machine. A ProbablyMachine one may
 // also be the fault of a single host, for example of one that has only IPv6 addresses,
 // or that a firewall on this machine blocks.
 var faultErrnos = []struct {

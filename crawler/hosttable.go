@@ -80,7 +80,7 @@ func (ms *hostTable) lastVisitEnd(l storage.Lease) time.Time {
 	return ms.hosts[l.URL.Origin().Host()].LastEnd
 }
 
-// count counts a visit, before which the delays declared and configured were
+// countVisit counts a visit, before which the delays declared and configured were
 // in force.
 func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Duration) {
 	ms.mu.Lock()

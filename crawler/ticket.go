@@ -63,7 +63,7 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 	return Ticket{&ticketState{clearance: c, permit: p}}, nil
 }
 
-// newTicket returns the ticket for the visit that the two proofs allow.
+// ticketFor returns the ticket for the visit that the two proofs allow.
 func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.Permit) (Ticket, error) {
 	t, err := NewTicket(cl, p)
 	if err != nil {

@@ -46,7 +46,7 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 type RevisitPolicy struct {
 	Mode     RevisitMode
 	Interval time.Duration // interval: from the end of a visit to the next
-	// Min and MaxInterval bound the same in adaptive mode. A new page rests for the
+	// MinInterval and MaxInterval bound the same in adaptive mode. A new page rests for the
 	// middle between them, their geometric mean.
 	MinInterval, MaxInterval time.Duration
 }

@@ -97,7 +97,7 @@ func (l *Limiter) addReadyHost(host string, from time.Time) {
 	l.sharedHosts.limitersToWake = append(l.sharedHosts.limitersToWake, l)
 }
 
-// Ready returns how many of want requests may begin now under the limits of the crawl
+// AvailableVisits returns how many of want requests may begin now under the limits of the crawl
 // and of the process, and, if none, how long to wait.
 func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	l.lock()
@@ -134,7 +134,7 @@ type PermitRequest struct {
 // process is not over; and with a *Busy if the host rests, or has all its
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
-// if the crawl's own limit of requests is reached; and with a *Paused while the
+// if the crawl's own limit of requests is reached; and with a *PausedError while the
 // Breaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and RecordNextVisit.
 func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (Permit, error) {
 	l.lock()

@@ -61,7 +61,7 @@ type NetworkBreaker struct {
 // An outage is a time when the breaker is open.
 type outage struct {
 	reason       string
-	isCertain    bool          // there was a failure of FaultEvidence Certain
+	isCertain    bool          // there was a failure of FaultEvidence CertainlyMachine
 	giveUpAfter  time.Duration // how long until the breaker gives up, unless the evidence is CertainlyMachine
 	start        time.Time
 	pause        time.Duration
@@ -216,7 +216,7 @@ func (b *NetworkBreaker) availableVisits(now time.Time, want int) (grant int, wa
 	}
 }
 
-// admitVisit lets a visit begin, or returns a *Paused. round is 0, except for a probe, whose
+// admitVisit lets a visit begin, or returns a *PausedError. round is 0, except for a probe, whose
 // round the caller passes to release after the visit.
 func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, err error) {
 	b.mu.Lock()

@@ -55,7 +55,7 @@ func (c *breakerFixture) wantOpen(want bool) {
 	}
 }
 
-// visits returns how many of ten visits Ready lets begin.
+// availableVisits returns how many of ten visits AvailableVisits lets begin.
 func (c *breakerFixture) availableVisits() int {
 	n, _ := c.limits.AvailableVisits(c.now, 10)
 	return n

@@ -111,7 +111,7 @@ func (bs *Brakes) ForHost(host string, now time.Time) (strictest Brake, ok bool)
 	return strictest, ok
 }
 
-// CheckStopped returns a *Braked if a brake stops the host at now, else nil.
+// CheckStopped returns a *BrakedError if a brake stops the host at now, else nil.
 func (bs *Brakes) CheckStopped(host string, now time.Time) error {
 	if b, ok := bs.ForHost(host, now); ok && b.Stop {
 		return &BrakedError{Brake: b, Until: b.Until}

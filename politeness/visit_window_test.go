@@ -81,7 +81,7 @@ func TestWindowNextOpen(t *testing.T) {
 	}
 }
 
-// TestWindowByTheMinute compares Opens with a search, through the days of both
+// TestWindowByTheMinute compares NextOpen with a search, through the days of both
 // changes of the clocks in four zones, one of which moves by half an hour.
 func TestWindowByTheMinute(t *testing.T) {
 	for _, zone := range []string{"Europe/Prague", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca"} {

@@ -38,7 +38,7 @@ type fetchInFlight struct {
 
 func (c fetchInFlight) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
-// find returns the origin's standing, nil if it is not in memory.
+// state returns the origin's standing, nil if it is not in memory.
 func (m *originCache) state(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]

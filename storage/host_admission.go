@@ -45,7 +45,7 @@ const (
 	HostLimitReached                          // new, and the crawl has HostLimits.MaxHosts hosts
 )
 
-// A HostCountsFor is how many hosts were counted.
+// A HostCounts is how many hosts were counted.
 type HostCounts struct {
 	Hosts       int  // of the whole crawl
 	DomainHosts int  // of the domain

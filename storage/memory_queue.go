@@ -26,7 +26,7 @@ func (q *memoryQueue) AwaitingRevisit() (n int, first int64) {
 	return len(l), l[0].sortKey
 }
 
-// Ready implements schedule.Queue.
+// ReadyAt implements schedule.Queue.
 func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for lane := range schedule.NumLanes {
 		l := q.lanes[lane]

@@ -171,7 +171,7 @@ func ParseSource(name string) (Source, error) {
 // A Class orders the URLs of one origin: lower first. Classes are 0 to 3.
 type Class uint8
 
-// Classes.
+// NumClasses.
 const (
 	ClassFirst  Class  = iota // robots.txt hops, URLs given back
 	ClassEarly                // seeds, sitemaps
@@ -273,7 +273,7 @@ const (
 // An Ack ends a lease.
 type Ack struct {
 	// Lease is the one that ends. If the URL is kept (Requeue, RetryAt, Park, RevisitAt), so
-	// is the Entry as it is here, but for Sent: whoever acks counts Attempt, and sets
+	// is the Entry as it is here, but for Sent: whoever acks counts FailedAttempts, and sets
 	// Page, before.
 	Lease     Lease
 	Outcome   Outcome   // what became of the URL

@@ -142,7 +142,7 @@ func (r *callbackRun) resume() bool {
 	return waits
 }
 
-// Finish ends the way of a page, wherever it is: it is the crawler.Finisher of
+// FinishVisit ends the way of a page, wherever it is: it is the crawler.Finisher of
 // the crawl.
 func (c *Collector) FinishVisit(t crawler.Ticket) {
 	token := t.Lease().Token

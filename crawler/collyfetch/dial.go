@@ -17,9 +17,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A ConnectTo sends connections for Host:Port to TargetHost:Port2, as curl's option
+// A ConnectTo sends connections for Host:Port to TargetHost:TargetPort, as curl's option
 // of that name does. An empty Host or Port stands for any, an empty TargetHost or
-// Port2 for the URL's own.
+// TargetPort for the URL's own.
 type ConnectTo struct{ Host, Port, TargetHost, TargetPort string }
 
 // ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.

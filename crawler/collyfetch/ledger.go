@@ -66,7 +66,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 	return p.Ledger.Append(r)
 }
 
-// KeepRobots implements crawler.Ledger.
+// StoreRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobots(_ context.Context, hash string, body []byte) error {
 	return p.Ledger.StoreRobots(hash, body)
 }

@@ -82,10 +82,10 @@ type Latency struct {
 	Base   time.Duration // before each answer
 	Jitter time.Duration // up to so much more, at random
 	PerMB  time.Duration // for each 1,000,000 bytes of the body, while it is sent
-	Seed   uint64        // chance is the same for the same Seed, host, path and Nth
+	Seed   uint64        // chance is the same for the same Seed, host, path and NthForURL
 }
 
-// before returns how long the answer to r keeps its client waiting.
+// headerDelay returns how long the answer to r keeps its client waiting.
 func (l Latency) headerDelay(r PageRequest) time.Duration {
 	if l.Jitter <= 0 {
 		return l.Base
@@ -96,7 +96,7 @@ func (l Latency) headerDelay(r PageRequest) time.Duration {
 	return l.Base + time.Duration(rnd.Int64N(int64(l.Jitter)))
 }
 
-// during returns how long a body of the given size takes to send.
+// bodyDuration returns how long a body of the given size takes to send.
 func (l Latency) bodyDuration(size int) time.Duration {
 	return time.Duration(float64(l.PerMB) * float64(size) / 1e6)
 }

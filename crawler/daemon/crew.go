@@ -159,7 +159,7 @@ func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatRe
 	return nil
 }
 
-// May implements crawler.Coordinator.
+// CheckVisit implements crawler.Coordinator.
 func (c *workerCoordinator) CheckVisit(now time.Time) error {
 	if err := c.sharedBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
 		return err
@@ -176,7 +176,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
-// Page implements crawler.Coordinator.
+// AcquirePage implements crawler.Coordinator.
 func (c *workerCoordinator) AcquirePage() error {
 	if c.sendHeartbeat == nil {
 		return nil
@@ -193,7 +193,7 @@ func (c *workerCoordinator) AcquirePage() error {
 	return nil
 }
 
-// Unpage implements crawler.Coordinator.
+// ReleasePage implements crawler.Coordinator.
 func (c *workerCoordinator) ReleasePage() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,14 +202,14 @@ func (c *workerCoordinator) ReleasePage() {
 	}
 }
 
-// Receive implements crawler.Coordinator.
+// AddBytes implements crawler.Coordinator.
 func (c *workerCoordinator) AddBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextStatus.ReceivedBytes += bytes
 }
 
-// Ready implements frontier.VisitBudget: nothing is leased that would be given back.
+// AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
 func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	var busy *politeness.ResourceBusyError
 	if errors.As(c.CheckVisit(now), &busy) {

@@ -80,7 +80,7 @@ func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	return c, stderr, c.Start()
 }
 
-// visited returns how often each page was recorded, and how many by each process.
+// visitCounts returns how often each page was recorded, and how many by each process.
 func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range processes {

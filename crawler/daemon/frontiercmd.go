@@ -47,7 +47,7 @@ func (a *program) frontierStatsCommand() *cobra.Command {
 	return c
 }
 
-// printFrontierStats are the numbers of a frontier.
+// frontierStats are the numbers of a frontier.
 type frontierStats struct {
 	At              time.Time        `json:"at"`
 	HostCount       int              `json:"host_count"`
@@ -85,7 +85,7 @@ func (a *program) printFrontierStats(ctx context.Context, dataDir, format string
 	})
 }
 
-// write writes the numbers for people.
+// writeTable writes the numbers for people.
 func (s *frontierStats) writeTable(w io.Writer) error {
 	var p textBuilder
 	p.writeTable(func(row func(...any)) {

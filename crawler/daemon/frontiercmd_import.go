@@ -51,7 +51,7 @@ func (a *program) frontierImportCommand() *cobra.Command {
 	return c
 }
 
-// project returns the project that the crawl is to have.
+// loadProject returns the project that the crawl is to have.
 func (q *importOptions) loadProject(head *exportHeader) (p Project, err error) {
 	var d *projectSource
 	if q.configFile != "" {

@@ -89,7 +89,7 @@ func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.subscriberCount.Add(-1)
 }
 
-// offer gives l an event, or counts it if l is too slow.
+// enqueue gives l an event, or counts it if l is too slow.
 func (l *eventSubscriber) enqueue(e api.Event) {
 	l.mu.Lock()
 	if len(l.pending) < maxPendingEvents {

@@ -37,7 +37,7 @@ func (m *importer) printSummary() error {
 	return err
 }
 
-// progress tells how far the import has come, if it takes long.
+// showProgress tells how far the import has come, if it takes long.
 func (m *importer) showProgress(now time.Time) {
 	interval, show := printInterval, func(line string) { fmt.Fprintln(m.program.stderr, line) }
 	if m.program.stderr.isTerminal() {

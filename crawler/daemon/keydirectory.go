@@ -18,7 +18,7 @@ type signingKeyring struct {
 	lastSignatureAt time.Time     // none is made after this; zero: others may be
 }
 
-// KeyDirectory returns the directory of the origin that a host is: projects of one
+// SigningKeyDirectory returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
 func (s *supervisor) SigningKeyDirectory(host string) *botauth.Directory {

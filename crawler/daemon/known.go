@@ -34,7 +34,7 @@ type durableFileRecords struct {
 	log             *slog.Logger
 }
 
-// absolutePath returns the name of a file or directory of output in the state. Names below
+// recordedPath returns the name of a file or directory of output in the state. Names below
 // the crawl's directory are relative to it, so that the directory may be moved.
 func (d stateDir) recordedPath(name string) string {
 	absDir, err := filepath.Abs(string(d))

@@ -154,7 +154,7 @@ func TestLedgerCommands(t *testing.T) {
 	runCommand(t, v.crawlArgs("--resume", "--data", dataDir)...).want(t, ExitFailed, "the ledger is damaged: ledger-000001.jsonl, line ")
 }
 
-// isResumed checks that a ledger which is not closed is right while its crawl goes on, by
+// checkOpenLedger checks that a ledger which is not closed is right while its crawl goes on, by
 // whichever of its directories it is named, and else is not.
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()

@@ -2,7 +2,7 @@ package daemon
 
 import "github.com/decorum-crawler/decorum/internal/memlimit"
 
-// pressure returns the Pressure that refuses new hosts while the memory of the process
+// memoryPressure returns the Pressure that refuses new hosts while the memory of the process
 // is nearly used up.
 func (a *program) memoryPressure() *memlimit.Pressure { return a.newMemoryPressure(memlimit.Get()) }
 

@@ -27,7 +27,7 @@ type jsonlRecorder struct {
 	tornErr      error        // of the first write that failed: nothing is written after it
 }
 
-// openJSONLAndMoveOldCrawl opens the output file, or stdout for "-". A new crawl writes a new
+// openJSONLRecorder opens the output file, or stdout for "-". A new crawl writes a new
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows, and known says how much of it is on the disk.
 func openJSONLRecorder(

@@ -78,7 +78,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	return created, nil
 }
 
-// Do has a project start, pause, resume or stop. That it was told is on the disk
+// ControlProject has a project start, pause, resume or stop. That it was told is on the disk
 // when Do returns; what it has in hand is finished then, or after.
 func (s *supervisor) ControlProject(_ context.Context, name string, action api.ProjectAction) error {
 	r, err := s.findRunner(name)
@@ -130,7 +130,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	return nil
 }
 
-// renameRotated moves the file and the state of a project, or, if it returns an error,
+// moveToDeleted moves the file and the state of a project, or, if it returns an error,
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
 func (s *supervisor) moveToDeleted(name string) error {
@@ -168,7 +168,7 @@ func moveProjectFile(from, to string) error {
 	return os.Remove(from)
 }
 
-// Reload reads all project files again.
+// ReloadProjects reads all project files again.
 func (s *supervisor) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
 	result := s.reloadProjects()
 	s.mu.Lock()
@@ -179,7 +179,7 @@ func (s *supervisor) ReloadProjects(context.Context) ([]api.ReloadResult, error)
 	return result, nil
 }
 
-// Visits returns the visits that a project has in hand.
+// ActiveVisits returns the visits that a project has in hand.
 func (s *supervisor) ActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 	return s.events.subscribe(ctx, name), nil
 }
 
-// Ready returns why not all projects that should run do so; nil if they do. It joins
+// CheckReady returns why not all projects that should run do so; nil if they do. It joins
 // one error for each reason.
 func (s *supervisor) CheckReady(context.Context) error {
 	var reasons []error

@@ -68,7 +68,7 @@ func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, e
 // HasRobots implements crawler.Ledger.
 func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
 
-// KeepRobots implements crawler.Ledger.
+// StoreRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobots(ctx context.Context, hash string, body []byte) error {
 	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobots(hash, body) })
 }

@@ -25,7 +25,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 	})
 }
 
-// Explain says what a project makes of a URL. It makes no request.
+// ExplainURL says what a project makes of a URL. It makes no request.
 func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.Explanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
 		return nil, api.InvalidInput("%q is not a URL: %s", url, innerErrorText(err))
@@ -185,7 +185,7 @@ func newUnknownHostError(project, host string) error {
 	return api.NotFound("%s has not met the host %s", project, host)
 }
 
-// Robots returns the robots.txt of an origin as a project knows it, or one that
+// RobotsFile returns the robots.txt of an origin as a project knows it, or one that
 // it had before.
 func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version string) (f *api.RobotsFile, err error) {
 	u, err := decorum.ParseURL(origin)

@@ -97,7 +97,7 @@ func (q *inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Orig
 		"reading it needs the role operate"
 }
 
-// anyProjectReachesPrivate reports whether a project of the daemon may connect to addresses that
+// anyProjectReachesPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
 func (s *supervisor) anyProjectReachesPrivateAddrs() bool {
 	return slices.ContainsFunc(s.allRunners(), func(r *runner) bool {
@@ -106,7 +106,7 @@ func (s *supervisor) anyProjectReachesPrivateAddrs() bool {
 	})
 }
 
-// anyProjectReachesPrivate reports whether a project may connect to addresses that are not public.
+// reachesPrivateAddrs reports whether a project may connect to addresses that are not public.
 func (p *Project) reachesPrivateAddrs() bool {
 	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectTo) > 0 || p.Fetch.Proxy != ""
 }

@@ -175,7 +175,7 @@ func (r *crawlEngine) discoverSeeds(ctx context.Context) error {
 	return r.project.discoverSeeds(ctx, r.confinement, r.frontier)
 }
 
-// adoptSharedBrakes makes a crawl that goes on the project's: parked URLs are judged
+// applyProjectToState makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
 func (r *crawlEngine) applyProjectToState(ctx context.Context, dir stateDir, previous *projectSource) error {

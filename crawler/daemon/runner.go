@@ -358,7 +358,7 @@ func (r *runner) publishVisit(v *crawler.Visit) {
 	r.events.publish(e)
 }
 
-// acked watches the promise that no rest is cut short.
+// recordDelayShortfall watches the promise that no rest is cut short.
 func (r *runner) recordDelayShortfall(a storage.Ack) {
 	if a.Host == nil {
 		return

@@ -130,7 +130,7 @@ func waitUntil(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// becomes waits until a project is in a state.
+// waitForState waits until a project is in a state.
 func (f *daemonFixture) waitForState(name string, s api.ProjectState) api.Project {
 	f.t.Helper()
 	var p api.Project

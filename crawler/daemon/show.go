@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// demand has the project be in another state, for good. What is so already stays
+// setDesiredState has the project be in another state, for good. What is so already stays
 // as it is. A project that is to pause or to stop does, though that could not be
 // kept: the error says that it may not survive the daemon.
 func (r *runner) setDesiredState(s api.ProjectState) error {

@@ -73,7 +73,7 @@ func newSitemapLister(q sitemapOptions, e *politeFetcher, out, stderr io.Writer)
 	return &sitemapLister{options: q, fetcher: e, out: w, encoder: encoder, stderr: stderr, seenSitemaps: map[decorum.URL]bool{}}
 }
 
-// isResumed reports whether there is a sitemap to read.
+// hasNext reports whether there is a sitemap to read.
 func (l *sitemapLister) hasNext() bool { return len(l.pending) > 0 && !l.isLimitReached }
 
 // enqueue has a sitemap read, unless it has been or there are too many.

@@ -10,7 +10,7 @@ type Document struct {
 	Links          []Link      // in the order of the page, each URL once
 	LinksTruncated bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
 	RobotsMeta     []MetaRule  // what meta elements say to robots
-	// Reservation and TDMPolicy are what the meta elements tdm-reservation and
+	// TDMReservation and TDMPolicy are what the meta elements tdm-reservation and
 	// tdm-policy say (TDM Reservation Protocol, TDM Metadata in HTML Content), as they are written:
 	// of several the first, but "1" goes before all else.
 	TDMReservation, TDMPolicy string

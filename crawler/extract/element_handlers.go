@@ -65,7 +65,7 @@ func elementByName(name []byte) element {
 	return unknownElement
 }
 
-// element reads an element whose start tag was just passed, and says whether
+// handleStartTag reads an element whose start tag was just passed, and says whether
 // the page must be read again.
 func (p *pageReader) handleStartTag(e element) (restart bool) {
 	a := &p.attrs

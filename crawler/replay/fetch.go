@@ -56,7 +56,7 @@ func (f pausingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.R
 	return res, err
 }
 
-// Finish implements crawler.Finisher.
+// FinishVisit implements crawler.Finisher.
 func (f pausingFetcher) FinishVisit(t crawler.Ticket) {
 	if inner, ok := f.inner.(crawler.Finisher); ok {
 		inner.FinishVisit(t)

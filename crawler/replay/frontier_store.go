@@ -114,7 +114,7 @@ func (s *FrontierStore) AdmitHosts(
 	return results, nil
 }
 
-// HostCount implements storage.Store.
+// HostCountsFor implements storage.Store.
 func (s *FrontierStore) HostCountsFor(context.Context, storage.HostCandidate) (storage.HostCounts, error) {
 	return storage.HostCounts{Hosts: len(s.storesOfHosts()), Counted: true}, nil
 }
@@ -124,7 +124,7 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 	return nil
 }
 
-// Mark implements storage.Store.
+// MarkSent implements storage.Store.
 func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.storeOfLease(l)
 	return m.MarkSent(ctx, l, sent)
@@ -146,7 +146,7 @@ func (s *FrontierStore) Hold(ctx context.Context, o decorum.Origin, until time.T
 	return m.Hold(ctx, o, until, suspended)
 }
 
-// Recall implements storage.Store.
+// RescheduleModified implements storage.Store.
 func (s *FrontierStore) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	for _, g := range lastmods {
 		m, _ := s.getOrCreateHostStore(g.URL.Origin().Host())
@@ -158,13 +158,13 @@ func (s *FrontierStore) RescheduleModified(ctx context.Context, now time.Time, l
 	return rescheduled, nil
 }
 
-// Revive implements storage.Store.
+// Unpark implements storage.Store.
 func (s *FrontierStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.Unpark(ctx, o, shouldUnpark)
 }
 
-// Parked implements storage.Store.
+// ParkedOrigins implements storage.Store.
 func (s *FrontierStore) ParkedOrigins(ctx context.Context) (parked []decorum.Origin, err error) {
 	for _, m := range s.storesOfHosts() {
 		origins, err := m.ParkedOrigins(ctx)
@@ -176,7 +176,7 @@ func (s *FrontierStore) ParkedOrigins(ctx context.Context) (parked []decorum.Ori
 	return parked, nil
 }
 
-// Note implements storage.Store.
+// ReadNote implements storage.Store.
 func (s *FrontierStore) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.ReadNote(ctx, o, key)
@@ -239,19 +239,19 @@ func (s *FrontierStore) URLs(ctx context.Context, o decorum.Origin, in storage.E
 	return m.URLs(ctx, o, in, yield)
 }
 
-// Known reports whether a URL was seen.
+// HasSeen reports whether a URL was seen.
 func (s *FrontierStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	m, _ := s.getOrCreateHostStore(u.Origin().Host())
 	return m.HasSeen(ctx, u)
 }
 
-// Seen tells what of an origin was seen.
+// SeenFingerprints tells what of an origin was seen.
 func (s *FrontierStore) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.SeenFingerprints(ctx, o, yield)
 }
 
-// Notes tells the notes of an origin.
+// OriginNotes tells the notes of an origin.
 func (s *FrontierStore) OriginNotes(ctx context.Context, o decorum.Origin, yield func(string, []byte) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.OriginNotes(ctx, o, yield)

@@ -11,7 +11,7 @@ import (
 // another, is on the disk, and has nothing more taken once that cannot be known.
 //
 // Who appends does so one write at a time, asks Err before and calls RecordWrite after each,
-// and ends each file by SyncAndClose. Sync may be called at any time. A Tail must not be
+// and ends each file by SyncAndClose. Sync may be called at any time. A SyncTracker must not be
 // copied.
 type SyncTracker struct {
 	ContentLabel string // was written, in errors: "lines of output"

@@ -144,7 +144,7 @@ func (g memoryCgroup) usage() (int64, error) {
 	return max(n-idle, 0), err
 }
 
-// oomKillsUnderRoot returns the group's count of processes that were killed.
+// oomKills returns the group's count of processes that were killed.
 func (g memoryCgroup) oomKills() (int64, bool) {
 	name := "memory.oom_control"
 	if g.v2 {

@@ -95,7 +95,7 @@ func TestMigrateFormat3InParts(t *testing.T) {
 	}
 }
 
-// originNumber reads a number as programs of all formats do.
+// decodeNumber reads a number as programs of all formats do.
 func decodeNumber(value []byte) (n uint64, size int) {
 	for i, c := range value {
 		n |= uint64(c&0x7f) << (7 * i)

@@ -112,7 +112,7 @@ func (s *Store) signalWriteAttemptDone() {
 	s.writeAttemptDone = make(chan struct{})
 }
 
-// Failed implements storage.FailureNotifier.
+// FailureChannel implements storage.FailureNotifier.
 func (s *Store) FailureChannel() <-chan struct{} { return s.failedForGood }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.

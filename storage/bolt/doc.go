@@ -5,7 +5,7 @@
 // from the file until Close. After a crash Open is all that there is to do: what
 // was leased is in its queue again, and hosts rest before they are visited. Options
 // say how often changes are written, what must be on the disk before they are
-// (Before), and who is told when they cannot be (Stalled, Damaged). Compact
+// (BeforeWrite), and who is told when they cannot be (OnStalled, OnDamaged). Compact
 // gives back the room that is free in a file.
 //
 // # How a change reaches the file

@@ -76,7 +76,7 @@ func (s *Store) AdmitHosts(
 	return results, nil
 }
 
-// HostCount implements storage.Store.
+// HostCountsFor implements storage.Store.
 func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (count storage.HostCounts, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return count, err

@@ -242,7 +242,7 @@ func (s *Store) withOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loaded
 	})
 }
 
-// Known implements storage.Inspector.
+// HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return false, err
@@ -255,7 +255,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	return known, err
 }
 
-// Seen implements storage.Inspector. First come those that are not folded.
+// SeenFingerprints implements storage.Inspector. First come those that are not folded.
 func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
 	var pending sortedRun[fingerprint]
 	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
@@ -296,7 +296,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield
 	})
 }
 
-// Notes implements storage.Inspector. First come those that are not folded.
+// OriginNotes implements storage.Inspector. First come those that are not folded.
 func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	pending := make(map[string][]byte)
 	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {

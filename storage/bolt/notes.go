@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Note implements storage.Store.
+// ReadNote implements storage.Store.
 func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return nil, err

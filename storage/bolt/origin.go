@@ -100,7 +100,7 @@ func (s *Store) readOrigin(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
 	return o, nil
 }
 
-// meet returns the state of an origin, new if it was never met.
+// getOrCreateOrigin returns the state of an origin, new if it was never met.
 func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, error) {
 	o, err := s.findOrigin(tx, name)
 	if o != nil || err != nil {

@@ -12,7 +12,7 @@ import (
 // batchSize is how many URLs, or origins, one hold of the lock goes through.
 const batchSize = 256
 
-// Revive implements storage.Store. Each portion is atomic.
+// Unpark implements storage.Store. Each portion is atomic.
 func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	from, end := slot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
@@ -73,7 +73,7 @@ func (s *Store) removeParked(o *loadedOrigin, at slot) {
 	s.parkedCount--
 }
 
-// Parked implements storage.Store.
+// ParkedOrigins implements storage.Store.
 func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.Parked > 0 {

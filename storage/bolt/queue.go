@@ -113,7 +113,7 @@ func (q *queue) isEmpty() bool {
 	return q.Total == 0 && n == 0
 }
 
-// Resting implements schedule.Queue.
+// AwaitingRevisit implements schedule.Queue.
 func (q *queue) AwaitingRevisit() (n int, firstDue int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey
@@ -121,7 +121,7 @@ func (q *queue) AwaitingRevisit() (n int, firstDue int64) {
 	return 0, 0
 }
 
-// Ready implements schedule.Queue.
+// ReadyAt implements schedule.Queue.
 func (q *queue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]

@@ -88,7 +88,7 @@ func addFingerprints(b checksummedBucket, origin uint32, added []fingerprint) er
 	return nil
 }
 
-// putFingerprints puts the fingerprints up to last, in one value or several.
+// putSplitFingerprints puts the fingerprints up to last, in one value or several.
 func putSplitFingerprints(put func(key, value []byte) error, origin uint32, last fingerprint, value []byte) error {
 	for len(value) > maxFingerprints*fingerprintLen {
 		cut := value[:splitFingerprints*fingerprintLen]

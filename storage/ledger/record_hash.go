@@ -9,7 +9,7 @@ import (
 )
 
 // A RecordHash is the place and the hash of a record that a reader has kept. A ledger with
-// that record still has all records before it, unchanged. Verify checks Holds.
+// that record still has all records before it, unchanged. Verify checks ExpectedRecords.
 type RecordHash struct {
 	Number int64  `json:"n"`    // number of the record
 	Hash   string `json:"hash"` // its hash, in hex
@@ -64,7 +64,7 @@ func parseRecordHash(line string) (RecordHash, error) {
 	return h, nil
 }
 
-// checkExpectedRecord compares the present record with the Holds of its number.
+// checkExpectedRecord compares the present record with the ExpectedRecords of its number.
 func (v *verifier) checkExpectedRecord(hash string) {
 	for i, h := range v.opts.ExpectedRecords {
 		if h.Number != v.recordNumber || v.expectedFound[i] {
@@ -79,7 +79,7 @@ func (v *verifier) checkExpectedRecord(hash string) {
 	}
 }
 
-// reportMissingRecords reports the Holds whose records are missing.
+// reportMissingRecords reports the ExpectedRecords whose records are missing.
 func (v *verifier) reportMissingRecords() {
 	for i, h := range v.opts.ExpectedRecords {
 		if !v.expectedFound[i] {

@@ -185,9 +185,9 @@ func (l *Ledger) missingSegmentError(last segment) error {
 var errBadRecord = errors.New("the rest is cut")
 
 // scanSegment reads a segment that comes after l.end, and moves l.end and l.size to the end of
-// its last whole record. The first onDisk bytes must be whole. The rest is not part of
+// its last whole record. The first durableSize bytes must be whole. The rest is not part of
 // the ledger from the first bad record on: a loss of power may leave any bytes there.
-// If onDisk is -1, only one torn record may follow the last whole one.
+// If durableSize is -1, only one torn record may follow the last whole one.
 func (l *Ledger) scanSegment(s segment, durableSize int64) (t runEndTracker, err error) {
 	var badLine error // what is wrong with the last line
 	first := s.serial > 1 && s.compressed && l.head.number == 0

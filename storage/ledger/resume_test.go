@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// resumeSegment opens a ledger again, makes a visit and closes it. It returns what was said
+// reopenAndVisit opens a ledger again, makes a visit and closes it. It returns what was said
 // of a recovery: -1 if nothing was.
 func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	t.Helper()

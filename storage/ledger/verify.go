@@ -100,7 +100,7 @@ type verifier struct {
 	keyID           string         // of the last run
 	verdictChecker  verdictChecker //
 	delayChecker    delayChecker   //
-	expectedFound   []bool         // which of opts.Holds were found
+	expectedFound   []bool         // which of opts.ExpectedRecords were found
 	redirectTracker robotsRedirectTracker
 }
 

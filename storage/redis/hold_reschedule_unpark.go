@@ -32,7 +32,7 @@ func boolArg(b bool) string {
 	return "0"
 }
 
-// Recall implements storage.Store.
+// RescheduleModified implements storage.Store.
 func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	return newRecord, nil
 }
 
-// Parked implements storage.Store.
+// ParkedOrigins implements storage.Store.
 func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Store) scanParkedOrigins(ctx context.Context, p *partition, cursor uint
 // chunkSize is how many URLs, or origins, one call goes through.
 const chunkSize = 256
 
-// Revive implements storage.Store. Each portion is atomic.
+// Unpark implements storage.Store. Each portion is atomic.
 func (s *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ var admitReplies = map[byte]storage.HostAdmitResult{
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
-// HostCount implements storage.Store.
+// HostCountsFor implements storage.Store.
 func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (storage.HostCounts, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

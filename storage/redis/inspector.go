@@ -259,7 +259,7 @@ func (s *Store) forEachParked(ctx context.Context, o decorum.Origin, yield func(
 	}
 }
 
-// Known implements storage.Inspector.
+// HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 	return seen, err
 }
 
-// Seen implements storage.Inspector. What is added meanwhile may be told twice.
+// SeenFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -305,7 +305,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield fu
 	return nil
 }
 
-// Notes implements storage.Inspector, one value at a time: they may be large.
+// OriginNotes implements storage.Inspector, one value at a time: they may be large.
 func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // noteCacheTTL bounds how long a note is kept in memory, whatever the servers say.
 const noteCacheTTL = time.Minute
 
-// Note implements storage.Store. What was read before is in memory, until the server
+// ReadNote implements storage.Store. What was read before is in memory, until the server
 // says that one of the origin's notes has changed, or the connection to it is lost: a
 // connection that is silent for a second is asked for a sign of life, and is lost after
 // Options.Timeout.

@@ -104,7 +104,7 @@ func readServerInfo(ctx context.Context, node rueidis.Client) (map[string]string
 	return parseServerInfo(text), err
 }
 
-// parseOriginInfo reads lines of the form name:value. Before them may stand that they
+// parseServerInfo reads lines of the form name:value. Before them may stand that they
 // are text (RESP3, verbatim string).
 func parseServerInfo(text string) map[string]string {
 	info := make(map[string]string)

@@ -126,7 +126,7 @@ func (m *machine) powerOff() {
 	m.mount = nil
 }
 
-// testPowerCuts cuts the power, and has it come back.
+// cutPower cuts the power, and has it come back.
 func (m *machine) cutPower(rnd *rand.Rand) {
 	m.t.Helper()
 	m.powerOff()

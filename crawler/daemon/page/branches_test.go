@@ -136,7 +136,7 @@ func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.Repor
 	return r, nil
 }
 
-// Robots withholds the text of files of origins of http.
+// RobotsFile withholds the text of files of origins of http.
 func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version string) (*api.RobotsFile, error) {
 	f, err := d.fakeDaemon.RobotsFile(ctx, project, origin, version)
 	if err != nil {

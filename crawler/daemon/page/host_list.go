@@ -12,7 +12,7 @@ import (
 // hostsPerPage is how many hosts are on a page.
 const hostsPerPage = 50
 
-// A loadHostList is a part of a project's hosts.
+// A hostList is a part of a project's hosts.
 type hostList struct {
 	Project string
 	*api.HostPage

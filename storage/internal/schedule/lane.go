@@ -8,7 +8,7 @@ package schedule
 // still wait.
 type Lane uint8
 
-// The lanes. Even ones are Timed, ordered by when their URLs may be handed
+// The lanes. Even ones are timed, ordered by when their URLs may be handed
 // out; the others are ordered as they were filled.
 const (
 	robotsHopReturned Lane = 1
