@@ -64,8 +64,8 @@ func systemError(errno syscall.Errno) func(*http.Request) error {
 	}
 }
 
-// ledgerError answers never.
-func ledgerError(r *http.Request) error {
+// neverAnswer never answers.
+func neverAnswer(r *http.Request) error {
 	<-r.Context().Done()
 	return context.Cause(r.Context())
 }
@@ -121,7 +121,7 @@ func TestNetworkOutage(t *testing.T) {
 		"firewall":            systemError(syscall.EPERM),
 		"refused":             systemError(syscall.ECONNREFUSED),
 		"no host reachable":   systemError(syscall.EHOSTUNREACH),
-		"nothing arrives":     ledgerError,
+		"nothing arrives":     neverAnswer,
 	}
 	for name, fail := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestWildcardOfDeadHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, seeds := manyHosts(20, 50)
 		begin := time.Now()
-		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: ledgerError,
+		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: neverAnswer,
 			isReachable: func(host string) bool { return !strings.HasSuffix(host, ".hostile.test") }}
 		good := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), seeds...)
 		good.Fetcher = newFetcher(t, network)

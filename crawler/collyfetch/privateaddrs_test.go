@@ -229,7 +229,7 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	crawl.Fetcher = collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic, nil)
 	crawl.Handler = nil // follow links
 	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = politeness.NoDelay, -1
-	log := &unsentRequestKey{done: crawl.Halt}
+	log := &originLogWatcher{done: crawl.Halt}
 	for _, origin := range append(inside, "http://moved.test"+port) {
 		u, err := decorum.ParseURL(origin)
 		if err != nil {
@@ -257,16 +257,16 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	}
 }
 
-// An unsentRequestKey log calls done when it has told that each origin it wants was
+// An originLogWatcher calls done when it has told that each origin it wants was
 // refused for its address.
-type unsentRequestKey struct {
+type originLogWatcher struct {
 	bytes.Buffer
 	want []string
 	done func()
 }
 
 // Write implements io.Writer. slog calls it for one line at a time.
-func (a *unsentRequestKey) Write(line []byte) (int, error) {
+func (a *originLogWatcher) Write(line []byte) (int, error) {
 	before := len(a.want)
 	a.want = slices.DeleteFunc(a.want, func(origin string) bool {
 		return bytes.Contains(line, []byte(origin)) && bytes.Contains(line, []byte("forbidden address"))
