@@ -154,7 +154,7 @@ type ThroughputSample struct {
 	QueuedURLs      int       `json:"queued"` // at that moment, no average
 }
 
-// An ActiveVisit is a request in flight, or a page whose callbacks run.
+// ActiveVisit is a request in flight, or a page whose callbacks run.
 type ActiveVisit struct {
 	URL         string    `json:"url"`
 	Host        string    `json:"host"`

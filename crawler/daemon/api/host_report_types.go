@@ -107,7 +107,7 @@ type HostDetail struct {
 	RobotsFiles  []RobotsFile  `json:"robots_files"`     // of its origins, 100 at most, without their text
 }
 
-// A RefusalSummary is why URLCount are parked: a rule of a robots.txt or tdmrep.json, or the
+// A RefusalSummary is why URLs are parked: a rule of a robots.txt or tdmrep.json, or the
 // scope.
 type RefusalSummary struct {
 	URLCount    int    `json:"urls"`
@@ -115,7 +115,7 @@ type RefusalSummary struct {
 	RuleFileURL string `json:"robots,omitempty"` // the robots.txt, or tdmrep.json
 	Rule        string `json:"rule,omitempty"`   // its rule, or what of the scope
 	RuleLine    int    `json:"line,omitempty"`   // of the rule
-	Example     string `json:"example"`          // one of the URLCount
+	Example     string `json:"example"`          // one of the URLs
 }
 
 // A ReportQuery says how much of a report is wanted.
