@@ -65,7 +65,7 @@ type Crawler struct {
 	expiredOverrides      sync.Map      // hosts whose override has expired, and that it was said of
 	sitemapDamageLogged   atomic.Bool   // a damaged sitemap has been logged in this run
 	cancelRun             context.CancelFunc
-	mu                    sync.Mutex // guards halt
+	mu                    sync.Mutex // guards cancelRun
 }
 
 // Settings are a crawl's numbers and switches.

@@ -71,7 +71,7 @@ type daemonProcess struct {
 	cmd            *exec.Cmd
 	logReaderGroup sync.WaitGroup // of its log
 
-	mu         sync.Mutex      // guards lines
+	mu         sync.Mutex      // guards lineCounts
 	lineCounts map[warning]int // of its log, by what they say
 }
 

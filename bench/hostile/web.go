@@ -167,7 +167,7 @@ type bomb struct {
 	gzip         []byte
 	allRequested chan struct{} // closed when all were asked
 
-	mu       sync.Mutex // guards asked
+	mu       sync.Mutex // guards requests
 	requests int
 }
 

@@ -138,7 +138,7 @@ const lengthsInterval = time.Second
 type durableLengthRecorder struct {
 	path         string
 	currentFiles func() []bolt.OutputFile
-	mu           sync.Mutex // guards last
+	mu           sync.Mutex // guards lastSaved
 	lastSaved    time.Time
 }
 
