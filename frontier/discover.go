@@ -124,7 +124,7 @@ func (f *Frontier) prepareEntry(ctx context.Context, e *storage.Entry) error {
 	return nil
 }
 
-// CleanURL returns u without what the project's rules, and those of CleanURL-param
+// CleanURL returns u without what the project's rules, and those of Clean-param
 // known now, take off. To clean twice is to clean once.
 func (f *Frontier) CleanURL(u decorum.URL) decorum.URL {
 	u = f.cfg.ParamCleaner.CleanURL(u)

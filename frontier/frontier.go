@@ -24,7 +24,7 @@ type Config struct {
 	// ParamCleaner rewrites a URL by the project's rules, before CleanURL; nil: only ids
 	// of sessions are taken off.
 	ParamCleaner *ParamCleaner
-	// CleanURL rewrites a URL by the rules known now (CleanURL-param); nil: not at all.
+	// CleanURL rewrites a URL by the rules known now (Clean-param); nil: not at all.
 	CleanURL func(decorum.URL) decorum.URL
 	// Budget limits the whole crawl; nil: no limit.
 	Budget VisitBudget

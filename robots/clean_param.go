@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A URLCleaner takes off the parameters that a file's CleanURL-param lines name: they
+// A URLCleaner takes off the parameters that a file's Clean-param lines name: they
 // do not change what a page shows (CLEAN-01). It is immutable and safe for
 // concurrent use. A nil URLCleaner takes off nothing.
 type URLCleaner struct {

@@ -35,7 +35,7 @@ type Robots struct {
 	Response     Response               // the file, or what is answered in its place
 	CrawlDelay   time.Duration          // the rest it asks for
 	IsDisallowed func(path string) bool // whether it closes a path (with query); nil: none
-	// RemoveCleanParams returns a path (with query) without the parameters that RemoveCleanParams-param
+	// RemoveCleanParams returns a path (with query) without the parameters that Clean-param
 	// says do not matter; nil: all matter.
 	RemoveCleanParams func(path string) string
 }
