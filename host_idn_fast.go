@@ -49,12 +49,12 @@ func appendIDNLabelFast(b []byte, s string) (name []byte, ok bool) {
 
 // isStablePunycode reports whether s, the part of a label behind "xn--", is
 // what Punycode makes of settled runes.
-func isStablePunycode[T stringOrBytes](s T) bool {
+func isStablePunycode[T byteSeq](s T) bool {
 	var l hostLabel
 	if !decodePunycode(&l, s) || l.hasPunycodePrefix() {
 		return false
 	}
-	for _, r := range l.runes[:l.n] {
+	for _, r := range l.runes[:l.runeCount] {
 		if !isStableRune(r) {
 			return false
 		}
@@ -68,7 +68,7 @@ func (l *hostLabel) setLower(s string) (ascii, ok bool) {
 	ascii = true
 	for _, r := range s {
 		switch {
-		case l.n == maxLabelBytes:
+		case l.runeCount == maxLabelBytes:
 			return false, false
 		case 'A' <= r && r <= 'Z':
 			r += 'a' - 'A'
@@ -76,15 +76,15 @@ func (l *hostLabel) setLower(s string) (ascii, ok bool) {
 			return false, false
 		}
 		ascii = ascii && r < utf8.RuneSelf
-		l.runes[l.n] = r
-		l.n++
+		l.runes[l.runeCount] = r
+		l.runeCount++
 	}
 	return ascii, true
 }
 
 // hasPunycodePrefix reports whether l begins as Punycode does.
 func (l *hostLabel) hasPunycodePrefix() bool {
-	return l.n >= 4 && l.runes[0] == 'x' && l.runes[1] == 'n' && l.runes[2] == '-' && l.runes[3] == '-'
+	return l.runeCount >= 4 && l.runes[0] == 'x' && l.runes[1] == 'n' && l.runes[2] == '-' && l.runes[3] == '-'
 }
 
 // isStableRune reports whether UTS 46 leaves r as it is wherever it stands: it is

@@ -61,12 +61,12 @@ func (u URL) Resolve(ref string) (URL, error) { return resolve(u, ref) }
 // ResolveBytes is Resolve for a link in a buffer. The result does not alias ref.
 func (u URL) ResolveBytes(ref []byte) (URL, error) { return resolve(u, ref) }
 
-// stringOrBytes is what a link may come as. Converting it to a string is free or a copy.
-type stringOrBytes interface{ string | []byte }
+// byteSeq is what a link may come as. Converting it to a string is free or a copy.
+type byteSeq interface{ string | []byte }
 
 // resolve tries the fast path first, which gives the result of the full
 // parser or none.
-func resolve[T stringOrBytes](base URL, ref T) (URL, error) {
+func resolve[T byteSeq](base URL, ref T) (URL, error) {
 	if u, ok := resolveFast(base, ref); ok {
 		return u, nil
 	}

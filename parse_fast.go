@@ -6,11 +6,11 @@ import "strings"
 // stand in the canonical URL as they stand in ref. It only looks, and copies
 // at most once. It reports false whenever it is not sure of what the full
 // parser says.
-func resolveFast[T stringOrBytes](base URL, ref T) (u URL, ok bool) {
+func resolveFast[T byteSeq](base URL, ref T) (u URL, ok bool) {
 	if len(base.s)+len(ref) > maxURLBytes {
 		return URL{}, false
 	}
-	if path := scanOrigin(base, ref); path > 0 {
+	if path := canonicalOriginLen(base, ref); path > 0 {
 		end, ok := scanPath(ref, path+1)
 		return URL{s: string(ref[:end]), pathStart: uint32(path)}, ok
 	}
@@ -42,15 +42,15 @@ func resolveFast[T stringOrBytes](base URL, ref T) (u URL, ok bool) {
 }
 
 // concat returns a and b as one string. If that is short, it is the only copy.
-func concat[T stringOrBytes](a string, b T) string {
+func concat[T byteSeq](a string, b T) string {
 	var buf [256]byte
 	return string(append(append(buf[:0], a...), b...))
 }
 
-// scanOrigin returns where the path begins in ref, if ref begins with a
+// canonicalOriginLen returns where the path begins in ref, if ref begins with a
 // canonical origin and a slash, and 0 if not, or if that takes more than a
 // look: ports, addresses, Punycode. The origin of base needs none.
-func scanOrigin[T stringOrBytes](base URL, ref T) (path int) {
+func canonicalOriginLen[T byteSeq](base URL, ref T) (path int) {
 	if n := int(base.pathStart); n > 0 && len(ref) > n && ref[n] == '/' && string(ref[:n]) == base.s[:n] {
 		return n
 	}
@@ -81,7 +81,7 @@ func scanOrigin[T stringOrBytes](base URL, ref T) (path int) {
 
 // hostStart returns where the host begins in ref, 0 if no canonical scheme
 // stands before it.
-func hostStart[T stringOrBytes](ref T) int {
+func hostStart[T byteSeq](ref T) int {
 	switch {
 	case len(ref) > 8 && string(ref[:8]) == "https://":
 		return 8
@@ -95,7 +95,7 @@ func hostStart[T stringOrBytes](ref T) int {
 
 // scanPath looks at path and query in ref, of which a segment begins at i,
 // and returns where they end: at the fragment or the end of ref.
-func scanPath[T stringOrBytes](ref T, i int) (end int, ok bool) {
+func scanPath[T byteSeq](ref T, i int) (end int, ok bool) {
 	segment := i
 	for ; i < len(ref); i++ {
 		c := ref[i]
@@ -120,7 +120,7 @@ func scanPath[T stringOrBytes](ref T, i int) (end int, ok bool) {
 }
 
 // scanQuery is scanPath within the query.
-func scanQuery[T stringOrBytes](ref T, i int) (end int, ok bool) {
+func scanQuery[T byteSeq](ref T, i int) (end int, ok bool) {
 	for ; i < len(ref); i++ {
 		c := ref[i]
 		switch {
@@ -137,21 +137,21 @@ func scanQuery[T stringOrBytes](ref T, i int) (end int, ok bool) {
 }
 
 // isDotSegment reports whether segment is "." or "..".
-func isDotSegment[T stringOrBytes](segment T) bool {
+func isDotSegment[T byteSeq](segment T) bool {
 	n := len(segment)
 	return n == 1 && segment[0] == '.' || n == 2 && segment[0] == '.' && segment[1] == '.'
 }
 
 // isNormalEscape reports whether s, which begins with a percent sign, begins
 // with an escape that stays as it is.
-func isNormalEscape[T stringOrBytes](s T) bool {
+func isNormalEscape[T byteSeq](s T) bool {
 	return len(s) >= len("%2F") && inClass(s[1], hexDigit) && inClass(s[2], hexDigit) &&
 		s[1] < 'a' && s[2] < 'a' && !inClass(hexValue(s[1])<<4|hexValue(s[2]), unreserved)
 }
 
 // resolveLeadingDotSegments follows the segments "." and ".." that ref begins with. It returns
 // how much of base is kept, a directory, and what of ref is to follow it.
-func resolveLeadingDotSegments[T stringOrBytes](base URL, ref T) (baseEnd, refStart int) {
+func resolveLeadingDotSegments[T byteSeq](base URL, ref T) (baseEnd, refStart int) {
 	baseEnd = directoryEnd(base.s, int(base.pathStart), base.pathEnd())
 	for {
 		switch rest := ref[refStart:]; {

@@ -96,7 +96,7 @@ func appendPath(b []byte, path int, refPath string) []byte {
 
 // directoryEnd returns the end of the directory of the path s[path:end]: behind
 // its last slash.
-func directoryEnd[T stringOrBytes](s T, path, end int) int {
+func directoryEnd[T byteSeq](s T, path, end int) int {
 	for end > path+1 && s[end-1] != '/' {
 		end--
 	}
@@ -105,7 +105,7 @@ func directoryEnd[T stringOrBytes](s T, path, end int) int {
 
 // parentDirectoryEnd returns the end of the directory above the one that ends at end. The
 // root is its own parent.
-func parentDirectoryEnd[T stringOrBytes](s T, path, end int) int {
+func parentDirectoryEnd[T byteSeq](s T, path, end int) int {
 	return directoryEnd(s, path, max(end-1, path+1))
 }
 

@@ -21,20 +21,20 @@ const maxLabelBytes = 63
 
 // A hostLabel is one label of a host name, as runes. It lives on the stack.
 type hostLabel struct {
-	runes [maxLabelBytes]rune
-	n     int
+	runes     [maxLabelBytes]rune
+	runeCount int
 }
 
 // insertRune puts r before the i-th rune. There must be room.
 func (l *hostLabel) insertRune(i int, r rune) {
-	copy(l.runes[i+1:l.n+1], l.runes[i:l.n])
+	copy(l.runes[i+1:l.runeCount+1], l.runes[i:l.runeCount])
 	l.runes[i] = r
-	l.n++
+	l.runeCount++
 }
 
 // appendPunycode appends the Punycode of l, without "xn--" (RFC 3492 §6.3).
 func appendPunycode(b []byte, l *hostLabel) []byte {
-	runes := l.runes[:l.n]
+	runes := l.runes[:l.runeCount]
 	basic := 0
 	for _, r := range runes {
 		if r < punyInitial {
@@ -89,7 +89,7 @@ func appendPunycodeDelta(b []byte, delta, bias int) []byte {
 // decodePunycode puts what s, the part of a label behind "xn--", stands for
 // into l, which is empty (RFC 3492 §6.2). It reports false for what is not in
 // lower case, for ASCII alone, and for what is no Punycode.
-func decodePunycode[T stringOrBytes](l *hostLabel, s T) bool {
+func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
 	pos := 0
 	for i := range len(s) {
 		if s[i] == '-' {
@@ -100,10 +100,10 @@ func decodePunycode[T stringOrBytes](l *hostLabel, s T) bool {
 		return false
 	}
 	for i := range pos - 1 {
-		l.insertRune(l.n, rune(s[i]))
+		l.insertRune(l.runeCount, rune(s[i]))
 	}
 	n, i, bias := int64(punyInitial), int64(0), punyBias
-	for basic := l.n; pos < len(s); {
+	for basic := l.runeCount; pos < len(s); {
 		old, w := i, int64(1)
 		for k := punyBase; ; k += punyBase {
 			digit := int64(punyBase)
@@ -121,8 +121,8 @@ func decodePunycode[T stringOrBytes](l *hostLabel, s T) bool {
 			}
 			w *= punyBase - t
 		}
-		points := int64(l.n + 1)
-		bias = punyAdapt(int(i-old), l.n+1, l.n == basic)
+		points := int64(l.runeCount + 1)
+		bias = punyAdapt(int(i-old), l.runeCount+1, l.runeCount == basic)
 		n += i / points
 		i %= points
 		if n > 0x10FFFF {

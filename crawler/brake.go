@@ -73,9 +73,9 @@ func (c *Crawler) onBrakesChanged() {
 	}
 }
 
-// releaseBraked lets the origins that were put off by brakes come again, by those that
+// releaseBrakedOrigins lets the origins that were put off by brakes come again, by those that
 // hold now.
-func (c *Crawler) releaseBraked(ctx context.Context) error {
+func (c *Crawler) releaseBrakedOrigins(ctx context.Context) error {
 	for _, host := range c.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
 		if b, _ = c.Brakes.ForHost(host, c.now()); b.Stop {
@@ -93,10 +93,10 @@ func (c *Crawler) releaseBraked(ctx context.Context) error {
 	return nil
 }
 
-// abortReason returns why v was refused when it was about to connect, nil if it was not
+// visitAbortReason returns why v was refused when it was about to connect, nil if it was not
 // refused: a limit is reached, a brake was set in the meantime, or this machine could
 // not connect. The crawl has sent nothing, so the host need not rest.
-func abortReason(v *Visit, t Ticket) error {
+func visitAbortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
+// cleanOrOriginalURL returns what the visit of e is to: its URL, unless nothing was there,
 // and then what it was first found as.
-func urlToVisit(e storage.Entry) decorum.URL {
+func cleanOrOriginalURL(e storage.Entry) decorum.URL {
 	if e.UseOriginal {
 		return e.Original
 	}
@@ -22,7 +22,7 @@ func urlToVisit(e storage.Entry) decorum.URL {
 // clean it further, that is another entry in its place.
 func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
 	if e.UseOriginal || e.Source == storage.SourcePrerequisite || e.Request != nil {
-		return urlToVisit(e)
+		return cleanOrOriginalURL(e)
 	}
 	return c.cleanURL(e.URL)
 }
@@ -57,7 +57,7 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.IsForRobots()
 	clean := c.cleanURLToVisit(l.Entry)
-	return clean, judged && clean != urlToVisit(l.Entry)
+	return clean, judged && clean != cleanOrOriginalURL(l.Entry)
 }
 
 // cleanURL returns u without what the project's rules and its origin's Clean-param

@@ -39,7 +39,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 		}
 		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlPlan.MaxDepth, MaxURLsPerPattern: 40}, roots)
 		c.Frontier = frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: c.Limiter, Scope: scope})
-		c.Policy.JitterFunc, c.Policy.Seed, c.Settings.Workers = nil, seed, workers
+		c.Policy.JitterFunc, c.Policy.JitterSeed, c.Settings.Workers = nil, seed, workers
 		addSeeds(t, c, web.CrawlPlan.Seeds...)
 		began := time.Now()
 		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {

@@ -34,6 +34,6 @@ func refuseLongCrawlDelay(policy politeness.Policy, delay time.Duration, now tim
 	if delay <= policy.MaxCrawlDelay {
 		return nil
 	}
-	return &robots.PostponedError{Until: now.Add(suspendDuration), Suspended: true,
+	return &robots.OriginPostponedError{Until: now.Add(suspendDuration), Suspended: true,
 		Reason: fmt.Sprintf("its Crawl-delay of %v is longer than max_crawl_delay, %v", delay, policy.MaxCrawlDelay)}
 }

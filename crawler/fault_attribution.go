@@ -20,7 +20,7 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 		if !c.timerLag.wasOverloaded(v) {
 			c.Limiter.MachineLoadLimiter().RecordAnswer()
 		}
-	case v.interrupted || v.notSent():
+	case v.interrupted || v.wasNeverSent():
 		return
 	default:
 		c.attributeFailure(ctx, v)
@@ -85,7 +85,7 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingFailure) politeness.Fault {
+func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingFailure) politeness.FaultVerdict {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {
@@ -121,7 +121,7 @@ func (c *Crawler) logBreaker(v *Visit) {
 	case !changed:
 	case s.Open:
 		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)
-	case s.GaveUp:
+	case s.ClosedWithoutAnswer:
 		c.Log.Warn("visits go on, and hosts are charged again: none has answered for too long",
 			"why", s.Reason, "paused", time.Since(s.OpenedAt).Round(time.Second))
 	default:

@@ -69,7 +69,7 @@ func NewFetchError(t Ticket, cause error) error {
 			break
 		}
 	}
-	if t.isMarkedSent() {
+	if t.isUnsafeSendRecorded() {
 		kind = decorum.InDoubt
 	}
 	return &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: kind, Err: cause}

@@ -48,7 +48,7 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
 		found = slices.Concat(header.Links, found)
 	}
 	follow, canonical := c.Settings.Follow, v.CanonicalURL()
-	follow.Images = follow.Images && !c.objectsToImages(v)
+	follow.Images = follow.Images && !c.forbidsImageUse(v)
 	links := make([]Link, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind

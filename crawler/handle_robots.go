@@ -22,7 +22,7 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 		c.Gate.CancelFetch(v.Clearance) // no news of the server: the next one may ask
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
-	if v.notSent() && v.Lease.RobotsFor.IsZero() {
+	if v.wasNeverSent() && v.Lease.RobotsFor.IsZero() {
 		c.Gate.CancelFetch(v.Clearance) // no request left: the refusal was ours
 		c.Log.Warn("not visited", "origin", v.URL().Origin(), "error", v.Err)
 		return ack, c.Frontier.Hold(ctx, v.URL().Origin(), v.End.Add(suspendDuration), true)
@@ -79,7 +79,7 @@ const robotsRedirectNote = "hop"
 // queueRobotsRedirect queues the redirect that an origin waits for, unless that was done.
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
-func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.PostponedError) error {
+func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.OriginPostponedError) error {
 	id := []byte(postponed.RedirectSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err

@@ -41,7 +41,7 @@ func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why s
 	now := c.now()
 	until := now.Add(suspendDuration)
 	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, &robots.PostponedError{Until: until, Suspended: true, Reason: why})
+		c.Hooks.Refused(l, &robots.OriginPostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
 	requeued.Class = max(l.Class, storage.ClassNormal)

@@ -74,7 +74,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		var refused atomic.Int64
 		c.Settings.Workers = 8
 		c.Hooks.Refused = func(_ storage.Lease, err error) {
-			if closed := new(robots.PostponedError); errors.As(err, &closed) {
+			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
 				refused.Add(1)
 			}
 		}
@@ -128,7 +128,7 @@ func testBytesPerHost(t *testing.T) {
 		c.Settings.MaxBytesPerHost = limit
 		why := ""
 		c.Hooks.Refused = func(_ storage.Lease, err error) {
-			if closed := new(robots.PostponedError); errors.As(err, &closed) {
+			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
 				why = closed.Reason
 			}
 		}

@@ -18,7 +18,7 @@ type HostStats struct {
 	LastStatus            int           // of the last request; 0 if no answer came
 	LastEnd               time.Time     // end of the last request
 	Addr                  netip.Addr    // of the server, when it last answered; zero if it is not known
-	RequestTime           time.Duration // in requests, added up
+	TotalRequestTime      time.Duration // in requests, added up
 	CrawlDelay            time.Duration // the Crawl-delay that was in force last; 0: none
 	ConfiguredDelay       time.Duration // the crawl's own delay that was in force last
 	Gaps                  GapHistogram  // between requests
@@ -42,7 +42,7 @@ func DecodeHostStats(b []byte) HostStats {
 		m.LastEnd = time.Unix(0, last).UTC()
 	}
 	m.Addr = r.readAddr()
-	m.RequestTime, m.CrawlDelay, m.ConfiguredDelay = r.readDuration(), r.readDuration(), r.readDuration()
+	m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay = r.readDuration(), r.readDuration(), r.readDuration()
 	m.Gaps.Min, m.LargestDelayShortfall = r.readDuration(), r.readDuration()
 	r.readBuckets(&m.Gaps)
 	if len(r.b) > 0 { // it was not always kept
@@ -67,7 +67,7 @@ func (m *HostStats) encode() []byte {
 	}
 	addr := m.Addr.WithZone("").AsSlice()
 	b = append(append(b, byte(len(addr))), addr...)
-	for _, d := range []time.Duration{m.RequestTime, m.CrawlDelay, m.ConfiguredDelay, m.Gaps.Min, m.LargestDelayShortfall} {
+	for _, d := range []time.Duration{m.TotalRequestTime, m.CrawlDelay, m.ConfiguredDelay, m.Gaps.Min, m.LargestDelayShortfall} {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
 	return binary.AppendUvarint(m.Gaps.appendEncoded(b), uint64(m.PagesWithheld))

@@ -69,7 +69,7 @@ func TestHostStatsOfACrawl(t *testing.T) {
 		}
 		pages := map[string]bool{}
 		for _, x := range log {
-			want.RequestTime += x.End.Sub(x.Start)
+			want.TotalRequestTime += x.End.Sub(x.Start)
 			if x.Status == http.StatusInternalServerError {
 				want.FailedRequests++
 			}

@@ -17,7 +17,7 @@ func TestHostStats(t *testing.T) {
 	full := HostStats{
 		Pages: math.MaxInt64, Requests: math.MaxInt64, FailedRequests: math.MaxInt64, Bytes: math.MaxInt64, LastStatus: math.MaxInt32,
 		LastEnd: time.Unix(0, math.MaxInt64).UTC(), Addr: netip.MustParseAddr("2001:db8::1"),
-		RequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64, LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
+		TotalRequestTime: math.MaxInt64, CrawlDelay: math.MaxInt64, ConfiguredDelay: math.MaxInt64, LargestDelayShortfall: math.MaxInt64, PagesWithheld: math.MaxInt64,
 	}
 	full.Gaps.Min = math.MaxInt64
 	for i := range full.Gaps.counts {

@@ -91,7 +91,7 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 		m.machineTimeouts = 0
 	}
 	m.CrawlDelay, m.ConfiguredDelay = crawlDelay, max(configuredDelay, 0)
-	if v.Response != nil || !v.notSent() {
+	if v.Response != nil || !v.wasNeverSent() {
 		m.HostStats.countVisit(v)
 	}
 }
@@ -113,7 +113,7 @@ func (m *HostStats) countVisit(v *Visit) {
 			m.Addr = addr
 		}
 	}
-	m.RequestTime += max(v.End.Sub(v.Start), 0)
+	m.TotalRequestTime += max(v.End.Sub(v.Start), 0)
 	m.LastStatus = v.Status()
 	m.measureGap(v)
 	if v.End.After(m.LastEnd) {

@@ -26,7 +26,7 @@ const lastmodNote = "lastmod"
 // comes back as slowly as sitemaps are read: after all of the last eight claims
 // were false, with the fourth probe in a row that finds its page changed.
 type lastmodAccuracy struct {
-	claims      uint8 // how many claims are known, at most 8
+	claimCount  uint8 // how many claims are known, at most 8
 	correctBits uint8 // one bit each, the latest lowest
 }
 
@@ -39,7 +39,7 @@ func decodeLastmodAccuracy(note []byte) lastmodAccuracy {
 	return lastmodAccuracy{note[0], note[1]}
 }
 
-func (r lastmodAccuracy) encode() []byte { return []byte{r.claims, r.correctBits} }
+func (r lastmodAccuracy) encode() []byte { return []byte{r.claimCount, r.correctBits} }
 
 // withClaim returns the record with one claim more.
 func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
@@ -47,18 +47,18 @@ func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
 	if correct {
 		r.correctBits |= 1
 	}
-	r.claims = min(r.claims+1, maxClaims)
+	r.claimCount = min(r.claimCount+1, maxClaims)
 	return r
 }
 
 // rescheduleLimit returns how many pages one reading of a sitemap may recall.
 func (r lastmodAccuracy) rescheduleLimit() int {
-	known := r.correctBits & (1<<r.claims - 1)
-	wrong := int(r.claims) - bits.OnesCount8(known)
+	known := r.correctBits & (1<<r.claimCount - 1)
+	wrong := int(r.claimCount) - bits.OnesCount8(known)
 	switch {
-	case r.claims < minClaims:
+	case r.claimCount < minClaims:
 		return minClaims
-	case 2*wrong > int(r.claims):
+	case 2*wrong > int(r.claimCount):
 		return 1
 	}
 	return math.MaxInt
@@ -101,10 +101,10 @@ func (l *lastmodSummary) addEntries(listed []sitemap.Entry) {
 	}
 }
 
-// isMeaningful reports whether the dates mean anything: not, if the sitemap says of all
+// hasCredibleDates reports whether the dates mean anything: not, if the sitemap says of all
 // its pages, three or more, that they were modified just now. Then it gives the
 // time at which it was made itself: within the hour, or, in whole days, today.
-func (l *lastmodSummary) isMeaningful(now time.Time) bool {
+func (l *lastmodSummary) hasCredibleDates(now time.Time) bool {
 	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
 	return l.count > 0 && (l.count < 3 || !isRecent)
 }
@@ -134,7 +134,7 @@ func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitem
 			continue
 		}
 		s, o := storage.SitemapLastmod{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()
-		remaining, err := r.remainingFor(ctx, o)
+		remaining, err := r.remainingReschedules(ctx, o)
 		switch {
 		case err != nil:
 			return err
@@ -152,8 +152,8 @@ func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitem
 	return err
 }
 
-// remainingFor returns how many pages of an origin may still be recalled.
-func (r *lastmodReschedule) remainingFor(ctx context.Context, o decorum.Origin) (int, error) {
+// remainingReschedules returns how many pages of an origin may still be recalled.
+func (r *lastmodReschedule) remainingReschedules(ctx context.Context, o decorum.Origin) (int, error) {
 	if remaining, known := r.remainingByOrigin[o]; known {
 		return remaining, nil
 	}

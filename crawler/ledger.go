@@ -83,7 +83,7 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 		return nil
 	}
 	t.state.ledgerFailed, t.state.ledgerErr = true, ledgerError(ctx, err)
-	if t.isMarkedSent() { // and yet it is not sent
+	if t.isUnsafeSendRecorded() { // and yet it is not sent
 		err = errors.Join(err, c.Frontier.MarkSent(commitContext(ctx), t.Lease(), false))
 		t.state.markedSent.Store(false)
 	}
@@ -181,7 +181,7 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 	if c.Ledger == nil || !c.Settings.LedgerRefusals || !isRefusal {
 		return nil
 	}
-	u := urlToVisit(l.Entry)
+	u := cleanOrOriginalURL(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
 	if byRobots && refusal.TDMRepSHA256 == "" { // else robots.txt does not say so
 		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FileStatus)

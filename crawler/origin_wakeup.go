@@ -20,8 +20,8 @@ type originsToWake struct {
 	arrivalCount uint64
 }
 
-// lastArrival returns the number of the last coming.
-func (w *originsToWake) lastArrival() uint64 {
+// lastArrivalNumber returns the number of the last coming.
+func (w *originsToWake) lastArrivalNumber() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.arrivalCount
@@ -78,8 +78,8 @@ func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *
 	return ack, err
 }
 
-// wakeReady ends the waiting of hosts whose turn has come.
-func (c *Crawler) wakeReady(ctx context.Context) error {
+// wakeReadyHosts ends the waiting of hosts whose turn has come.
+func (c *Crawler) wakeReadyHosts(ctx context.Context) error {
 	for host, from := range c.Limiter.TakeReadyHosts() {
 		if err := c.wakeHost(ctx, host, from); err != nil {
 			return err
@@ -95,11 +95,11 @@ func (c *Crawler) originWakeLoop(ctx context.Context) error {
 	for {
 		select {
 		case <-c.Limiter.ReadyHostsChanged():
-			if err := c.wakeReady(ctx); err != nil {
+			if err := c.wakeReadyHosts(ctx); err != nil {
 				return err
 			}
 		case <-c.brakesChanged:
-			if err := c.releaseBraked(ctx); err != nil {
+			if err := c.releaseBrakedOrigins(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -29,7 +29,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 	if err != nil && errors.Is(context.Cause(visitCtx), errLeaseExpired) {
 		ack, err = storage.Ack{Outcome: storage.Requeue}, nil // we broke it off: that ends no crawl
 	}
-	ack.Lease = ackedLease(lease, ack)
+	ack.Lease = leaseAfterAck(lease, ack)
 	// What was done is done: the ack must reach the store even when work is over.
 	ackErr := c.ackLease(commitContext(workCtx), &ack)
 	if errors.Is(ackErr, storage.ErrStaleLease) {
@@ -42,7 +42,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 	if c.Hooks.Acked != nil {
 		c.Hooks.Acked(ack)
 	}
-	return errors.Join(err, ackErr, c.wakeReady(workCtx))
+	return errors.Join(err, ackErr, c.wakeReadyHosts(workCtx))
 }
 
 // minDurableDelay is how long a rest is that is made durable at once if it is longer
@@ -120,7 +120,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.C
 		c.counters.localFaults.Add(1)
 		c.countMemoryFull(v)
 	}
-	if why := abortReason(v, ticket); why != nil {
+	if why := visitAbortReason(v, ticket); why != nil {
 		return c.abortVisit(ctx, v, permit, why)
 	}
 	if isLocalFault(v) {
@@ -134,7 +134,7 @@ func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.C
 func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness.Permit) (storage.Ack, error) {
 	c.counters.countVisit(v)
 	c.Limiter.ReleaseAfterTransfer(permit, v.End)
-	wakeErr := c.wakeReady(ctx) // before the handler takes its time
+	wakeErr := c.wakeReadyHosts(ctx) // before the handler takes its time
 	ack, err := c.dispatchResponse(ctx, v)
 	return ack, errors.Join(err, wakeErr)
 }
@@ -144,14 +144,14 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 // tdmrep.json, if the crawl has a purpose of which that speaks.
 func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	entry := l.Entry
-	entry.URL = urlToVisit(l.Entry)
+	entry.URL = cleanOrOriginalURL(l.Entry)
 	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
 	if !l.RobotsFor.IsZero() {
 		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.RobotsFor)
 	}
-	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
+	clearance, err := c.Gate.Check(ctx, c.now(), cleanOrOriginalURL(l.Entry))
 	if err != nil {
 		return clearance, err
 	}
@@ -193,7 +193,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	var (
-		postponed       *robots.PostponedError
+		postponed       *robots.OriginPostponedError
 		early           politeness.NotDueError
 		busy            *politeness.ResourceBusyError
 		braked          *politeness.BrakedError
@@ -204,7 +204,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	)
 	switch {
 	case errors.As(err, &early):
-		return c.requeueDelayed(l, time.Duration(early)), nil
+		return c.requeueAndDelayHost(l, time.Duration(early)), nil
 	case errors.As(err, &busy):
 		return c.postponeBusyLease(ctx, l, busy)
 	case errors.As(err, &braked):
@@ -231,8 +231,8 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	return storage.Ack{Outcome: storage.Requeue}, err
 }
 
-// requeueDelayed gives back a lease whose host has to rest for so long, from now on.
-func (c *Crawler) requeueDelayed(l storage.Lease, delay time.Duration) storage.Ack {
+// requeueAndDelayHost gives back a lease whose host has to rest for so long, from now on.
+func (c *Crawler) requeueAndDelayHost(l storage.Lease, delay time.Duration) storage.Ack {
 	host := c.hostTable.updateState(l, func(h storage.HostState) storage.HostState {
 		h.Due, h.Delay = laterTime(h.Due, c.now().Add(delay)), max(h.Delay, delay)
 		return h
@@ -247,7 +247,7 @@ const recheckDelay = 5 * time.Second
 
 // handlePostponed puts off a URL whose origin is closed, and queues the hop that its
 // robots.txt waits for. pending says that another worker is looking it up.
-func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *robots.PostponedError, pending bool) (storage.Ack, error) {
+func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postponed *robots.OriginPostponedError, pending bool) (storage.Ack, error) {
 	until, o := postponed.Until, l.URL.Origin()
 	if pending {
 		until = earlierTime(until, c.now().Add(recheckDelay))
@@ -274,7 +274,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		v.Response, v.Err = c.callFetcher(ctx, t)
 		v.timerLag = c.timerLag.endVisit() - lag
 	}
-	v.End, v.Exchange, v.markedSent = c.now(), t.state.exchange, t.isMarkedSent()
+	v.End, v.Exchange, v.markedSent = c.now(), t.state.exchange, t.isUnsafeSendRecorded()
 	v.hostSlots = t.state.permit.HostSlots()
 	if addr := t.state.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr

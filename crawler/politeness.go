@@ -39,7 +39,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	}
 	opensAt = laterTime(opensAt, policy.Window.NextOpen(now))
 	if opensAt.After(now) {
-		return politeness.Permit{}, &robots.PostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
+		return politeness.Permit{}, &robots.OriginPostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
 	if err := refuseLongCrawlDelay(policy, delay, now); err != nil && !cl.IsForRobots() {
 		return politeness.Permit{}, err
@@ -58,7 +58,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
-	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrival(), c.brakedOrigins.lastArrival()
+	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
 	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.Host.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
 	var busy *politeness.ResourceBusyError
@@ -123,7 +123,7 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostSta
 		visit.RetryAfter = politeness.ParseRetryAfter(v.Response.Header.Get("Retry-After"), v.End)
 		bytes = v.BodyLen()
 	}
-	uncharged := v.interrupted || v.notSent() // it says nothing of the server
+	uncharged := v.interrupted || v.wasNeverSent() // it says nothing of the server
 	if uncharged {
 		visit.Status = http.StatusOK
 	}

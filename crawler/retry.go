@@ -127,7 +127,7 @@ func isMalformedError(err error) bool {
 // isUnreachable reports whether v did not reach its server, for a reason that
 // seldom passes.
 func isUnreachable(v *Visit) bool {
-	return v.Response == nil && !v.notSent() && errorFailureClass(v.Err) == Unreachable
+	return v.Response == nil && !v.wasNeverSent() && errorFailureClass(v.Err) == Unreachable
 }
 
 // isHostNotFound reports whether the name of the host is not known to DNS: a
@@ -190,7 +190,7 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 // failureAck returns what becomes of a page or sitemap that could not be had, and
 // false if it could. What we refuse to ask for ourselves is not asked for again.
 func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
-	if v.notSent() {
+	if v.wasNeverSent() {
 		return c.giveUp(v), true
 	}
 	f, failed := visitFailureClass(v)

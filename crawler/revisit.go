@@ -53,9 +53,9 @@ func revisitAck(v *Visit, page storage.VisitHistory, d time.Duration) storage.Ac
 	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{History: &page}}}
 }
 
-// ackedLease returns the lease as its ack gives it back to the store: as it was,
+// leaseAfterAck returns the lease as its ack gives it back to the store: as it was,
 // but for what follows from the outcome; or as the ack has it, if it has it.
-func ackedLease(l storage.Lease, ack storage.Ack) storage.Lease {
+func leaseAfterAck(l storage.Lease, ack storage.Ack) storage.Lease {
 	if !ack.Lease.URL.IsZero() {
 		return ack.Lease
 	}

@@ -42,8 +42,8 @@ type hostSitemapCounts struct {
 }
 
 type hostSitemapCount struct {
-	queued      int
-	limitLogged bool // that it is used up
+	queuedSitemaps int
+	limitLogged    bool // that it is used up
 }
 
 // remaining returns how many more of most a host may have, and, if none, whether that
@@ -52,7 +52,7 @@ func (q *hostSitemapCounts) remaining(host string, maxSitemaps int) (remaining i
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.getOrCreate(host)
-	if remaining = max(0, maxSitemaps-h.queued); remaining > 0 {
+	if remaining = max(0, maxSitemaps-h.queuedSitemaps); remaining > 0 {
 		return remaining, false
 	}
 	warned, h.limitLogged = h.limitLogged, true
@@ -63,7 +63,7 @@ func (q *hostSitemapCounts) remaining(host string, maxSitemaps int) (remaining i
 func (q *hostSitemapCounts) addQueued(host string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.getOrCreate(host).queued += n
+	q.getOrCreate(host).queuedSitemaps += n
 }
 
 // getOrCreate returns the quota of a host. It requires q.mu.

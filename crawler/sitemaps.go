@@ -69,7 +69,7 @@ func (c *Crawler) discoverSitemapEntries(ctx context.Context, v *Visit) error {
 		c.logSitemapDamage(ctx, v, damage)
 	}
 	r.logFlaws()
-	if !c.Settings.Revisit.IsEnabled() || !dates.isMeaningful(v.End) {
+	if !c.Settings.Revisit.IsEnabled() || !dates.hasCredibleDates(v.End) {
 		return nil
 	}
 	return c.rescheduleListed(ctx, r)

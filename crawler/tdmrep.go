@@ -145,9 +145,9 @@ func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 	if rs.lookups == nil {
 		rs.lookups = map[decorum.Origin]uint64{}
 	}
-	by, claimed := rs.lookups[urlToVisit(l.Entry).Origin()]
+	by, claimed := rs.lookups[cleanOrOriginalURL(l.Entry).Origin()]
 	if !claimed {
-		rs.lookups[urlToVisit(l.Entry).Origin()] = l.Token
+		rs.lookups[cleanOrOriginalURL(l.Entry).Origin()] = l.Token
 	}
 	return !claimed || by == l.Token
 }
@@ -156,8 +156,8 @@ func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if by, claimed := rs.lookups[urlToVisit(l.Entry).Origin()]; claimed && by == l.Token {
-		delete(rs.lookups, urlToVisit(l.Entry).Origin())
+	if by, claimed := rs.lookups[cleanOrOriginalURL(l.Entry).Origin()]; claimed && by == l.Token {
+		delete(rs.lookups, cleanOrOriginalURL(l.Entry).Origin())
 	}
 }
 
@@ -224,13 +224,13 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 
 // tdmrepPostponedError says that pages wait for the file of their origin.
 func tdmrepPostponedError(cl robots.Clearance, kind decorum.Kind, until time.Time, why string) error {
-	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.PostponedError{Until: until, Reason: why}}
+	return &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: kind, Err: &robots.OriginPostponedError{Until: until, Reason: why}}
 }
 
 // isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
 // page whose turn it is.
 func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
+	return !cl.IsForRobots() && cl.URL() != cleanOrOriginalURL(l.Entry)
 }
 
 // handleTDMRep learns what came back for a tdmrep.json. The page whose turn

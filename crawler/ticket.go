@@ -219,8 +219,8 @@ func (t Ticket) MarkSent(ctx context.Context) error {
 	return nil
 }
 
-// isMarkedSent reports whether a request that is not safe may have been sent.
-func (t Ticket) isMarkedSent() bool { return t.state != nil && t.state.markedSent.Load() }
+// isUnsafeSendRecorded reports whether a request that is not safe may have been sent.
+func (t Ticket) isUnsafeSendRecorded() bool { return t.state != nil && t.state.markedSent.Load() }
 
 // SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at

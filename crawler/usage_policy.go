@@ -84,9 +84,9 @@ func signalsForContentType(stated robots.UsageSignals, res *decorum.Response) ro
 	return slices.DeleteFunc(slices.Clone(stated), func(s robots.UsageSignal) bool { return s.Category == robots.NoImageAI })
 }
 
-// objectsToImages reports whether the page asks that its images not be used for what
+// forbidsImageUse reports whether the page asks that its images not be used for what
 // the crawl is for.
-func (c *Crawler) objectsToImages(v *Visit) bool {
+func (c *Crawler) forbidsImageUse(v *Visit) bool {
 	others := func(s robots.UsageSignal) bool { return s.Category != robots.NoImageAI }
 	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Conflict(c.Gate.Purposes()) != nil
 }

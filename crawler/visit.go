@@ -69,11 +69,11 @@ func (v *Visit) Source() storage.Source { return sourceOf(v.Lease) }
 
 // Sent reports whether the request left, as far as we know: its server may have
 // seen it.
-func (v *Visit) Sent() bool { return !v.notSent() }
+func (v *Visit) Sent() bool { return !v.wasNeverSent() }
 
-// notSent reports whether the request was refused on our side, or by a callback,
+// wasNeverSent reports whether the request was refused on our side, or by a callback,
 // and never left.
-func (v *Visit) notSent() bool {
+func (v *Visit) wasNeverSent() bool {
 	if v.Response != nil {
 		return false
 	}

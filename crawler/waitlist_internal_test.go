@@ -15,7 +15,7 @@ func TestWaitlistKeepsLateArrivals(t *testing.T) {
 	}
 	var w originsToWake
 	w.add(u.Origin())
-	arrival := w.lastArrival()
+	arrival := w.lastArrivalNumber()
 	w.removeUnlessNewer(u.Origin(), arrival)
 	if len(w.hosts()) != 0 {
 		t.Error("who was permitted still waits")

@@ -117,7 +117,7 @@ func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storag
 }
 
 // hostRefusal returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostAdmitResult, at int) error {
+func (f *Frontier) hostRefusal(u decorum.URL, results []storage.NewHostResult, at int) error {
 	if at < 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *Frontier) hostRefusal(u decorum.URL, results []storage.HostAdmitResult,
 
 // hostRefusal returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostRefusal(u decorum.URL, result storage.HostAdmitResult) error {
+func (s *Scope) hostRefusal(u decorum.URL, result storage.NewHostResult) error {
 	switch result {
 	case storage.DomainLimitReached:
 		domain := RegistrableDomain(u.Origin().Host())

@@ -95,7 +95,7 @@ func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTT
 func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin, redirected bool) error {
 	f.httpsUpgradeState.mu.Lock()
 	defer f.httpsUpgradeState.mu.Unlock()
-	before, err := f.httpsRedirectRun(ctx, o)
+	before, err := f.consecutiveHTTPSRedirects(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin,
 	return f.store.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
-// httpsRedirectRun returns how many pages in a row of o redirected to https. It requires
+// consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It requires
 // secured.mu.
-func (f *Frontier) httpsRedirectRun(ctx context.Context, o decorum.Origin) (byte, error) {
+func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
 	if n, known := f.httpsUpgradeState.redirectRuns[o]; known {
 		return n, nil
 	}
@@ -167,7 +167,7 @@ func (f *Frontier) UpgradeToHTTPS(ctx context.Context, u decorum.URL) (decorum.U
 	}
 	f.httpsUpgradeState.mu.Lock()
 	defer f.httpsUpgradeState.mu.Unlock()
-	if n, err := f.httpsRedirectRun(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
+	if n, err := f.consecutiveHTTPSRedirects(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
 		return u, err
 	}
 	variant, ok := HTTPSVariant(u)

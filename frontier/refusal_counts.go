@@ -131,7 +131,7 @@ func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
 	if len(s.unsaved) == 0 {
 		return nil
 	}
-	stored, err := loadCounts(ctx, store, s.noteKey)
+	stored, err := loadRefusalCounts(ctx, store, s.noteKey)
 	if err != nil {
 		return err
 	}
@@ -156,16 +156,16 @@ func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
 // LoadRefusalCounts returns what the crawl in the store has refused in all runs, most
 // first. A note that cannot be read says nothing.
 func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
-	return loadCounts(ctx, store, refusalsNoteKey)
+	return loadRefusalCounts(ctx, store, refusalsNoteKey)
 }
 
 // LoadSessionIDCounts returns what the crawl in the store has taken ids of sessions
 // off in all runs, most first. A note that cannot be read says nothing.
 func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
-	return loadCounts(ctx, store, sessionIDsNoteKey)
+	return loadRefusalCounts(ctx, store, sessionIDsNoteKey)
 }
 
-func loadCounts(ctx context.Context, store storage.Store, name string) (list []RefusalCount, err error) {
+func loadRefusalCounts(ctx context.Context, store storage.Store, name string) (list []RefusalCount, err error) {
 	note, err := store.ReadNote(ctx, decorum.Origin{}, name)
 	if err != nil {
 		return nil, err

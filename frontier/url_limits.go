@@ -41,7 +41,7 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 // applyPatternLimit refuses those of the entries that are one too many of their pattern, and
 // returns the others. Mostly no pattern is near its limit.
 func (f *Frontier) applyPatternLimit(ctx context.Context, entries []storage.Entry) ([]storage.Entry, error) {
-	c := patternCheck{frontier: f, maxURLs: f.cfg.Scope.cfg.MaxURLsPerPattern, batchSize: len(entries)}
+	c := patternLimitChecker{frontier: f, maxURLs: f.cfg.Scope.cfg.MaxURLsPerPattern, batchSize: len(entries)}
 	if f.patternCounts.highestCount()+c.batchSize <= c.maxURLs {
 		return entries, nil
 	}
@@ -70,9 +70,9 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	return patternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
-// A patternCheck judges the entries of one call by how many URLs there are of their
+// A patternLimitChecker judges the entries of one call by how many URLs there are of their
 // patterns.
-type patternCheck struct {
+type patternLimitChecker struct {
 	frontier          *Frontier
 	maxURLs           int // URLs of a pattern
 	batchSize         int // entries of the call
@@ -82,7 +82,7 @@ type patternCheck struct {
 
 // exceedsLimit reports whether e is new and there are all the URLs of its kind that
 // there may be.
-func (c *patternCheck) exceedsLimit(ctx context.Context, e *storage.Entry) (bool, error) {
+func (c *patternLimitChecker) exceedsLimit(ctx context.Context, e *storage.Entry) (bool, error) {
 	key := entryPatternKey(e)
 	if key == 0 {
 		return false, nil
@@ -91,7 +91,7 @@ func (c *patternCheck) exceedsLimit(ctx context.Context, e *storage.Entry) (bool
 	if capacity >= c.batchSize {
 		return false, nil // whatever of the call is new
 	}
-	if known, err := c.isKnown(ctx, e.URL); err != nil || known {
+	if known, err := c.isKnownURL(ctx, e.URL); err != nil || known {
 		return false, err
 	}
 	if c.acceptedByPattern[key] >= capacity {
@@ -101,8 +101,8 @@ func (c *patternCheck) exceedsLimit(ctx context.Context, e *storage.Entry) (bool
 	return false, nil
 }
 
-// isKnown reports whether u is in the seen set, or was offered before in this call.
-func (c *patternCheck) isKnown(ctx context.Context, u decorum.URL) (bool, error) {
+// isKnownURL reports whether u is in the seen set, or was offered before in this call.
+func (c *patternLimitChecker) isKnownURL(ctx context.Context, u decorum.URL) (bool, error) {
 	if c.offered == nil {
 		c.acceptedByPattern, c.offered = map[uint64]int{}, map[decorum.URL]bool{}
 	}

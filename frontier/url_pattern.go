@@ -12,13 +12,13 @@ import (
 // and digits that look drawn (16 of both, or 8 of hexadecimal digits). folded is
 // false if there is nothing of the kind: then no other path has that pattern.
 func URLPattern(path string) (pattern string, masked bool) {
-	pattern = string(appendPattern(nil, path))
+	pattern = string(appendPathPattern(nil, path))
 	return pattern, pattern != path
 }
 
-func appendPattern(dst []byte, path string) []byte {
+func appendPathPattern(dst []byte, path string) []byte {
 	for path != "" {
-		n, kind := nextToken(path)
+		n, kind := scanPathToken(path)
 		switch kind {
 		case randomToken:
 			dst = append(dst, '#')
@@ -41,8 +41,8 @@ const (
 
 const uuidLength = len("00000000-0000-0000-0000-000000000000")
 
-// nextToken returns the length and the kind of what s begins with.
-func nextToken(s string) (n, kind int) {
+// scanPathToken returns the length and the kind of what s begins with.
+func scanPathToken(s string) (n, kind int) {
 	if s[0] == '%' && len(s) >= 3 {
 		return 3, separator // an escape is one character
 	}
@@ -120,7 +120,7 @@ var patternHashSeed = maphash.MakeSeed()
 // other path has the pattern.
 func patternKey(host, path string) uint64 {
 	var buf [256]byte
-	pattern := appendPattern(buf[:0], path)
+	pattern := appendPathPattern(buf[:0], path)
 	if string(pattern) == path {
 		return 0
 	}

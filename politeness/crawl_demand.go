@@ -8,11 +8,11 @@ import (
 
 // A crawlDemand is what a crawl asks for. It holds while visits are out, and until then.
 type crawlDemand struct {
-	crawl   *Limiter
-	delay   time.Duration
-	slots   int
-	active  int
-	expires time.Time
+	crawl        *Limiter
+	delay        time.Duration
+	slots        int
+	activeVisits int
+	expires      time.Time
 }
 
 // setDemand notes what a crawl asks for from now on.
@@ -46,7 +46,7 @@ func (p *visitSemaphore) extendDemand(crawl *Limiter, at time.Time) {
 // recomputeLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
 func (p *visitSemaphore) recomputeLimits(now time.Time) {
-	p.demands = slices.DeleteFunc(p.demands, func(c crawlDemand) bool { return c.active == 0 && c.expires.Before(now) })
+	p.demands = slices.DeleteFunc(p.demands, func(c crawlDemand) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.demands) == 0 {
 		return
 	}

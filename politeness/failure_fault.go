@@ -31,31 +31,31 @@ type VisitFailure struct {
 	Reason   string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
-// A Fault says whom a VisitFailure is charged to.
-type Fault uint8
+// A FaultVerdict says whom a VisitFailure is charged to.
+type FaultVerdict uint8
 
 // The verdicts.
 const (
-	UndecidedFault Fault = iota
-	HostFault            // the host failed: the visit counts against it
-	MachineFault         // this machine failed: the visit is repeated, and does not count against any host
+	UndecidedFault FaultVerdict = iota
+	HostFault                   // the host failed: the visit counts against it
+	MachineFault                // this machine failed: the visit is repeated, and does not count against any host
 )
 
 // A PendingFailure is a failure that may be this machine's or its host's. A later answer shows
 // that the network works, and decides the PendingFailure against the host. If the breaker opens,
 // the failure is this machine's.
 type PendingFailure struct {
-	breaker                  *NetworkBreaker
-	evidence                 FaultEvidence
-	reason                   string
-	failedAt                 time.Time
-	answerCount, outageCount uint64 // of the breaker, when the visit failed
-	fault                    Fault  // guarded by breaker.mu
+	breaker                                    *NetworkBreaker
+	evidence                                   FaultEvidence
+	reason                                     string
+	failedAt                                   time.Time
+	answerCountAtFailure, outageCountAtFailure uint64       // of the breaker, when the visit failed
+	fault                                      FaultVerdict // guarded by breaker.mu
 }
 
 // DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
 // again when wait has passed or changed is closed.
-func (d *PendingFailure) DecideFault(now time.Time) (v Fault, wait time.Duration, changed <-chan struct{}) {
+func (d *PendingFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,19 +73,19 @@ func (d *PendingFailure) DecideFault(now time.Time) (v Fault, wait time.Duration
 
 // decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
 // the breaker if the failures suffice.
-func (d *PendingFailure) decideFaultLocked(now time.Time) (v Fault, wait time.Duration) {
+func (d *PendingFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
 	b := d.breaker
 	minLength := 1
 	if d.evidence == PossiblyMachine {
 		minLength = minFailedDomains
 	}
-	isLong := float64(b.failures.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanRunLength
+	isLong := float64(b.failures.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanFailureRunLength
 	silenceLeft := b.failures.startedAt.Add(minSilence).Sub(now)
 	remaining := d.failedAt.Add(decisionTimeout).Sub(now)
 	switch {
-	case b.outageCount > d.outageCount:
+	case b.outageCount > d.outageCountAtFailure:
 		return MachineFault, 0
-	case b.answerCount > d.answerCount, b.gaveUp:
+	case b.answerCount > d.answerCountAtFailure, b.gaveUp:
 		return HostFault, 0
 	case isLong && silenceLeft <= 0:
 		b.open(now, d.reason, false)

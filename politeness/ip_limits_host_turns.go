@@ -36,10 +36,10 @@ func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.wake }
 func (l *Limiter) HostTurnAt(host string) (from time.Time, ok bool) {
 	l.lock()
 	defer l.unlockAndWake()
-	w := crawlHost{l, host}
+	w := crawlHostKey{l, host}
 	for _, p := range []*visitSemaphore{l.sharedHosts.byHost[host], l.sharedHosts.byAddr[l.sharedHosts.addrOf[w]]} {
 		if p != nil && p.isGranted(w) {
-			return p.granted[w], true
+			return p.grantedStartTimes[w], true
 		}
 	}
 	return time.Time{}, false
@@ -49,7 +49,7 @@ func (l *Limiter) HostTurnAt(host string) (from time.Time, ok bool) {
 func (l *Limiter) bindAddr(now time.Time, g *permitState, addr netip.Addr) error {
 	l.lock()
 	defer l.unlockAndWake()
-	w := crawlHost{l, g.host}
+	w := crawlHostKey{l, g.host}
 	switch {
 	case g.ended:
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
@@ -70,7 +70,7 @@ func (l *Limiter) bindAddr(now time.Time, g *permitState, addr netip.Addr) error
 }
 
 // acquireAddr takes a slot on addr. It requires the lock.
-func (l *Limiter) acquireAddr(now time.Time, w crawlHost, addr netip.Addr) error {
+func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) error {
 	a := l.sharedHosts.byAddr[addr]
 	if a == nil {
 		a = &visitSemaphore{}
@@ -97,7 +97,7 @@ func (l *Limiter) addrLimits(addr netip.Addr) (delay time.Duration, slots int) {
 
 // setHostAddr notes where a host was found; the zero addr means a place without
 // limits. It requires the lock.
-func (l *Limiter) setHostAddr(now time.Time, w crawlHost, addr netip.Addr) {
+func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 	h := l.sharedHosts
 	old, known := h.addrOf[w]
 	if known && old == addr {
@@ -117,7 +117,7 @@ func (l *Limiter) setHostAddr(now time.Time, w crawlHost, addr netip.Addr) {
 
 // giveUpAddrTurn takes a host out of the line of its address, and lets another have its
 // turn. It requires the lock.
-func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHost) {
+func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	addr := l.sharedHosts.addrOf[w]
 	if a := l.sharedHosts.byAddr[addr]; a != nil {
 		a.removeWaiter(w)
@@ -129,7 +129,7 @@ func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHost) {
 // releaseAddr gives back the slot of a visit that sent nothing. It requires the lock.
 func (l *Limiter) releaseAddr(now time.Time, g *permitState) {
 	if a := l.sharedHosts.byAddr[g.addr]; a != nil {
-		a.removeActive(l)
+		a.removeActiveVisit(l)
 		a.updateGrants(now)
 		l.sharedHosts.pruneAddr(now, g.addr, a)
 	}

@@ -155,7 +155,7 @@ func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (
 
 // requestPermitLocked is RequestPermit while the NetworkBreaker lets a visit begin. It requires the lock.
 func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequest) (*permitState, error) {
-	w := crawlHost{l, host}
+	w := crawlHostKey{l, host}
 	if remaining := req.NotBefore.Sub(now); remaining > 0 {
 		l.passTurns(now, w)
 		return nil, NotDueError(remaining)
@@ -174,7 +174,7 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 	}
 	g := &permitState{limiter: l, host: host, issuedAt: now, hostSlots: slots, addrBoundAt: now}
 	if err := l.acquireRateAndAddr(now, w, g); err != nil {
-		p.removeActive(l)
+		p.removeActiveVisit(l)
 		p.updateGrants(now)
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 
 // acquireRateAndAddr takes for g what hosts share: a request of the crawl's, and a slot of
 // the address, if it is known. It requires the lock.
-func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHost, g *permitState) error {
+func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *permitState) error {
 	if l.requestRate != nil {
 		if wait := timeUntilToken(l.requestRate, now); wait > 0 {
 			return &ResourceBusyError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
@@ -203,7 +203,7 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHost, g *permitState)
 
 // passTurns lets others have the turns of a host that rests for a reason of its own.
 // It requires the lock.
-func (l *Limiter) passTurns(now time.Time, w crawlHost) {
+func (l *Limiter) passTurns(now time.Time, w crawlHostKey) {
 	if p := l.sharedHosts.byHost[w.host]; p != nil && p.isGranted(w) {
 		p.removeWaiter(w)
 		p.grantSlots(now)
@@ -213,7 +213,7 @@ func (l *Limiter) passTurns(now time.Time, w crawlHost) {
 
 // passAddrTurn lets others have the turn of a host at its address. It requires
 // the lock.
-func (l *Limiter) passAddrTurn(now time.Time, w crawlHost) {
+func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
 	if a := l.sharedHosts.byAddr[l.sharedHosts.addrOf[w]]; a != nil && a.isGranted(w) {
 		l.giveUpAddrTurn(now, w)
 	}
@@ -230,7 +230,7 @@ func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 	l.releaseLoadAndProbe(g)
 	l.releaseAddr(now, g)
 	if host := l.sharedHosts.byHost[g.host]; host != nil {
-		host.removeActive(l)
+		host.removeActiveVisit(l)
 		host.updateGrants(now)
 	}
 }

@@ -44,22 +44,22 @@ const (
 // of any host closes it. Crawls that share SharedHosts share it. It has no clock of its own.
 // Its methods may be called concurrently.
 type NetworkBreaker struct {
-	mu                  sync.Mutex // guards the fields below
-	answerCount         uint64     // how many visits have been answered
-	failures            failureRun // the failures since the last answer
-	meanRunLength       float64    // length of recent runs
-	firstVisitedDomains map[string]struct{}
-	answeredHosts       map[string]struct{} // hosts that have answered; guards bounds their number
-	outage              *outage             // nil: the breaker is closed
-	outageCount         uint64              // how often it has opened
-	probeRounds         uint64              // of probes, in all outages
-	gaveUp              bool                // it gave up: failures are the hosts' until one answers
-	lastReportedState   BreakerState        // see StateChange
-	wakePending         chan struct{}       // closed when a PendingFailure may be decided; nil: no PendingFailure waits
+	mu                   sync.Mutex // guards the fields below
+	answerCount          uint64     // how many visits have been answered
+	failures             failureRun // the failures since the last answer
+	meanFailureRunLength float64    // length of recent runs
+	firstVisitedDomains  map[string]struct{}
+	answeredHosts        map[string]struct{} // hosts that have answered; guards bounds their number
+	outage               *networkOutage      // nil: the breaker is closed
+	outageCount          uint64              // how often it has opened
+	probeRounds          uint64              // of probes, in all outages
+	gaveUp               bool                // it gave up: failures are the hosts' until one answers
+	lastReportedState    BreakerState        // see StateChange
+	wakePending          chan struct{}       // closed when a PendingFailure may be decided; nil: no PendingFailure waits
 }
 
-// An outage is a time when the breaker is open.
-type outage struct {
+// A networkOutage is a time when the breaker is open.
+type networkOutage struct {
 	reason       string
 	isCertain    bool          // there was a failure of FaultEvidence CertainlyMachine
 	giveUpAfter  time.Duration // how long until the breaker gives up, unless the evidence is CertainlyMachine
@@ -75,9 +75,9 @@ type BreakerState struct {
 	Open     bool      // only probes may begin
 	Reason   string    // what this machine lacks, or lacked when the breaker was open last
 	OpenedAt time.Time // when it opened last
-	// GaveUp is set if the breaker closed though no host has answered: from then on
+	// ClosedWithoutAnswer is set if the breaker closed though no host has answered: from then on
 	// failures are charged to hosts again.
-	GaveUp bool
+	ClosedWithoutAnswer bool
 }
 
 func newNetworkBreaker() *NetworkBreaker {
@@ -106,13 +106,13 @@ func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
 		}
 		b.answeredHosts[host] = struct{}{}
 	}
-	b.meanRunLength += runLengthWeight * (float64(b.failures.failedOwnerCount()) - b.meanRunLength)
+	b.meanFailureRunLength += runLengthWeight * (float64(b.failures.failedOwnerCount()) - b.meanFailureRunLength)
 	b.failures = failureRun{}
 	b.gaveUp = false
 	if o := b.outage; o != nil && (!o.isCertain || !start.Before(o.probeAt)) {
 		b.outage = nil
 	}
-	b.notifyPending()
+	b.wakePendingFailures()
 }
 
 // addFirstVisitedDomain adds a host's domain to the first that were visited. It requires b.mu.
@@ -122,8 +122,8 @@ func (b *NetworkBreaker) addFirstVisitedDomain(domain string) {
 	}
 }
 
-// notifyPending makes all Doubts check again. It requires b.mu.
-func (b *NetworkBreaker) notifyPending() {
+// wakePendingFailures makes all Doubts check again. It requires b.mu.
+func (b *NetworkBreaker) wakePendingFailures() {
 	if b.wakePending != nil {
 		close(b.wakePending)
 		b.wakePending = nil
@@ -137,7 +137,7 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *PendingFa
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addFirstVisitedDomain(domain)
-	d := &PendingFailure{breaker: b, evidence: f.Evidence, reason: f.Reason, failedAt: now, answerCount: b.answerCount, outageCount: b.outageCount}
+	d := &PendingFailure{breaker: b, evidence: f.Evidence, reason: f.Reason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
 	switch {
 	case b.outage != nil:
 		d.fault = b.recordFailureWhileOpen(now, f)
@@ -157,7 +157,7 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *PendingFa
 }
 
 // recordFailureWhileOpen records a visit that failed while the breaker is open. It requires b.mu.
-func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) Fault {
+func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) FaultVerdict {
 	o := b.outage
 	if f.Evidence == CertainlyMachine {
 		o.reason, o.isCertain = f.Reason, true
@@ -167,7 +167,7 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 	}
 	if f.Evidence != CertainlyMachine && now.Sub(o.start) >= o.giveUpAfter {
 		b.outage, b.failures, b.gaveUp = nil, failureRun{}, true
-		b.notifyPending()
+		b.wakePendingFailures()
 		return HostFault
 	}
 	// A failure of a host that never answered is weak evidence if other hosts have
@@ -184,12 +184,12 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 // open opens the breaker. It requires b.mu.
 func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
 	b.outageCount++
-	b.outage = &outage{reason: reason, isCertain: isCertain, start: now, pause: minPause, giveUpAfter: giveUpNeverAnswered}
+	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, pause: minPause, giveUpAfter: giveUpNeverAnswered}
 	if b.failures.mostlyAnsweredBefore() {
 		b.outage.giveUpAfter = giveUpOnceAnswered
 	}
 	b.startPause(now)
-	b.notifyPending()
+	b.wakePendingFailures()
 }
 
 // startPause begins a pause, after which there is a round of probes. It requires b.mu.
@@ -253,7 +253,7 @@ func (b *NetworkBreaker) stateLocked() BreakerState {
 		return BreakerState{Open: true, Reason: o.reason, OpenedAt: o.start}
 	}
 	s := b.lastReportedState
-	s.Open, s.GaveUp = false, b.gaveUp
+	s.Open, s.ClosedWithoutAnswer = false, b.gaveUp
 	return s
 }
 

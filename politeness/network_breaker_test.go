@@ -40,7 +40,7 @@ func (c *breakerFixture) failDomains(domains int) (pending []*politeness.Pending
 func (c *breakerFixture) recordAnswer(host string) { c.limits.Breaker().RecordAnswer(host, c.now) }
 
 // wantFault fails the test unless the verdict on a doubt is so.
-func (c *breakerFixture) wantFault(d *politeness.PendingFailure, want politeness.Fault) {
+func (c *breakerFixture) wantFault(d *politeness.PendingFailure, want politeness.FaultVerdict) {
 	c.t.Helper()
 	if got, _, _ := d.DecideFault(c.now); got != want {
 		c.t.Errorf("after %v: verdict %d, want %d", c.now.Sub(noon), got, want)
@@ -176,7 +176,7 @@ func TestBreakerPauses(t *testing.T) {
 		}
 	}
 	c.wantOpen(false)
-	if s := c.limits.Breaker().State(); !s.GaveUp {
+	if s := c.limits.Breaker().State(); !s.ClosedWithoutAnswer {
 		t.Error("the state does not say that the breaker gave up")
 	}
 }

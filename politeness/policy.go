@@ -40,11 +40,11 @@ type Policy struct {
 	Window Window
 	// HostOverrides says otherwise of single hosts.
 	HostOverrides map[string]Override
-	// Seed makes the back-off of this crawl another than that of others. Chance in
-	// it is the same for the same Seed, host or URL, and number of failures, so that
+	// JitterSeed makes the back-off of this crawl another than that of others. Chance in
+	// it is the same for the same JitterSeed, host or URL, and number of failures, so that
 	// a crawl which is played again goes as it went.
-	Seed uint64
-	// JitterFunc returns a number in [0, 1) that spreads back-off; nil: chance, by Seed.
+	JitterSeed uint64
+	// JitterFunc returns a number in [0, 1) that spreads back-off; nil: chance, by JitterSeed.
 	JitterFunc func() float64
 }
 
@@ -158,7 +158,7 @@ func (p Policy) jitterFraction(key string, failures int) float64 {
 	}
 	h := fnv.New64a()
 	h.Write([]byte(key))
-	return rand.New(rand.NewPCG(p.Seed^h.Sum64(), uint64(failures))).Float64()
+	return rand.New(rand.NewPCG(p.JitterSeed^h.Sum64(), uint64(failures))).Float64()
 }
 
 // failuresUntilMaxBackoff returns after how many strikes back-off is as long as it gets. More

@@ -154,7 +154,7 @@ func FuzzParseRetryAfter(f *testing.F) {
 // any other, and spreads over the whole quarter.
 func TestJitterIsOfItsSeed(t *testing.T) {
 	delay := func(seed uint64, host string, failures int) time.Duration {
-		p := politeness.Policy{Seed: seed, MaxBackoff: 1000 * time.Hour}
+		p := politeness.Policy{JitterSeed: seed, MaxBackoff: 1000 * time.Hour}
 		return p.NextVisit(politeness.Visit{Host: host, Start: noon, End: noon, Status: 503, ConsecutiveFailures: failures}).Delay
 	}
 	if first := delay(1, "a.test", 0); delay(1, "a.test", 0) != first {

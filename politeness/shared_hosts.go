@@ -25,7 +25,7 @@ type SharedHosts struct {
 	hostPruneSize int // so many hosts, and those that are due anyway are forgotten
 
 	byAddr         map[netip.Addr]*visitSemaphore // those in use, and those that rest
-	addrOf         map[crawlHost]netip.Addr       // of hosts that were visited, or turned away there
+	addrOf         map[crawlHostKey]netip.Addr    // of hosts that were visited, or turned away there
 	addrPruneSize  int                            // so many homes, and those of no further use are forgotten
 	hasAddrLimits  bool                           // some crawl limits the visits to an address
 	limitsLoopback bool                           // to loopback addresses too
@@ -39,7 +39,7 @@ type SharedHosts struct {
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
 	return &SharedHosts{breaker: newNetworkBreaker(), byHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
-		byAddr: map[netip.Addr]*visitSemaphore{}, addrOf: map[crawlHost]netip.Addr{}, addrPruneSize: pruneThreshold}
+		byAddr: map[netip.Addr]*visitSemaphore{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.

@@ -30,15 +30,15 @@ type visitSemaphore struct {
 	due          time.Time // no visit begins before: what visits have earned
 	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
 
-	queue             []crawlHost // who waits, and some that have left
-	headPosition      int         // the place of line[0], counted from when the pool was met
-	positions         map[crawlHost]int
-	granted           map[crawlHost]time.Time // who was called, and from when on it can come
-	meanVisitDuration time.Duration           // how long visits take, a moving mean
+	queue             []crawlHostKey // who waits, and some that have left
+	headPosition      int            // the place of line[0], counted from when the pool was met
+	positions         map[crawlHostKey]int
+	grantedStartTimes map[crawlHostKey]time.Time // who was called, and from when on it can come
+	meanVisitDuration time.Duration              // how long visits take, a moving mean
 }
 
-// A crawlHost is a crawl that wants to visit a host.
-type crawlHost struct {
+// A crawlHostKey is a crawl that wants to visit a host.
+type crawlHostKey struct {
 	crawl *Limiter
 	host  string
 }
@@ -48,10 +48,10 @@ func (p *visitSemaphore) nextStart() time.Time { return laterTime(p.due, p.lastE
 
 // tryAcquire takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHost) (until time.Time, ok bool) {
+func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
 	if !p.hasWaiters() && p.activeVisits < p.slots && !now.Before(start) {
-		p.addActive(w.crawl)
+		p.addActiveVisit(w.crawl)
 		return now, true
 	}
 	if expired := p.expireGrants(now); expired && !p.isGranted(w) {
@@ -73,7 +73,7 @@ func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHost) (until time.Time
 		until = start
 	default:
 		p.clearGrant(w) // the slot is the visit's
-		p.addActive(w.crawl)
+		p.addActiveVisit(w.crawl)
 		return now, true
 	}
 	p.extendDemand(w.crawl, until)
@@ -81,21 +81,23 @@ func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHost) (until time.Time
 }
 
 // hasWaiters reports whether anybody waits, or was called.
-func (p *visitSemaphore) hasWaiters() bool { return len(p.positions) > 0 || len(p.granted) > 0 }
+func (p *visitSemaphore) hasWaiters() bool {
+	return len(p.positions) > 0 || len(p.grantedStartTimes) > 0
+}
 
-// addActive counts a visit of crawl that begins.
-func (p *visitSemaphore) addActive(crawl *Limiter) {
+// addActiveVisit counts a visit of crawl that begins.
+func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
 	p.addBusyWorkers(crawl, 1)
 	if c := p.demandOf(crawl); c != nil {
-		c.active++
+		c.activeVisits++
 	}
 }
 
-// removeActive counts a visit of crawl that is over, or is not made.
-func (p *visitSemaphore) removeActive(crawl *Limiter) {
-	if c := p.demandOf(crawl); c != nil && c.active > 0 {
-		c.active--
+// removeActiveVisit counts a visit of crawl that is over, or is not made.
+func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
+	if c := p.demandOf(crawl); c != nil && c.activeVisits > 0 {
+		c.activeVisits--
 		p.activeVisits--
 		p.addBusyWorkers(crawl, -1)
 	}
@@ -109,20 +111,20 @@ func (p *visitSemaphore) addBusyWorkers(crawl *Limiter, n int) {
 }
 
 // enqueue puts a waiter at the end of the line.
-func (p *visitSemaphore) enqueue(w crawlHost) {
+func (p *visitSemaphore) enqueue(w crawlHostKey) {
 	if p.positions == nil {
-		p.positions = map[crawlHost]int{}
+		p.positions = map[crawlHostKey]int{}
 	}
 	p.positions[w] = p.headPosition + len(p.queue)
 	p.queue = append(p.queue, w)
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(now, crawlHost{}) }
+func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(now, crawlHostKey{}) }
 
 // grantSlotsCallerPresent is call while one of those who wait is here.
-func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost) {
-	for i := 0; i < len(p.queue) && p.activeVisits+len(p.granted) < p.slots; {
+func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHostKey) {
+	for i := 0; i < len(p.queue) && p.activeVisits+len(p.grantedStartTimes) < p.slots; {
 		w := p.queue[i]
 		position, waits := p.positions[w]
 		waits = waits && position == p.headPosition+i
@@ -148,7 +150,7 @@ func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost
 // compactQueue takes those who have left out of the line.
 func (p *visitSemaphore) compactQueue() {
 	i := -1
-	p.queue = slices.DeleteFunc(p.queue, func(w crawlHost) bool {
+	p.queue = slices.DeleteFunc(p.queue, func(w crawlHostKey) bool {
 		i++
 		position, waits := p.positions[w]
 		return !waits || position != p.headPosition+i
@@ -159,29 +161,29 @@ func (p *visitSemaphore) compactQueue() {
 }
 
 // isGranted reports whether a slot is kept for w.
-func (p *visitSemaphore) isGranted(w crawlHost) bool { return !p.granted[w].IsZero() }
+func (p *visitSemaphore) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
 
 // setGrant keeps a slot for w.
-func (p *visitSemaphore) setGrant(w crawlHost, from time.Time) {
-	if p.granted == nil {
-		p.granted = map[crawlHost]time.Time{}
+func (p *visitSemaphore) setGrant(w crawlHostKey, from time.Time) {
+	if p.grantedStartTimes == nil {
+		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
 	if !p.isGranted(w) {
 		p.addBusyWorkers(w.crawl, 1)
 	}
-	p.granted[w] = from
+	p.grantedStartTimes[w] = from
 }
 
 // clearGrant gives the slot back that is kept for w.
-func (p *visitSemaphore) clearGrant(w crawlHost) {
+func (p *visitSemaphore) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
-		delete(p.granted, w)
+		delete(p.grantedStartTimes, w)
 		p.addBusyWorkers(w.crawl, -1)
 	}
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
-func (p *visitSemaphore) grantSlot(w crawlHost, from time.Time) {
+func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
 	p.setGrant(w, from)
 	p.extendDemand(w.crawl, from)
 	w.crawl.addReadyHost(w.host, from)
@@ -189,7 +191,7 @@ func (p *visitSemaphore) grantSlot(w crawlHost, from time.Time) {
 
 // expireGrants takes back the turns of those who did not come.
 func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
-	for w, since := range p.granted {
+	for w, since := range p.grantedStartTimes {
 		if now.Sub(since) > grantTimeout {
 			p.clearGrant(w)
 			expired = true
@@ -199,7 +201,7 @@ func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 }
 
 // removeWaiter takes w out of the line, and its turn from it.
-func (p *visitSemaphore) removeWaiter(w crawlHost) {
+func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
 	delete(p.positions, w)
 	if len(p.positions) == 0 {
 		p.queue = nil
@@ -212,7 +214,7 @@ func (p *visitSemaphore) removeWaiter(w crawlHost) {
 
 // recordVisitEnd counts a visit of crawl that is over, which took so long.
 func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
-	p.removeActive(crawl)
+	p.removeActiveVisit(crawl)
 	took = max(0, took)
 	if p.meanVisitDuration == 0 {
 		p.meanVisitDuration = took
@@ -228,7 +230,7 @@ func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end 
 func (p *visitSemaphore) updateGrants(now time.Time) {
 	p.recomputeLimits(now)
 	start := p.nextStart()
-	for w, from := range p.granted {
+	for w, from := range p.grantedStartTimes {
 		if start.After(from) {
 			p.grantSlot(w, start)
 		}
@@ -239,7 +241,7 @@ func (p *visitSemaphore) updateGrants(now time.Time) {
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
 func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
-	for w := range p.granted {
+	for w := range p.grantedStartTimes {
 		if w.crawl == crawl {
 			p.removeWaiter(w)
 		}
@@ -250,18 +252,18 @@ func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 		}
 	}
 	if c := p.demandOf(crawl); c != nil {
-		if c.active > 0 {
-			p.activeVisits, p.lastEnd = p.activeVisits-c.active, laterTime(p.lastEnd, now)
-			p.addBusyWorkers(crawl, -c.active)
+		if c.activeVisits > 0 {
+			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, laterTime(p.lastEnd, now)
+			p.addBusyWorkers(crawl, -c.activeVisits)
 		}
-		c.active, c.expires = 0, time.Time{}
+		c.activeVisits, c.expires = 0, time.Time{}
 	}
 	p.updateGrants(now)
 }
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHost) time.Time {
+func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	ahead := 1 + max(0, p.positions[w]-p.headPosition)/p.slots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.delay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))

@@ -10,10 +10,10 @@ import (
 // failing that by wider tokens in order, failing those by "*". The zero Agent
 // is addressed by "*" alone.
 type Agent struct {
-	tokens         []string
-	givenName      string // as AgentByName was given it; only GoogleOSS asks for it
-	namedOnly      bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
-	indexingPreset string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
+	tokens           []string
+	givenName        string // as AgentByName was given it; only GoogleOSS asks for it
+	ignoresStarRules bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
+	indexingPreset   string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
 }
 
 // NewAgent returns the agent with the given product token and wider tokens.
@@ -72,9 +72,9 @@ func PresetAgent(name string) (Agent, bool) {
 	case "yandexbot":
 		return Agent{tokens: []string{"yandexbot", "yandex"}}, true
 	case "yandexdirect":
-		return Agent{tokens: []string{"yandexdirect", "yandex"}, namedOnly: true, indexingPreset: "yandexbot"}, true
+		return Agent{tokens: []string{"yandexdirect", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"}, true
 	case "yandexcalendar":
-		return Agent{tokens: []string{"yandexcalendar", "yandex"}, namedOnly: true, indexingPreset: "yandexbot"}, true
+		return Agent{tokens: []string{"yandexcalendar", "yandex"}, ignoresStarRules: true, indexingPreset: "yandexbot"}, true
 	}
 	return Agent{}, false
 }
@@ -90,9 +90,9 @@ func (a Agent) Token() string {
 // FallbackTokens returns the wider tokens, in order.
 func (a Agent) FallbackTokens() []string { return slices.Clone(a.tokens[min(1, len(a.tokens)):]) }
 
-// NamedOnly reports whether the allow and disallow lines for "*" do not bind the
+// IgnoresStarRules reports whether the allow and disallow lines for "*" do not bind the
 // agent (EXC-03). What they say of pace and of the use of content does.
-func (a Agent) NamedOnly() bool { return a.namedOnly }
+func (a Agent) IgnoresStarRules() bool { return a.ignoresStarRules }
 
 // An agentRank says how specifically a user-agent line names an agent: the index of
 // the token that it names, so that less is more.
@@ -104,7 +104,7 @@ const rankNoMatch agentRank = 1 << 30
 // matchRank returns how specifically value, of a user-agent line, names a.
 func (a Agent) matchRank(value string) agentRank {
 	if value == "*" {
-		if a.namedOnly {
+		if a.ignoresStarRules {
 			return rankNoMatch
 		}
 		return agentRank(len(a.tokens))

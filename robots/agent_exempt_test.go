@@ -84,8 +84,8 @@ func TestConfigured(t *testing.T) {
 		{GoogleOSS, "YandexDirect", "", "", false},
 	} {
 		a, err := PresetOrNewAgent(test.dialect, test.token, strings.Fields(test.wider)...)
-		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.FallbackTokens(), strings.Fields(test.want)) || a.NamedOnly() != test.namedOnly {
-			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.FallbackTokens(), a.NamedOnly(), err)
+		if err != nil || !strings.EqualFold(a.Token(), test.token) || !slices.Equal(a.FallbackTokens(), strings.Fields(test.want)) || a.IgnoresStarRules() != test.namedOnly {
+			t.Errorf("%q, %q: %q with %q, named only %t, %v", test.token, test.wider, a.Token(), a.FallbackTokens(), a.IgnoresStarRules(), err)
 		}
 	}
 	for _, bad := range []string{"", "bot2", "a b"} {

@@ -54,7 +54,7 @@ const (
 func (r *Rules) Explain(u decorum.URL) Explanation {
 	e := Explanation{Verdict: r.Check(u), Path: u.PathAndQuery(), GroupAgentLines: r.groupAgentLines, UsageSignals: r.UsageSignals(u), PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
-		e.IndexingVerdict = new(r.indexingRules.Check(u))
+		e.IndexingVerdict = new(r.mainRobotRules.Check(u))
 	}
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e

@@ -69,7 +69,7 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	case now.Before(s.expiresAt):
 		return Clearance{}, gateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 	}
-	return g.clearRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
+	return g.newRobotsFetchClearance(now, e, o, o.RobotsURL(), 0), nil
 }
 
 // clearByRules asks the rules.
@@ -84,9 +84,9 @@ func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, state: s}, nil
 }
 
-// clearRobotsFetch makes the Clearance for a visit of the origin's lookup. The lock of e
+// newRobotsFetchClearance makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
-func (g *Gate) clearRobotsFetch(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
+func (g *Gate) newRobotsFetchClearance(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
 	e.inFlight = fetchInFlight{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchTimeout), redirectCount: redirects}
 	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, redirectCount: redirects}
 }
@@ -203,8 +203,8 @@ func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
 	return until
 }
 
-func (g *Gate) postponedError(s *originState, until time.Time, reason string) *PostponedError {
-	c := &PostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, Failures: s.failures, Reason: reason}
+func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {
+	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, Failures: s.failures, Reason: reason}
 	if s.redirect != nil {
 		c.RedirectURL, c.RedirectSince = s.redirect.url, s.redirect.Since
 	}

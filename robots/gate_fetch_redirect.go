@@ -31,7 +31,7 @@ func (g *Gate) CheckRedirect(ctx context.Context, now time.Time, u decorum.URL, 
 	if s.redirect == nil || s.redirect.url != u || e.inFlight.isActive(now) && e.inFlight.redirectCount != s.redirect.Count {
 		return Clearance{}, gateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
-	c := g.clearRobotsFetch(now, e, origin, u, s.redirect.Count)
+	c := g.newRobotsFetchClearance(now, e, origin, u, s.redirect.Count)
 	if disallowed == nil {
 		return c, nil
 	}

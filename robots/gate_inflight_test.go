@@ -47,7 +47,7 @@ func TestFetchInFlight(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	lost := s.wantRobotsFetch(page)
 	_, err := s.wantCheck(page, pending)
-	var postponed *PostponedError
+	var postponed *OriginPostponedError
 	if !errors.As(err, &postponed) || !postponed.Until.Equal(s.now.Add(2*time.Minute)) || postponed.Suspended {
 		t.Errorf("closed = %+v", postponed)
 	}

@@ -37,7 +37,7 @@ func (g *Gate) UsageSignals(u decorum.URL) UsageSignals {
 
 // PostponedReason says why the origin's pages cannot be visited now; nil if they can,
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
-func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*PostponedError, error) {
+func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*OriginPostponedError, error) {
 	s, err := g.lastKnownState(ctx, o)
 	if err != nil || !s.isPostponed || !now.Before(s.expiresAt) {
 		return nil, err

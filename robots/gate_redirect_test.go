@@ -237,7 +237,7 @@ func TestLostRedirect(t *testing.T) {
 				t.Errorf("closed %+v", c)
 			}
 			_, err := s.wantCheck(page, pending)
-			var closed *PostponedError
+			var closed *OriginPostponedError
 			if !errors.As(err, &closed) || !closed.Until.Equal(s.now.Add(2*time.Minute)) {
 				t.Errorf("Check says %+v: a hop of another Gate may be done soon", closed)
 			}

@@ -104,10 +104,10 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (line %d, group %s)", v.Rule, v.Line, v.Group)
 }
 
-// PostponedError says that an origin's pages cannot be visited for now, because its
+// OriginPostponedError says that an origin's pages cannot be visited for now, because its
 // rules are not known: the cause of errors of Kind decorum.Pending, while its
 // robots.txt is being looked up, and decorum.Unreachable, after that failed.
-type PostponedError struct {
+type OriginPostponedError struct {
 	Until     time.Time // when to ask the Gate again
 	Suspended bool      // it failed so often that nobody should wait for it
 	Failures  int       // how often it failed in a row
@@ -119,7 +119,7 @@ type PostponedError struct {
 }
 
 // Error says why, and until when.
-func (c *PostponedError) Error() string {
+func (c *OriginPostponedError) Error() string {
 	return fmt.Sprintf("%s; closed until %s", c.Reason, c.Until.UTC().Format(time.RFC3339))
 }
 
@@ -130,8 +130,8 @@ type FetchResult struct {
 	// RedirectURL is where the robots.txt was redirected to; zero if the lookup is
 	// over. The caller queues it, and comes back with Gate.CheckRedirect.
 	RedirectURL     decorum.URL
-	HasRulesInForce bool            // pages may be visited
-	Postponed       *PostponedError // why not; nil if HasRulesInForce
+	HasRulesInForce bool                  // pages may be visited
+	Postponed       *OriginPostponedError // why not; nil if HasRulesInForce
 	// RecheckResult is how the answer compares with the one before.
 	RecheckResult RecheckResult
 }

@@ -109,13 +109,13 @@ func TestRetries(t *testing.T) {
 			page := mustURL(t, "https://example.com/b")
 			for i, wait := range test.waits {
 				result := s.fetchRobots(page, test.answer)
-				want := PostponedError{Until: s.now.Add(wait), Suspended: i >= 2, Failures: i + 1}
+				want := OriginPostponedError{Until: s.now.Add(wait), Suspended: i >= 2, Failures: i + 1}
 				if got := result.Postponed; !got.Until.Equal(want.Until) || got.Suspended != want.Suspended || got.Failures != want.Failures {
 					t.Errorf("after failure %d: %+v, want %+v", i+1, got, want)
 				}
 				s.now = s.now.Add(wait - time.Nanosecond)
 				_, err := s.wantCheck(page, unreachable)
-				var closed *PostponedError
+				var closed *OriginPostponedError
 				if !errors.As(err, &closed) || *closed != *result.Postponed {
 					t.Errorf("Check says %+v, Learn said %+v", closed, result.Postponed)
 				}

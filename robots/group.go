@@ -13,7 +13,7 @@ import (
 func (f *File) RulesFor(a Agent) *Rules {
 	r := f.compileRules(a)
 	if indexing, ok := PresetAgent(a.indexingPreset); ok && f.dialect != GoogleOSS {
-		r.indexingRules = f.compileRules(indexing)
+		r.mainRobotRules = f.compileRules(indexing)
 	}
 	return r
 }
@@ -27,7 +27,7 @@ func (f *File) compileRules(a Agent) *Rules {
 	}
 	if best == rankNoMatch {
 		rules := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
-		if a.namedOnly {
+		if a.ignoresStarRules {
 			starRules := f.compileRules(Agent{}) // EXC-09
 			rules.delay, rules.hasDelay, rules.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
 			rules.usageRules = starRules.usageRules

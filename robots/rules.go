@@ -21,7 +21,7 @@ type Rules struct {
 	delay             time.Duration
 	hasDelay          bool // a delay is given
 	rateAndVisitTimes rateAndVisitTimes
-	indexingRules     *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	mainRobotRules    *Rules // of the robot without which nothing is indexed; nil: the agent itself
 	disallowByDefault bool   // what no rule decides is disallowed
 	isGoogleOSS       bool   // CheckRawURL compares URLs as they stand
 }
@@ -34,7 +34,7 @@ type Verdict struct {
 	Group   string `json:"group"`          // as Rules.Group
 	// DisallowedForMainRobot marks what the agent may fetch and the main robot of its
 	// operator may not: it is never to be indexed (EXC-06). Only agents that are
-	// NamedOnly have another main robot.
+	// IgnoresStarRules have another main robot.
 	DisallowedForMainRobot bool `json:"not_for_indexing,omitempty"`
 }
 
@@ -56,7 +56,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
 	v := r.verdict(r.decidingRule(path))
-	v.DisallowedForMainRobot = v.Allowed && r.indexingRules != nil && !r.indexingRules.Check(u).Allowed
+	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
 	return v
 }
 
@@ -160,22 +160,22 @@ func compileGroup(c combinedGroup, d Dialect) *Rules {
 func newRuleList(lines []line) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(ruleFieldPrefix(l.field)) + len(l.value)
+		size += len(allowOrDisallowPrefix(l.field)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(ruleFieldPrefix(l.field))
+		b.WriteString(allowOrDisallowPrefix(l.field))
 		b.WriteString(l.value)
 		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.field == allow}
 	}
 	return rules
 }
 
-// ruleFieldPrefix returns what stands before the path in the text of a rule.
-func ruleFieldPrefix(f fieldKind) string {
+// allowOrDisallowPrefix returns what stands before the path in the text of a rule.
+func allowOrDisallowPrefix(f fieldKind) string {
 	if f == allow {
 		return "allow: "
 	}

@@ -31,7 +31,7 @@ func (a Agent) yandexMatchRank(value string) agentRank {
 			return agentRank(i)
 		}
 	}
-	if strings.Contains(value, "*") && !a.namedOnly {
+	if strings.Contains(value, "*") && !a.ignoresStarRules {
 		return agentRank(len(a.tokens))
 	}
 	return rankNoMatch

@@ -151,7 +151,7 @@ func TestNamedOnly(t *testing.T) {
 	}
 	t.Run("EXC-10", func(t *testing.T) {
 		a, err := NewAgent("newbot", "yandex")
-		if err != nil || a.namedOnly || AgentByName("newbot").namedOnly {
+		if err != nil || a.ignoresStarRules || AgentByName("newbot").ignoresStarRules {
 			t.Errorf("a new agent ignores the rules for all (%v)", err)
 		}
 	})

@@ -14,7 +14,7 @@ type HostCounter interface {
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]HostAdmitResult, error)
+	AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]NewHostResult, error)
 	// HostCountsFor returns how many hosts were counted, and whether h is one of them.
 	HostCountsFor(ctx context.Context, h HostCandidate) (HostCounts, error)
 }
@@ -33,16 +33,16 @@ type HostLimits struct {
 	RefuseNewHosts    bool // admit no new host for now
 }
 
-// A HostAdmitResult is what became of a host that was offered to AdmitHosts.
-type HostAdmitResult uint8
+// A NewHostResult is what became of a host that was offered to AdmitHosts.
+type NewHostResult uint8
 
 // Fates of hosts.
 const (
-	HostAdmitted       HostAdmitResult = iota // new: it is counted
-	HostAlreadyCounted                        // counted before
-	NewHostsRefused                           // new, and HostLimits.RefuseNewHosts
-	DomainLimitReached                        // new, and its domain has HostLimits.MaxHostsPerDomain hosts
-	HostLimitReached                          // new, and the crawl has HostLimits.MaxHosts hosts
+	HostAdmitted       NewHostResult = iota // new: it is counted
+	HostAlreadyCounted                      // counted before
+	NewHostsRefused                         // new, and HostLimits.RefuseNewHosts
+	DomainLimitReached                      // new, and its domain has HostLimits.MaxHostsPerDomain hosts
+	HostLimitReached                        // new, and the crawl has HostLimits.MaxHosts hosts
 )
 
 // A HostCounts is how many hosts were counted.
@@ -53,7 +53,7 @@ type HostCounts struct {
 }
 
 // AdmitResult returns the result of AdmitHosts for a host in the state c.
-func (l HostLimits) AdmitResult(c HostCounts, ignoreLimits bool) HostAdmitResult {
+func (l HostLimits) AdmitResult(c HostCounts, ignoreLimits bool) NewHostResult {
 	switch {
 	case c.Counted:
 		return HostAlreadyCounted

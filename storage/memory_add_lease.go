@@ -247,7 +247,7 @@ func (m *Memory) Counts(ctx context.Context) (Counts, error) {
 	}
 	defer m.mu.Unlock()
 	return Counts{
-		Hosts:           m.schedule.Hosts,
+		Hosts:           m.schedule.HostCount,
 		DueHosts:        m.schedule.DueHosts(),
 		QueuedURLs:      m.schedule.QueuedURLs,
 		LeasedURLs:      m.schedule.LeasedURLs(),

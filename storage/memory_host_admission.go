@@ -14,7 +14,7 @@ func (c *countedHosts) countsFor(h HostCandidate) HostCounts {
 }
 
 // AdmitHosts implements Store.
-func (m *Memory) AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]HostAdmitResult, error) {
+func (m *Memory) AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]NewHostResult, error) {
 	if err := CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (m *Memory) AdmitHosts(ctx context.Context, hosts []HostCandidate, limits H
 	if m.countedHosts.hosts == nil {
 		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}
-	results := make([]HostAdmitResult, len(hosts))
+	results := make([]NewHostResult, len(hosts))
 	for i, h := range hosts {
 		results[i] = limits.AdmitResult(m.countedHosts.countsFor(h), h.IgnoreLimits)
 		if results[i] == HostAdmitted {

@@ -102,7 +102,7 @@ func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
 			break
 		}
 	}
-	if q.alternation.TakeRevisit(first, first < schedule.AwaitingRevisit, q.hasDue(schedule.AwaitingRevisit, now)) {
+	if q.alternation.ChooseRevisit(first, first < schedule.AwaitingRevisit, q.hasDue(schedule.AwaitingRevisit, now)) {
 		first = schedule.AwaitingRevisit
 	} else if first == schedule.AwaitingRevisit {
 		return Entry{}, false

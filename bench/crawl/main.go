@@ -44,7 +44,7 @@ import (
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
-		exit(runChild(os.Args[2]))
+		exit(runProcessTask(os.Args[2]))
 	}
 	var p processTask
 	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")

@@ -28,8 +28,8 @@ type processTask struct {
 // childArg is the first argument of a process that gets a plan as its second.
 const childArg = "child"
 
-// runChild does the work of a plan.
-func runChild(arg string) error {
+// runProcessTask does the work of a plan.
+func runProcessTask(arg string) error {
 	var p processTask
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
 		return err

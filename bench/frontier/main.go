@@ -78,7 +78,7 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 				return err
 			}
 			p := runOptions{order, n, origins, filepath.Join(base, "frontier.db"), profile}
-			figures, err := measureChild(p)
+			figures, err := measureKillAndReopen(p)
 			if err != nil {
 				return err
 			}
@@ -112,8 +112,8 @@ const (
 	reopenHeap = "its heap MiB"
 )
 
-// measureChild runs the plan in a child, kills it, and opens what it left.
-func measureChild(p runOptions) (map[string]string, error) {
+// measureKillAndReopen runs the plan in a child, kills it, and opens what it left.
+func measureKillAndReopen(p runOptions) (map[string]string, error) {
 	arg, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

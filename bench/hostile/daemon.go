@@ -71,12 +71,12 @@ type daemonProcess struct {
 	cmd            *exec.Cmd
 	logReaderGroup sync.WaitGroup // of its log
 
-	mu         sync.Mutex      // guards lineCounts
-	lineCounts map[warning]int // of its log, by what they say
+	mu         sync.Mutex                 // guards lineCounts
+	lineCounts map[repeatedLogWarning]int // of its log, by what they say
 }
 
-// A warning is what one or several lines of a log say.
-type warning struct {
+// A repeatedLogWarning is what one or several lines of a log say.
+type repeatedLogWarning struct {
 	project, message string
 	count            int // 0 as a key of process.lineCounts
 }
@@ -103,7 +103,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	if err != nil {
 		return nil, err
 	}
-	d := &daemonProcess{cmd: cmd, lineCounts: map[warning]int{}}
+	d := &daemonProcess{cmd: cmd, lineCounts: map[repeatedLogWarning]int{}}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -126,16 +126,16 @@ func (d *daemonProcess) countLogLines(log io.Reader) {
 			continue
 		}
 		d.mu.Lock()
-		d.lineCounts[warning{project: line.Project, message: line.Msg}]++
+		d.lineCounts[repeatedLogWarning{project: line.Project, message: line.Msg}]++
 		d.mu.Unlock()
 	}
 }
 
 // warnings returns what the log says, with the number of lines of each.
-func (d *daemonProcess) warnings() []warning {
+func (d *daemonProcess) warnings() []repeatedLogWarning {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]warning, 0, len(d.lineCounts))
+	all := make([]repeatedLogWarning, 0, len(d.lineCounts))
 	for w, n := range d.lineCounts {
 		w.count = n
 		all = append(all, w)

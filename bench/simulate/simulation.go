@@ -14,24 +14,24 @@ import (
 type simulation struct {
 	simulationOptions
 	*web
-	stores       []*storage.Memory
-	changeCounts []int // of each partition
-	processes    []process
-	workers      []worker
-	events       eventHeap
-	now          int64
-	result       *result
+	stores                []*storage.Memory
+	partitionChangeCounts []int // of each partition
+	processes             []process
+	workers               []worker
+	events                eventHeap
+	now                   int64
+	result                *result
 }
 
 // A process has workers in line for a URL, and knows when partitions have their next.
 type process struct {
-	waitingWorkers []int   // workers that wait
-	nextDue        []int64 // when the first host of each partition is due, as it was said last
-	backoffUntil   []int64 // until then hosts of it that come due are left to others
-	seenChanges    []int   // changes of each partition, when that was said
-	refreshes      int     // how often it looked at all
-	refreshedAt    int64   // when it did so last
-	wakesAt        int64   // when it does something again, at the latest
+	waitingWorkers   []int   // workers that wait
+	nextDue          []int64 // when the first host of each partition is due, as it was said last
+	backoffUntil     []int64 // until then hosts of it that come due are left to others
+	seenChangeCounts []int   // changes of each partition, when that was said
+	refreshes        int     // how often it looked at all
+	refreshedAt      int64   // when it did so last
+	wakesAt          int64   // when it does something again, at the latest
 }
 
 // A worker has a lease in hand, or waits.
@@ -70,11 +70,11 @@ func newSimulation(p simulationOptions, hosts, processes, partitions int) *simul
 	for range partitions {
 		c.stores = append(c.stores, storage.NewMemory(storage.MemoryConfig{MaxURLs: math.MaxInt}))
 	}
-	c.changeCounts = make([]int, partitions)
+	c.partitionChangeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
 	for i := range c.processes {
 		c.processes[i].nextDue, c.processes[i].backoffUntil = make([]int64, partitions), make([]int64, partitions)
-		c.processes[i].seenChanges = make([]int, partitions)
+		c.processes[i].seenChangeCounts = make([]int, partitions)
 		c.processes[i].refreshedAt = math.MinInt64 / 2
 	}
 	for i := range c.workers {
@@ -211,7 +211,7 @@ func (c *simulation) refreshPartitions(p *process) error {
 		if !all {
 			c.result.partitionCalls(part).changeCountReads++
 		}
-		if all || p.seenChanges[part] != c.changeCounts[part] {
+		if all || p.seenChangeCounts[part] != c.partitionChangeCounts[part] {
 			if _, err := c.callLease(p, part, 0); err != nil {
 				return err
 			}
@@ -261,9 +261,9 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 func (c *simulation) leasePartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
 	leases, next, err := c.stores[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
-		c.changeCounts[part]++
+		c.partitionChangeCounts[part]++
 	}
-	p.seenChanges[part] = c.changeCounts[part]
+	p.seenChangeCounts[part] = c.partitionChangeCounts[part]
 	switch {
 	case err != nil:
 		return nil, err
@@ -315,10 +315,10 @@ func (c *simulation) endVisit(number int) error {
 	ack := storage.Ack{Lease: l, Host: &storage.HostState{Due: timeAt(c.now).Add(delay), Delay: delay}}
 	switch {
 	case s.isDead:
-		s.failures++
-		ack.Outcome, ack.NotBefore = storage.RetryAt, timeAt(c.now).Add(time.Minute<<s.failures)
+		s.consecutiveFailures++
+		ack.Outcome, ack.NotBefore = storage.RetryAt, timeAt(c.now).Add(time.Minute<<s.consecutiveFailures)
 		ack.Host.Due = ack.NotBefore
-		if s.failures == maxAttempts {
+		if s.consecutiveFailures == maxAttempts {
 			ack.Outcome = storage.Drop
 		}
 	case !s.robotsFetched: // the visit was to its robots.txt
@@ -336,7 +336,7 @@ func (c *simulation) endVisit(number int) error {
 		return fmt.Errorf("%v: %w", l.URL, err)
 	}
 	c.result.partitionCalls(int(s.partition)).acks++
-	c.changeCounts[s.partition]++
+	c.partitionChangeCounts[s.partition]++
 	p := &c.processes[w.process]
 	p.waitingWorkers = append(p.waitingWorkers, number)
 	_, err := c.leasePartition(p, int(s.partition), 0) // the ack says it
@@ -372,7 +372,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 			return err
 		}
 		if storage.CountAdded(results) > 0 {
-			c.changeCounts[part]++
+			c.partitionChangeCounts[part]++
 		}
 		c.result.partitionCalls(part).adds++
 	}

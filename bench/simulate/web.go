@@ -31,13 +31,13 @@ var delayShares = []struct {
 
 // A site is what is known of a host.
 type site struct {
-	pageCount       uint32 // that it has
-	discoveredPages uint32 // of them, so far
-	delayMillis     uint32 // in milliseconds
-	failures        uint8  // visits in a row
-	isDead          bool
-	robotsFetched   bool   // its robots.txt was had
-	partition       uint16 // partition
+	pageCount           uint32 // that it has
+	discoveredPages     uint32 // of them, so far
+	delayMillis         uint32 // in milliseconds
+	consecutiveFailures uint8  // visits in a row
+	isDead              bool
+	robotsFetched       bool   // its robots.txt was had
+	partition           uint16 // partition
 }
 
 // A web is sites, and what is left to chance.

@@ -59,7 +59,7 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 			classes.uncertain["none"]++ // which the daemon may take it for
 		}
 		if strings.HasSuffix(x.URL, "/robots.txt") {
-			robotsFetches.add(robotsOutcome(x), 1, cut)
+			robotsFetches.add(robotsFetchOutcome(x), 1, cut)
 		}
 		bytes.add("", float64(decodedBytes(x)), cut)
 	}
@@ -80,8 +80,8 @@ func statusClass(x crawltest.Exchange) string {
 	return strconv.Itoa(x.Status/100) + "xx"
 }
 
-// robotsOutcome is what an answer to a request for a robots.txt means.
-func robotsOutcome(x crawltest.Exchange) string {
+// robotsFetchOutcome is what an answer to a request for a robots.txt means.
+func robotsFetchOutcome(x crawltest.Exchange) string {
 	switch {
 	case x.Incomplete || x.Status == 0 || x.Status/100 == 5:
 		return "disallow_all"

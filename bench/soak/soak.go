@@ -107,7 +107,7 @@ func (s *soakRun) checkResults() error {
 	visits := s.finalMetrics.sumSeries("decorum_visits_total")
 	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.duration.Round(time.Second),
 		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.quietPeriods))
-	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printTrends()}
+	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printAndCheckTrends()}
 	return errors.Join(errs...)
 }
 
@@ -137,8 +137,8 @@ func (s *soakRun) checkPoliteness() error {
 	return errors.Join(errs...)
 }
 
-// printTrends plots the series, and returns which of them grow.
-func (s *soakRun) printTrends() error {
+// printAndCheckTrends plots the series, and returns which of them grow.
+func (s *soakRun) printAndCheckTrends() error {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\n\tfirst third\tlast third\tin 10 min\tflat\t")
 	var errs []error

@@ -78,7 +78,7 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	case 2:
 		return crawltest.Status(http.StatusInternalServerError)
 	case 3:
-		return crawltest.Redirect(http.StatusMovedPermanently, pagePath(linkedPage(page, 0)))
+		return crawltest.Redirect(http.StatusMovedPermanently, pagePath(linkedPageNumber(page, 0)))
 	case 4:
 		if r.NthForURL == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
@@ -109,8 +109,8 @@ func pagePath(page int) string { return fmt.Sprintf("/section-%d/article-%d.html
 // linksPerPage is how many pages a page leads to that no other does.
 const linksPerPage = 8
 
-// linkedPage is the number of one of them.
-func linkedPage(page, i int) int { return linksPerPage*page + 1 + i }
+// linkedPageNumber is the number of one of them.
+func linkedPageNumber(page, i int) int { return linksPerPage*page + 1 + i }
 
 // pageNumber returns the number of the page of a path, and false if there is none.
 func pageNumber(p string) (int, bool) {
@@ -138,7 +138,7 @@ func pageHTML(host, page int) string {
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=en><head><title>Article %d</title></head><body>\n", page)
 	links := []string{pagePath(page / 2), "/", fmt.Sprintf("/private/draft-%d.html", page/4), "http://" + hostName(host+1) + pagePath(page)}
 	for i := range linksPerPage {
-		links = append(links, pagePath(linkedPage(page, i)))
+		links = append(links, pagePath(linkedPageNumber(page, i)))
 	}
 	for _, link := range links {
 		fmt.Fprintf(&b, "<p>%s<a href=%q>go on</a></p>\n", strings.Repeat("Of many things one leads to another. ", 10), link)

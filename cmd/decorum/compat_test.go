@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" {
 		daemon.Main(daemon.Handlers{"past": registerCallbacks})
 	}
-	testwait.SetParallel(8)
+	testwait.SetTestParallelism(8)
 	m.Run()
 }
 

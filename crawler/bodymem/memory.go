@@ -45,7 +45,7 @@ type Memory struct {
 	mainSize int64 // bytes of size for what exceeds the first bytes
 
 	mu               sync.Mutex          // guards the fields below, and those of each Share
-	firstUsed        int64               // bytes in use, of the part for the first bytes
+	firstBytesUsed   int64               // bytes in use, of the part for the first bytes
 	mainUsed         int64               // bytes in use, of the other part
 	peak             int64               // the most of both
 	holders          map[*Share]struct{} // that hold bytes beyond the first
@@ -53,7 +53,7 @@ type Memory struct {
 	waiters          []*waiter           // the oldest first
 	changedSinceTick bool                // memory was reserved or given back since the last tick
 	ticker           *time.Timer         // calls tick while a share waits; nil: it does not run
-	lastAge          uint64              // of the last Share
+	lastShareAge     uint64              // of the last Share
 	deniedURLs       map[string]uint64   // ages of URLs whose visit was ended
 	deniedCount      int64               // visits that were ended
 	lastDenied       time.Time           // when the last of them was
@@ -107,7 +107,7 @@ func (m *Memory) Usage() Usage {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Bytes: m.firstUsed + m.mainUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
+	return Usage{Bytes: m.firstBytesUsed + m.mainUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
 }
 
 // FullError is the error of a visit that got no memory for its body, because the wait took

@@ -77,7 +77,7 @@ func TestDeadlock(t *testing.T) {
 		}
 		next := openShare(t, m, "next", 0)
 		m.OpenShare(young, "young")
-		if young.age > next.age || !young.endedBefore {
+		if young.age > next.age || !young.deniedBefore {
 			t.Errorf("the visit that was ended comes back with age %d, after %d", young.age, next.age)
 		}
 		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
@@ -88,12 +88,12 @@ func TestDeadlock(t *testing.T) {
 		}
 		old.Close()
 		m.OpenShare(young, "young")
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.firstHeld {
+		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.firstBytesHeld {
 			t.Errorf("got %v and %+v", err, m.Usage())
 		}
 		young.ShrinkTo(mib)
 		m.OpenShare(next, "young")
-		if next.endedBefore {
+		if next.deniedBefore {
 			t.Error("a URL whose visit came to its end is still remembered")
 		}
 		young.Close()
@@ -355,7 +355,7 @@ func TestReadAll(t *testing.T) {
 						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced, limit, len(got), more, err)
 					}
 					s.ShrinkTo(int64(cap(got)))
-					if held := s.firstHeld + s.mainHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstHeld) {
+					if held := s.firstBytesHeld + s.mainHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstBytesHeld) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
 					}
 					s.Close()

@@ -14,11 +14,11 @@ type Share struct {
 	memory          *Memory // nil: the share is not open
 	url             string  // of the URL
 	age             uint64  // a lower age is older
-	endedBefore     bool    // an earlier visit to the URL was ended
+	deniedBefore    bool    // an earlier visit to the URL was ended
 	reservingAhead  bool    // the share waits before the request is sent
 	reservedAhead   bool    // all bytes that the visit may need were reserved ahead
 	exemptFromLimit bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
-	firstHeld       int64   // bytes held of the part for first bytes
+	firstBytesHeld  int64   // bytes held of the part for first bytes
 	mainHeld        int64   // bytes held beyond
 	aheadUnused     int64   // bytes of held that were reserved ahead and are still unused
 	waitCount       int     // waiters of the share
@@ -30,10 +30,10 @@ type Share struct {
 func (m *Memory) OpenShare(s *Share, url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lastAge++
-	*s = Share{memory: m, url: url, age: m.lastAge}
+	m.lastShareAge++
+	*s = Share{memory: m, url: url, age: m.lastShareAge}
 	if age, ended := m.deniedURLs[url]; ended {
-		s.age, s.endedBefore = age, true
+		s.age, s.deniedBefore = age, true
 	}
 }
 
@@ -42,7 +42,7 @@ func (m *Memory) OpenShare(s *Share, url string) {
 // ended. It waits some seconds at most, and then returns a *Full error. A visit with
 // always is never ended later: if it needs more than n bytes, it overdraws the memory.
 func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
-	if !always && !s.endedBefore {
+	if !always && !s.deniedBefore {
 		return nil
 	}
 	s.memory.mu.Lock()
@@ -84,9 +84,9 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 	s.aheadUnused -= fromAhead
 	n -= fromAhead
 	m := s.memory
-	if part := min(n, firstBytes-s.firstHeld); part > 0 && m.firstUsed+part <= m.size-m.mainSize {
-		s.firstHeld += part
-		m.firstUsed += part
+	if part := min(n, firstBytes-s.firstBytesHeld); part > 0 && m.firstBytesUsed+part <= m.size-m.mainSize {
+		s.firstBytesHeld += part
+		m.firstBytesUsed += part
 		n -= part
 		m.updatePeak()
 	}
@@ -135,7 +135,7 @@ func (m *Memory) allocate(s *Share, n int64) {
 }
 
 // updatePeak updates the peak of the bytes in use. It requires the lock.
-func (m *Memory) updatePeak() { m.peak = max(m.peak, m.mainUsed+m.firstUsed) }
+func (m *Memory) updatePeak() { m.peak = max(m.peak, m.mainUsed+m.firstBytesUsed) }
 
 // deallocate takes n bytes beyond the first back from s. It requires the lock.
 func (m *Memory) deallocate(s *Share, n int64) {
@@ -194,14 +194,14 @@ func (s *Share) ShrinkTo(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.reservedAhead, s.aheadUnused = false, 0
-	if extra := s.firstHeld + s.mainHeld - n; extra > 0 {
+	if extra := s.firstBytesHeld + s.mainHeld - n; extra > 0 {
 		fromMain := min(extra, s.mainHeld)
 		m.deallocate(s, fromMain)
-		fromFirst := min(extra-fromMain, s.firstHeld)
-		s.firstHeld -= fromFirst
-		m.firstUsed -= fromFirst
+		fromFirst := min(extra-fromMain, s.firstBytesHeld)
+		s.firstBytesHeld -= fromFirst
+		m.firstBytesUsed -= fromFirst
 	}
-	if s.endedBefore {
+	if s.deniedBefore {
 		delete(m.deniedURLs, s.url)
 	}
 	m.serveWaiters()
@@ -226,8 +226,8 @@ func (s *Share) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cancelWaits(s)
-	m.firstUsed -= s.firstHeld
-	s.firstHeld, s.aheadUnused, s.closed = 0, 0, true
+	m.firstBytesUsed -= s.firstBytesHeld
+	s.firstBytesHeld, s.aheadUnused, s.closed = 0, 0, true
 	m.deallocate(s, s.mainHeld)
 	m.serveWaiters()
 }

@@ -57,10 +57,10 @@ const (
 	refusalHeader    = "decorum refusal"
 )
 
-// runByHeader returns the page in hand that a request is for, nil if for none. A Clone
+// findCallbackRunByHeader returns the page in hand that a request is for, nil if for none. A Clone
 // has its transport from the collector that it was made of, so that requests of
 // another crawl, with tokens of its own, may come here as well.
-func (c *Collector) runByHeader(h http.Header) *callbackRun {
+func (c *Collector) findCallbackRunByHeader(h http.Header) *callbackRun {
 	values := h[leaseTokenHeader]
 	if len(values) != 2 || values[0] != c.instanceID {
 		return nil
@@ -246,8 +246,8 @@ func (c *Collector) findCallbackRun(token uint64) *callbackRun {
 	return c.callbackRuns[token]
 }
 
-// parentRun returns the page whose callback made a request, nil if it is not known.
-func (c *Collector) parentRun(ctx *colly.Context) *callbackRun {
+// requestingCallbackRun returns the page whose callback made a request, nil if it is not known.
+func (c *Collector) requestingCallbackRun(ctx *colly.Context) *callbackRun {
 	if r := activeRunOf(ctx); r != nil && r.collector == c {
 		return r
 	}

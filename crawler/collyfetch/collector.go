@@ -216,7 +216,7 @@ var errRetryRequested = errors.New("a callback asks for the page again")
 // for a page lets it pass, any other is queued. Where that cannot be, the door
 // refuses it, so that whoever asked gets the error.
 func (c *Collector) interceptRequest(m *joinedCollector, r *colly.Request) {
-	if run := c.runByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
+	if run := c.findCallbackRunByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
 		run.callbackRequest = r
 		if run.lastUnsentRequest != nil {
 			r.ResponseCharacterEncoding = run.lastUnsentRequest.ResponseCharacterEncoding
@@ -253,11 +253,11 @@ func (c *Collector) enqueueRequest(m *joinedCollector, r *colly.Request) error {
 	if err != nil {
 		return err
 	}
-	parent := c.parentRun(r.Ctx)
+	parent := c.requestingCallbackRun(r.Ctx)
 	if parent.noteRetry(m, r, request) {
 		return nil
 	}
-	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx, headerBeyondCollector(m.Collector, *r.Headers, request))
+	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx, headerWithoutCollectorDefaults(m.Collector, *r.Headers, request))
 	if err != nil {
 		return err
 	}

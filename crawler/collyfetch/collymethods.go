@@ -44,10 +44,10 @@ func (c *Crawl) Request(method, url string, body io.Reader, ctx *colly.Context, 
 
 // enqueueAndRun enqueues and then, unless the crawl is Async or running, crawls.
 func (c *Crawl) enqueueAndRun(enqueue func() error) error {
-	if c.async.Load() || !c.running.CompareAndSwap(false, true) {
+	if c.async.Load() || !c.isRunning.CompareAndSwap(false, true) {
 		return enqueue()
 	}
-	defer c.running.Store(false)
+	defer c.isRunning.Store(false)
 	if err := c.rereadSettings(); err != nil { // Async may have been set
 		return err
 	}

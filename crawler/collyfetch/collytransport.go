@@ -28,7 +28,7 @@ var (
 
 // RoundTrip implements http.RoundTripper.
 func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	r := d.collector.runByHeader(req.Header)
+	r := d.collector.findCallbackRunByHeader(req.Header)
 	if r == nil {
 		return nil, unticketedError(req)
 	}

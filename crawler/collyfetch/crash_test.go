@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testwait.SetParallel(8)
+	testwait.SetTestParallelism(8)
 	m.Run()
 }
 

@@ -21,7 +21,7 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 	}
 	run := crawler.NewLedgerRun(o.Policy)
 	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
-	run.FallbackTokens, run.NamedOnly = o.Robots.Agent.FallbackTokens(), o.Robots.Agent.NamedOnly()
+	run.FallbackTokens, run.IgnoresStarRules = o.Robots.Agent.FallbackTokens(), o.Robots.Agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	extent, err := recordedLedgerExtent(o.Dir)
 	if err != nil {
@@ -40,7 +40,7 @@ const ledgerDir = "ledger"
 
 // recordedLedgerExtent returns how much of the ledger is on the disk, as the state says.
 func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
-	files, _, err := bolt.ReadOutputFiles(filepath.Join(dir, "frontier.db"))
+	files, _, err := bolt.ReadOutputFileRecords(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {
 			extent = ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}

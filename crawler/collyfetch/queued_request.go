@@ -123,9 +123,9 @@ func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
 	return h
 }
 
-// headerBeyondCollector returns what of the headers of a request of m is the user's to set, and not
+// headerWithoutCollectorDefaults returns what of the headers of a request of m is the user's to set, and not
 // the collector's own.
-func headerBeyondCollector(m *colly.Collector, h http.Header, request *storage.Request) http.Header {
+func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *storage.Request) http.Header {
 	extra := filterAllowedHeaders(h, request)
 	if m.Headers != nil {
 		maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal((*m.Headers)[k], v) })

@@ -68,7 +68,7 @@ type Crawl struct {
 	async            atomic.Bool     // of colly.Async
 	workerCount      int             // as the WrapOptions say
 	mustReleaseHolds bool            // the state is of an earlier process, and has not been looked at yet
-	running          atomic.Bool
+	isRunning        atomic.Bool
 }
 
 // Wrap makes a collector polite, persistent and resumable: from now on what it
@@ -203,10 +203,10 @@ var errAlreadyRunning = errors.New("collyfetch: the crawl is running")
 // Run crawls until nothing is left to visit, and returns what crawler.Run does.
 // It may be called again when there is more to visit.
 func (c *Crawl) Run(ctx context.Context) error {
-	if !c.running.CompareAndSwap(false, true) {
+	if !c.isRunning.CompareAndSwap(false, true) {
 		return errAlreadyRunning
 	}
-	defer c.running.Store(false)
+	defer c.isRunning.Store(false)
 	if err := c.rereadSettings(); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (e *logEntry) recordHeader(d preparedResponse) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.Status, e.exchange.Location = d.status, d.header.Get("Location")
-	e.exchange.RetryAfter = d.retryAfter(time.Now())
+	e.exchange.RetryAfter = d.retryAfterDelay(time.Now())
 }
 
 // addBodyBytes counts bytes of the body.

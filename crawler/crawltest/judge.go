@@ -120,22 +120,22 @@ type logJudge struct {
 // A hostJudge is the case of one host.
 type hostJudge struct {
 	*logJudge
-	site         *Site
-	hostReport   HostReport
-	seenOrigins  map[string]bool
-	requestTimes hostRequestTimes
-	lastRequests map[string]Exchange // the last request for each page
+	site              *Site
+	hostReport        HostReport
+	seenOrigins       map[string]bool
+	requestTimes      hostRequestTimes
+	lastRequestByPage map[string]Exchange // the last request for each page
 }
 
 // judgeHost judges the requests of one host, in the order in which they came.
 func (c *logJudge) judgeHost(host string, log []Exchange) {
 	h := &hostJudge{logJudge: c, site: c.web.sites[host], hostReport: HostReport{Host: host, MinGap: -1},
-		seenOrigins: map[string]bool{}, lastRequests: map[string]Exchange{}}
+		seenOrigins: map[string]bool{}, lastRequestByPage: map[string]Exchange{}}
 	for _, x := range log {
 		h.judgeRequest(x)
 	}
 	h.hostReport.MinGap = max(h.hostReport.MinGap, 0)
-	c.report.DistinctPages += len(h.lastRequests)
+	c.report.DistinctPages += len(h.lastRequestByPage)
 	c.report.Hosts = append(c.report.Hosts, h.hostReport)
 }
 
@@ -194,8 +194,8 @@ func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesI
 		path = rules.rules.RemoveCleanParams(path)
 	}
 	page := x.Method + " " + origin + path + " " + x.RequestBodySHA256
-	before, again := h.lastRequests[page]
-	h.lastRequests[page] = x
+	before, again := h.lastRequestByPage[page]
+	h.lastRequestByPage[page] = x
 	switch {
 	case again && !isSafeMethod(x.Method):
 		h.addViolation(Duplicate, x, "it must not be sent twice; first "+formatSeconds(x.Start.Sub(before.Start))+" before")

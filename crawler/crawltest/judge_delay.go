@@ -63,7 +63,7 @@ func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 		switch {
 		case gap == 0 && len(p.inFlight)+2 <= allowed: // it may as well have come while that answer went on
 		case h.checkGap(x, p.lastEnded, required):
-		case h.isPauseLost(p.longestPauseExchange, x):
+		case h.isPauseLostInCrash(p.longestPauseExchange, x):
 			if !p.lastLostPauseEnd.Equal(p.longestPauseExchange.End) {
 				p.lastLostPauseEnd = p.longestPauseExchange.End
 				h.report.LostPauses++
@@ -85,9 +85,9 @@ func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShor
 	return true
 }
 
-// isPauseLost reports whether x came before the end of a pause that the crawler may
+// isPauseLostInCrash reports whether x came before the end of a pause that the crawler may
 // know nothing of, because it was killed just after it was asked to make it.
-func (h *hostJudge) isPauseLost(paused, x Exchange) bool {
+func (h *hostJudge) isPauseLostInCrash(paused, x Exchange) bool {
 	if !x.Start.Before(paused.End.Add(h.requestTimes.longestPause)) {
 		return false
 	}

@@ -115,8 +115,8 @@ func (d *preparedResponse) bodyPiece(i int) (data []byte, at time.Duration) {
 	return d.body[len(d.body)*i/n : len(d.body)*(i+1)/n], d.bodyDuration * time.Duration(i+1) / time.Duration(n)
 }
 
-// retryAfter returns what the answer's Retry-After asks for.
-func (d *preparedResponse) retryAfter(now time.Time) time.Duration {
+// retryAfterDelay returns what the answer's Retry-After asks for.
+func (d *preparedResponse) retryAfterDelay(now time.Time) time.Duration {
 	v := d.header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

@@ -116,11 +116,11 @@ func (e *reachabilitySearch) discover(found string, depth int, sitemap bool) {
 
 // isRobotsUnreachable reports whether robots.txt is out of reach, given how it is answered.
 func (e *reachabilitySearch) isRobotsUnreachable(a Response) bool {
-	return !e.completesInTime(a) || a.Status == http.StatusTooManyRequests || a.Status >= 500
+	return !e.respondsBeforeTimeout(a) || a.Status == http.StatusTooManyRequests || a.Status >= 500
 }
 
-// completesInTime reports whether an answer comes to its end in time.
-func (e *reachabilitySearch) completesInTime(a Response) bool {
+// respondsBeforeTimeout reports whether an answer comes to its end in time.
+func (e *reachabilitySearch) respondsBeforeTimeout(a Response) bool {
 	return a.Fault == NoFault && a.HeaderDelay+a.BodyDuration < e.plan.Timeout
 }
 
@@ -172,7 +172,7 @@ func (e *reachabilitySearch) simulateFetch(page string) (Response, bool) {
 	host := hostOf(page)
 	for nth := range e.plan.MaxAttempts {
 		a := e.web.sites[host].respond(PageRequest{Method: http.MethodGet, Host: host, Path: path, ReceivedAt: e.now, NthForURL: nth + 1})
-		if e.completesInTime(a) && !isRetryable(Exchange{Status: max(a.Status, http.StatusOK)}) {
+		if e.respondsBeforeTimeout(a) && !isRetryable(Exchange{Status: max(a.Status, http.StatusOK)}) {
 			return a, true
 		}
 	}

@@ -122,12 +122,12 @@ func (r JudgeReport) writeViolations(b *strings.Builder) {
 		fmt.Fprintf(b, "%d requests were not logged: no verdict on them\n", r.UnloggedRequests)
 	}
 	for _, rule := range allJudgeRules {
-		r.writeRule(b, rule)
+		r.writeRuleViolations(b, rule)
 	}
 }
 
-// writeRule says how often one rule was broken, and lists the first offences.
-func (r JudgeReport) writeRule(b *strings.Builder, rule JudgeRule) {
+// writeRuleViolations says how often one rule was broken, and lists the first offences.
+func (r JudgeReport) writeRuleViolations(b *strings.Builder, rule JudgeRule) {
 	total, shown := r.CountViolations(rule), 0
 	fmt.Fprintf(b, "%6d %s\n", total, rule)
 	for _, o := range r.Violations {

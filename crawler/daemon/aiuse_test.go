@@ -191,7 +191,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: newErrWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

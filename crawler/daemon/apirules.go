@@ -68,7 +68,7 @@ func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *f
 	if c == nil {
 		return nil
 	}
-	if f := p.forEachPath(func(f pathField, field string, path *string) *fieldProblem {
+	if f := p.forEachFilePath(func(f pathField, field string, path *string) *fieldProblem {
 		if f.kind == stateDirectory || c.allowsPath(f.kind, s.absolutePath(name, f.kind, *path)) {
 			return nil
 		}

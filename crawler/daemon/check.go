@@ -106,7 +106,7 @@ func checkScope(p *Project) *fieldProblem {
 	if _, err := frontier.ParseScopeMode(p.Scope.Within); err != nil {
 		return newFieldProblem("scope.within", "%v", err)
 	}
-	budget := newPatternBudget()
+	budget := newRegexpBudget()
 	for _, f := range []struct {
 		field    string
 		patterns []string
@@ -256,7 +256,7 @@ func checkOutput(p *Project) *fieldProblem {
 	case size < minOutputFileSize || size > maxOutputFileSize:
 		return newFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
-	if !p.Output.Ledger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
+	if !p.Output.WriteLedger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
 		field := "output.ledger_key"
 		if p.Output.LedgerRefusals {
 			field = "output.ledger_refusals"

@@ -36,10 +36,10 @@ type robotsBatchResult struct {
 // A robotsBatchEvaluator answers questions. Many are about the same files, so it keeps those
 // it has read. It is not safe for concurrent use.
 type robotsBatchEvaluator struct {
-	dialect     robots.Dialect // of questions that name none
-	agent       string         // of questions that name none
-	parsedFiles map[robotsCacheKey]*parsedRobotsFile
-	cachedBytes int // about how many bytes the folders take
+	dialect      robots.Dialect // of questions that name none
+	defaultAgent string         // of questions that name none
+	parsedFiles  map[robotsCacheKey]*parsedRobotsFile
+	cachedBytes  int // about how many bytes the folders take
 }
 
 // maxEvaluatorCacheBytes is how much a clerk keeps, before it clears its desk.
@@ -62,7 +62,7 @@ type parsedRobotsFile struct {
 }
 
 func newRobotsBatchEvaluator(d robots.Dialect, agent string) *robotsBatchEvaluator {
-	return &robotsBatchEvaluator{dialect: d, agent: agent, parsedFiles: make(map[robotsCacheKey]*parsedRobotsFile)}
+	return &robotsBatchEvaluator{dialect: d, defaultAgent: agent, parsedFiles: make(map[robotsCacheKey]*parsedRobotsFile)}
 }
 
 // evaluateLine answers the question of one line. What is wrong with it is said in
@@ -79,7 +79,7 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchResult {
 	if err != nil {
 		return robotsBatchResult{Error: err.Error()}
 	}
-	agent := c.agent
+	agent := c.defaultAgent
 	if q.Agent != nil {
 		agent = *q.Agent
 	}

@@ -63,14 +63,14 @@ func runCommandLine(h Handlers, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newErrWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, namedHandlers: h}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, namedHandlers: h}
 	return a.main(args)
 }
 
 // A program is one call of the command.
 type program struct {
 	ownsProcess   bool // the call is all that the process does
-	stdout        *errWriter
+	stdout        *stickyErrorWriter
 	stderr        *statusLineWriter // standard error
 	signals       <-chan os.Signal
 	namedHandlers Handlers

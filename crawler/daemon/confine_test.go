@@ -45,7 +45,7 @@ func TestPathFields(t *testing.T) {
 			v.SetString("x")
 		}
 		found := 0
-		p.forEachPath(func(of pathField, _ string, path *string) *fieldProblem {
+		p.forEachFilePath(func(of pathField, _ string, path *string) *fieldProblem {
 			if found++; of.name != f.name || *path != "x" {
 				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
 			}

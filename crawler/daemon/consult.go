@@ -10,7 +10,7 @@ import (
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawlEngine, crawlStores) error) error {
+func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawlComponents, crawlStores) error) error {
 	if r.availabilityError() != nil {
 		return r.toUnavailableError(nil)
 	}
@@ -32,7 +32,7 @@ func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawl
 }
 
 // engineForStores returns the project's rooms on files that are open.
-func (r *runner) engineForStores(stores crawlStores) (*crawlEngine, error) {
+func (r *runner) engineForStores(stores crawlStores) (*crawlComponents, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject
@@ -53,7 +53,7 @@ func (r *runner) engineForStores(stores crawlStores) (*crawlEngine, error) {
 }
 
 // setEngine makes rooms, of an edition, those of the project.
-func (r *runner) setEngine(engine *crawlEngine, loaded *loadedProject) {
+func (r *runner) setEngine(engine *crawlComponents, loaded *loadedProject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine, r.engineProject = engine, loaded
@@ -68,7 +68,7 @@ func (r *runner) clearEngine() {
 
 // resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *runner) resumeForNewURLs(engine *crawlEngine) {
+func (r *runner) resumeForNewURLs(engine *crawlComponents) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interruptRun != nil && r.engine == engine {

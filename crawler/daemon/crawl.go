@@ -92,7 +92,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 
 // loadProject returns the project: the defaults, under the project file or, if the
 // crawl goes on, the project it was started with, under the flags.
-func (s *crawlOptions) loadProject(urls []string) (*projectSource, error) {
+func (s *crawlOptions) loadProject(urls []string) (*projectWithPositions, error) {
 	d, err := s.loadBaseProject()
 	if err != nil {
 		return nil, err
@@ -107,14 +107,14 @@ func (s *crawlOptions) loadProject(urls []string) (*projectSource, error) {
 }
 
 // loadBaseProject returns the project that the flags are laid over.
-func (s *crawlOptions) loadBaseProject() (*projectSource, error) {
+func (s *crawlOptions) loadBaseProject() (*projectWithPositions, error) {
 	switch {
 	case s.configFile != "":
 		return readProjectSource(s.configFile)
 	case !s.resume:
-		return newDefaultProjectSource(), nil
+		return newDefaultProjectWithPositions(), nil
 	}
-	d := newDefaultProjectSource() // for the flag that says where the crawl is kept
+	d := newDefaultProjectWithPositions() // for the flag that says where the crawl is kept
 	if err := applyProjectFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type workerCoordinator struct {
 	onLimitsRenewed func() // called when limits count anew; nil: nobody is told
 
 	mu                   sync.Mutex
-	nextStatus           redis.WorkerStatus // what is told next
+	statusToSend         redis.WorkerStatus // what is told next
 	grantedPages         int64              // pages that are permitted, of those that the report counts
 	previousVisitedPages int64              // pages, a heartbeatInterval ago: as many may be wanted in the next
 	replyValidUntil      time.Time          // until then what was told last is so
@@ -48,20 +48,20 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, limiter: limiter, log: g.log, onLimitsRenewed: g.onLimitsRenewed}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
-		c.notifyRenewed(g.renewLimits) // there is nothing to count
+		c.notifyLimitsRenewed(g.renewLimits) // there is nothing to count
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
 		Heartbeat(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)
 	}).Heartbeat
-	c.nextStatus = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.renewLimits,
+	c.statusToSend = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.renewLimits,
 		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration)}}
 	c.resetWorker()
 	return c
 }
 
-// notifyRenewed tells that limits count anew, if they do.
-func (c *workerCoordinator) notifyRenewed(renewed bool) {
+// notifyLimitsRenewed tells that limits count anew, if they do.
+func (c *workerCoordinator) notifyLimitsRenewed(renewed bool) {
 	if renewed && c.onLimitsRenewed != nil {
 		c.onLimitsRenewed()
 	}
@@ -69,8 +69,8 @@ func (c *workerCoordinator) notifyRenewed(renewed bool) {
 
 // resetWorker has the next report be the first of a worker.
 func (c *workerCoordinator) resetWorker() {
-	c.nextStatus.WorkerName, c.nextStatus.Joining = rand.Text(), true
-	c.nextStatus.WantedPages, c.nextStatus.VisitedPages, c.nextStatus.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
+	c.statusToSend.WorkerName, c.statusToSend.Joining = rand.Text(), true
+	c.statusToSend.WantedPages, c.statusToSend.VisitedPages, c.statusToSend.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
 }
 
 // startReporting reports until end is called, when all that was in hand has ended. A limit that
@@ -100,7 +100,7 @@ func (c *workerCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
-	r := c.nextStatus
+	r := c.statusToSend
 	c.mu.Unlock()
 	r.Seq, r.WantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPages, true, false
 	_, err := c.sendHeartbeat(ctx, r)
@@ -115,14 +115,14 @@ func (c *workerCoordinator) reportStatus(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
-	if c.nextStatus.Limits.MaxPages > 0 {
-		recent := c.nextStatus.VisitedPages - c.previousVisitedPages
-		c.previousVisitedPages = c.nextStatus.VisitedPages
-		c.nextStatus.WantedPages = c.nextStatus.VisitedPages + max(1, 2*recent)
-		c.grantedPages = min(c.grantedPages, c.nextStatus.WantedPages) // what is not wanted goes back now; what is, has to be granted
+	if c.statusToSend.Limits.MaxPages > 0 {
+		recent := c.statusToSend.VisitedPages - c.previousVisitedPages
+		c.previousVisitedPages = c.statusToSend.VisitedPages
+		c.statusToSend.WantedPages = c.statusToSend.VisitedPages + max(1, 2*recent)
+		c.grantedPages = min(c.grantedPages, c.statusToSend.WantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
-	c.nextStatus.Seq++
-	r := c.nextStatus
+	c.statusToSend.Seq++
+	r := c.statusToSend
 	c.mu.Unlock()
 	m, err := c.sendHeartbeat(ctx, r)
 	c.mu.Lock()
@@ -140,11 +140,11 @@ func (c *workerCoordinator) reportStatus(ctx context.Context) error {
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
 func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatReply) error {
-	if c.nextStatus.Joining {
+	if c.statusToSend.Joining {
 		c.joinedAt = now
 	}
-	c.notifyRenewed(c.nextStatus.ResetIfLimitReached)
-	c.nextStatus.Joining, c.nextStatus.ResetIfLimitReached = false, false
+	c.notifyLimitsRenewed(c.statusToSend.ResetIfLimitReached)
+	c.statusToSend.Joining, c.statusToSend.ResetIfLimitReached = false, false
 	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
 	c.limiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {
@@ -183,13 +183,13 @@ func (c *workerCoordinator) AcquirePage() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch limited := c.nextStatus.Limits.MaxPages > 0; {
+	switch limited := c.statusToSend.Limits.MaxPages > 0; {
 	case c.pagesExhausted:
 		return crawler.ErrPages
-	case limited && c.nextStatus.VisitedPages >= c.grantedPages:
+	case limited && c.statusToSend.VisitedPages >= c.grantedPages:
 		return newWorkerLimitBusyError(time.Now())
 	}
-	c.nextStatus.VisitedPages++
+	c.statusToSend.VisitedPages++
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (c *workerCoordinator) ReleasePage() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
-		c.nextStatus.VisitedPages--
+		c.statusToSend.VisitedPages--
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *workerCoordinator) ReleasePage() {
 func (c *workerCoordinator) AddBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nextStatus.ReceivedBytes += bytes
+	c.statusToSend.ReceivedBytes += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
@@ -216,8 +216,8 @@ func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int,
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	remaining := c.grantedPages - c.nextStatus.VisitedPages
-	limited := c.nextStatus.Limits.MaxPages > 0
+	remaining := c.grantedPages - c.statusToSend.VisitedPages
+	limited := c.statusToSend.Limits.MaxPages > 0
 	c.mu.Unlock()
 	if limited {
 		if want = int(min(int64(want), remaining)); want <= 0 {

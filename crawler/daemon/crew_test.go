@@ -15,7 +15,7 @@ import (
 func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)) *workerCoordinator {
 	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
-	c.nextStatus.Limits.MaxPages = pages
+	c.statusToSend.Limits.MaxPages = pages
 	c.resetWorker()
 	return c
 }

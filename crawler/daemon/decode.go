@@ -17,7 +17,7 @@ import (
 // decode reads the draft's text into its project. The goccy parser finds the
 // words and their places; what they mean is decided here, so that every
 // mistake is told in the words of the project file and not in those of Go.
-func (d *projectSource) decode() error {
+func (d *projectWithPositions) decode() error {
 	tokens, exceeded := tokenizeYAMLWithinLimits(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
 		return d.errorAt(exceeded.position, "", exceeded.problem)
@@ -39,15 +39,15 @@ func (d *projectSource) decode() error {
 // limits within which the parser is safe. aliases is the error text for an anchor, an
 // alias or a tag.
 func tokenizeYAMLWithinLimits(text, aliasProblem string) (token.Tokens, *exceededYAMLLimit) {
-	if exceeded := checkYAMLText(text); exceeded != nil {
+	if exceeded := checkYAMLTextLimits(text); exceeded != nil {
 		return nil, exceeded
 	}
 	tokens := lexer.Tokenize(text)
-	return tokens, checkYAMLTokens(tokens, aliasProblem)
+	return tokens, checkYAMLTokenLimits(tokens, aliasProblem)
 }
 
 // syntaxError returns a parser's error in the project file's form.
-func (d *projectSource) syntaxError(err error) error {
+func (d *projectWithPositions) syntaxError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
 		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
@@ -63,7 +63,7 @@ func yamlTokenPosition(tk *token.Token) filePosition {
 }
 
 // decodeValue reads node into v, the field at path.
-func (d *projectSource) decodeValue(node ast.Node, v reflect.Value, path string) error {
+func (d *projectWithPositions) decodeValue(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -102,7 +102,7 @@ func scalarText(node ast.Node) string {
 }
 
 // decodeMapping reads the fields of a room, or the entries of a map.
-func (d *projectSource) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
+func (d *projectWithPositions) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
 		return d.typeMismatchError(n.(ast.Node), v, path)
 	}
@@ -134,7 +134,7 @@ func (d *projectSource) decodeMapping(n ast.MapNode, v reflect.Value, path strin
 }
 
 // decodeList reads the items of a list.
-func (d *projectSource) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
+func (d *projectWithPositions) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Slice {
 		return d.typeMismatchError(n, v, path)
 	}
@@ -142,7 +142,7 @@ func (d *projectSource) decodeList(n *ast.SequenceNode, v reflect.Value, path st
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Values), len(n.Values)))
 	for i, item := range n.Values {
 		if v.Type().Elem().Kind() == reflect.String {
-			item = joinSplitScalar(item)
+			item = rejoinColonScalar(item)
 		}
 		if err := d.decodeValue(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
@@ -151,10 +151,10 @@ func (d *projectSource) decodeList(n *ast.SequenceNode, v reflect.Value, path st
 	return nil
 }
 
-// joinSplitScalar returns an item of a list as YAML means it: a colon that no blank follows
+// rejoinColonScalar returns an item of a list as YAML means it: a colon that no blank follows
 // is part of a plain value, as in host:80 (YAML 1.2.2, 7.3.3). Within braces the
 // parser takes it for a field's.
-func joinSplitScalar(item ast.Node) ast.Node {
+func rejoinColonScalar(item ast.Node) ast.Node {
 	fields, ok := item.(*ast.MappingNode)
 	if !ok || len(fields.Values) != 1 {
 		return item
@@ -175,7 +175,7 @@ func areAdjacentTokens(before, after *token.Token) bool {
 }
 
 // typeMismatchError refuses a value of another shape than its field's.
-func (d *projectSource) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
+func (d *projectWithPositions) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
 	found := fmt.Sprintf("found %q", scalarText(node))
 	switch n := node.(type) {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// A projectSource is a project in the making: it knows where each value came from, so
+// A projectWithPositions is a project in the making: it knows where each value came from, so
 // that a mistake can be shown in its place.
-type projectSource struct {
+type projectWithPositions struct {
 	Project
 	file      string
 	text      string
@@ -30,13 +30,13 @@ type fieldProblem struct{ field, problem string }
 // of their own.
 const maxProjectFileSize = 1 << 20
 
-// newDefaultProjectSource returns a draft of the defaults.
-func newDefaultProjectSource() *projectSource {
-	return &projectSource{Project: DefaultProject(), positions: map[string]filePosition{}, setBy: map[string]string{}}
+// newDefaultProjectWithPositions returns a draft of the defaults.
+func newDefaultProjectWithPositions() *projectWithPositions {
+	return &projectWithPositions{Project: DefaultProject(), positions: map[string]filePosition{}, setBy: map[string]string{}}
 }
 
 // readProjectSource reads a project file over the defaults.
-func readProjectSource(file string) (*projectSource, error) {
+func readProjectSource(file string) (*projectWithPositions, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, usageErrorf("cannot read the project file: %w", err)
@@ -46,16 +46,16 @@ func readProjectSource(file string) (*projectSource, error) {
 	if err != nil {
 		return nil, usageErrorf("cannot read the project file: %w", err)
 	}
-	return parseProjectSource(file, text)
+	return parseProjectWithPositions(file, text)
 }
 
-// parseProjectSource reads the text of a project file over the defaults. file names it in
+// parseProjectWithPositions reads the text of a project file over the defaults. file names it in
 // errors.
-func parseProjectSource(file string, text []byte) (*projectSource, error) {
+func parseProjectWithPositions(file string, text []byte) (*projectWithPositions, error) {
 	if len(text) > maxProjectFileSize {
 		return nil, usageErrorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
-	d := newDefaultProjectSource()
+	d := newDefaultProjectWithPositions()
 	d.file, d.text = file, strings.TrimPrefix(string(text), byteOrderMark)
 	if err := d.decode(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func ReadProject(file string) (Project, error) {
 
 // setField gives a field the values that the command line has for it; by names what
 // on the command line did.
-func (d *projectSource) setField(field, setBy string, values ...string) error {
+func (d *projectWithPositions) setField(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)
 	d.setBy[field] = setBy
 	if v.Kind() == reflect.Slice {
@@ -88,7 +88,7 @@ func (d *projectSource) setField(field, setBy string, values ...string) error {
 }
 
 // check reports the first field that is impossible.
-func (d *projectSource) check() error {
+func (d *projectWithPositions) check() error {
 	if f := checkProject(&d.Project); f != nil {
 		return d.fieldError(*f)
 	}

@@ -135,7 +135,7 @@ func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun,
 		crawlRun: crawlRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
 	g.hooks.Visited, g.hooks.SkippedInDryRun = s.countVisit, s.countSkippedPage
 	var err error
-	if s.crawlEngine, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {
+	if s.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {
 		return nil, err
 	}
 	s.crawler.Settings.DryRun, s.crawler.PageRecorder = true, nil
@@ -185,7 +185,7 @@ func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]ho
 	if err == nil {
 		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.Host.Stats); m.Requests > 0 {
-				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitTime: m.RequestTime / time.Duration(m.Requests)}
+				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitTime: m.TotalRequestTime / time.Duration(m.Requests)}
 			}
 			return true
 		}), k.Close())

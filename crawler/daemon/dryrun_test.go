@@ -129,7 +129,7 @@ func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runToEnd(t, s.crawlEngine)
+	runToEnd(t, s.crawlComponents)
 	f, err := s.newForecast(t.Context(), p, nil, defaultPageSize)
 	if err != nil {
 		t.Fatal(err)
@@ -154,11 +154,11 @@ func crawlForecastSites(t *testing.T, p Project) []crawltest.Exchange {
 	return web.Log()
 }
 
-func runToEnd(t *testing.T, r *crawlEngine) {
+func runToEnd(t *testing.T, r *crawlComponents) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(time.Duration(r.project.Limits.Duration), 1000*time.Hour))
 	defer cancel()
-	if err := r.discoverSeeds(ctx); err != nil {
+	if err := r.queueSeeds(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrSuspended) && !errors.Is(err, context.DeadlineExceeded) {

@@ -28,7 +28,7 @@ var defaultStorePath = DefaultProject().Store.Path
 // parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
 func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
-	d, err := parseProjectSource(s.projectFilePath(name), text)
+	d, err := parseProjectWithPositions(s.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func isWithin(file, dir string) bool {
 // directory, what it reads is beside its file.
 func (s *supervisor) makePathsAbsolute(p *Project) {
 	p.Store.Path = string(s.projectDir(p.Name))
-	p.forEachPath(func(f pathField, _ string, path *string) *fieldProblem {
+	p.forEachFilePath(func(f pathField, _ string, path *string) *fieldProblem {
 		if f.kind != stateDirectory {
 			*path = s.absolutePath(p.Name, f.kind, *path)
 		}

@@ -19,16 +19,16 @@ import (
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
 type politeFetcher struct {
-	gate         *robots.Gate
-	fetcher      crawler.Fetcher
-	policy       politeness.Policy
-	limiter      *politeness.Limiter
-	hostClocks   map[string]hostClock
-	lastResponse *decorum.Response // to the last visit; nil if there was none
+	gate             *robots.Gate
+	fetcher          crawler.Fetcher
+	policy           politeness.Policy
+	limiter          *politeness.Limiter
+	hostVisitTimings map[string]hostVisitTiming
+	lastResponse     *decorum.Response // to the last visit; nil if there was none
 }
 
-// A hostClock is what an errand knows of a host.
-type hostClock struct {
+// A hostVisitTiming is what an errand knows of a host.
+type hostVisitTiming struct {
 	politeness.NextVisit
 	delay time.Duration // the longest pause that its origins ask for
 }
@@ -41,9 +41,9 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
-// projectSource returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) projectSource() *projectSource {
-	d := newDefaultProjectSource()
+// projectWithPositions returns a project of what the flags of a command that fetches say.
+func (q robotsCheckOptions) projectSource() *projectWithPositions {
+	d := newDefaultProjectWithPositions()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
 	d.setBy["agent.contact"], d.setBy["fetch.connect_to"] = "--contact", "--connect-to"
@@ -51,7 +51,7 @@ func (q robotsCheckOptions) projectSource() *projectSource {
 }
 
 // newPoliteFetcher returns an errand that fetches as the project says.
-func (d *projectSource) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
+func (d *projectWithPositions) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
 	store := storage.NewMemory(storage.MemoryConfig{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := d.newFetcher(nil, store, nil, bodyMemory)
@@ -65,7 +65,7 @@ func (d *projectSource) newPoliteFetcher(gateConfig robots.GateConfig) (*politeF
 	return &politeFetcher{
 		gate:    robots.NewGate(gateConfig, store),
 		fetcher: fetcher, policy: d.politenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
-		hostClocks: map[string]hostClock{},
+		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
 }
 
@@ -141,7 +141,7 @@ func (e *politeFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.R
 // robots.txt, or where that was redirected to, is learnt.
 func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
 	host := c.URL().Origin().Host()
-	due := e.hostClocks[host].Due
+	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {
 		e.gate.CancelFetch(c) // if it is for a robots.txt: it is not being fetched
 		return result, err
@@ -167,7 +167,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 // setNextVisit has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
 func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
-	host := e.hostClocks[o.Host()]
+	host := e.hostVisitTimings[o.Host()]
 	if crawlDelay, _, err := e.gate.DelayAndNextOpen(ctx, o, visit.End); err == nil {
 		host.delay = max(host.delay, crawlDelay)
 	}
@@ -178,7 +178,7 @@ func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 	}
 	host.NextVisit = e.policy.NextVisit(visit)
 	e.limiter.RecordNextVisit(o.Host(), host.NextVisit, 0)
-	e.hostClocks[o.Host()] = host
+	e.hostVisitTimings[o.Host()] = host
 }
 
 // waitUntilDue waits until a host is due. Nobody sits through more than the longest

@@ -116,7 +116,7 @@ func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	e, err := (&projectSource{Project: k.project}).newPoliteFetcher(cfg)
+	e, err := (&projectWithPositions{Project: k.project}).newPoliteFetcher(cfg)
 	if err != nil {
 		return err
 	}
@@ -124,9 +124,9 @@ func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	host := e.hostClocks[u.Origin().Host()]
+	host := e.hostVisitTimings[u.Origin().Host()]
 	host.Due = info.Host.Due
-	e.hostClocks[u.Origin().Host()] = host
+	e.hostVisitTimings[u.Origin().Host()] = host
 	k.gate = e.gate
 	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {
 		return fmt.Errorf("cannot explain what robots.txt says: %w", err)

@@ -60,7 +60,7 @@ func addProjectFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 // Set is part of pflag.Value.
 func (s *projectFieldFlagValue) Set(text string) error {
 	values := append(s.values, text)
-	if err := s.applyTo(newDefaultProjectSource(), "", values); err != nil {
+	if err := s.applyTo(newDefaultProjectWithPositions(), "", values); err != nil {
 		return err
 	}
 	s.values = values
@@ -72,11 +72,11 @@ func (s *projectFieldFlagValue) String() string {
 	if len(s.values) > 0 {
 		return strings.Join(s.values, " ")
 	}
-	switch v := newDefaultProjectSource().fieldAt(s.field); {
+	switch v := newDefaultProjectWithPositions().fieldAt(s.field); {
 	case v.IsZero(), v.Kind() == reflect.Slice:
 		return ""
 	case s.field == "agent":
-		return newDefaultProjectSource().Agent.Product
+		return newDefaultProjectWithPositions().Agent.Product
 	default:
 		return fmt.Sprint(v.Interface())
 	}
@@ -96,7 +96,7 @@ func (s *projectFieldFlagValue) Type() string {
 }
 
 // applyTo gives the field of d the values; by says what did it.
-func (s *projectFieldFlagValue) applyTo(d *projectSource, setBy string, values []string) error {
+func (s *projectFieldFlagValue) applyTo(d *projectWithPositions, setBy string, values []string) error {
 	if s.field != "agent" {
 		return d.setField(s.field, setBy, values...)
 	}
@@ -113,7 +113,7 @@ func (s *projectFieldFlagValue) applyTo(d *projectSource, setBy string, values [
 }
 
 // applyProjectFieldFlags gives d what the command line says.
-func applyProjectFieldFlags(d *projectSource, flags []*pflag.Flag) error {
+func applyProjectFieldFlags(d *projectWithPositions, flags []*pflag.Flag) error {
 	for _, f := range flags {
 		if !f.Changed {
 			continue

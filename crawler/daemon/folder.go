@@ -105,10 +105,10 @@ func (s *supervisor) reportForeignFiles(foreign map[string]string) (result []api
 func (s *supervisor) reloadProject(name string) api.ReloadResult {
 	r, err := s.findRunner(name)
 	if err == nil {
-		return s.reloadRunner(r)
+		return s.reloadProjectFile(r)
 	}
 	r = s.newRunner(name)
-	result := s.reloadRunner(r)
+	result := s.reloadProjectFile(r)
 	if s.startNewProjects && result.Change == "new" && !s.stateStore.hasDesiredState(name) {
 		if err := r.setDesiredState(api.StateRunning); err != nil {
 			r.program.log.Error("the new project is not started", "error", err)
@@ -118,8 +118,8 @@ func (s *supervisor) reloadProject(name string) api.ReloadResult {
 	return result
 }
 
-// reloadRunner reads the file of a project, and changes its orders.
-func (s *supervisor) reloadRunner(r *runner) api.ReloadResult {
+// reloadProjectFile reads the file of a project, and changes its orders.
+func (s *supervisor) reloadProjectFile(r *runner) api.ReloadResult {
 	text, err := readProjectFile(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

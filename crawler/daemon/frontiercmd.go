@@ -112,7 +112,7 @@ func (s *frontierStats) writeTable(w io.Writer) error {
 func (k *offlineCrawl) frontierStats(ctx context.Context) (*frontierStats, error) {
 	s, err := k.countFrontier(ctx)
 	if err == nil {
-		s.StoreFiles, err = k.storeFiles()
+		s.StoreFiles, err = k.readStoreFileStats()
 	}
 	return s, err
 }
@@ -149,8 +149,8 @@ func (s *frontierStats) addHost(h *hostReport) {
 	}
 }
 
-// storeFiles tells how large the files of the crawl are.
-func (k *offlineCrawl) storeFiles() (files []storeFileStats, err error) {
+// readStoreFileStats tells how large the files of the crawl are.
+func (k *offlineCrawl) readStoreFileStats() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
 		store inspectableStore

@@ -177,7 +177,7 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		for state := range stateNames {
 			x.recordError(x.store.URLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
-				l.ExportType = "url"
+				l.ExportLineType = "url"
 				x.totals.URLs++
 				return x.writeLine(l)
 			}))

@@ -53,10 +53,10 @@ func (a *program) frontierImportCommand() *cobra.Command {
 
 // loadProject returns the project that the crawl is to have.
 func (q *importOptions) loadProject(head *exportHeader) (p Project, err error) {
-	var d *projectSource
+	var d *projectWithPositions
 	if q.configFile != "" {
 		d, err = readProjectSource(q.configFile)
-	} else if d, err = parseProjectSource("the project of the export", []byte(head.ProjectYAML)); err == nil {
+	} else if d, err = parseProjectWithPositions("the project of the export", []byte(head.ProjectYAML)); err == nil {
 		d.Store = DefaultProject().Store // where the old one was
 	}
 	if err == nil {

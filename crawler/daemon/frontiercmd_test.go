@@ -39,7 +39,7 @@ func runCommandWithStdin(t *testing.T, stdin string, args ...string) commandResu
 func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
+	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
 	root := a.rootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)

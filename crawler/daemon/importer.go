@@ -72,10 +72,10 @@ type importer struct {
 	sawEndLine    bool
 	lastProgress  time.Time
 
-	pendingOriginDumps         []storage.OriginDump
-	pendingNotes               []exportedNote
-	batchItems, batchBytes     int
-	interruptedImportRedirects interruptedImportRedirects
+	pendingOriginDumps       []storage.OriginDump
+	pendingNotes             []exportedNote
+	batchItems, batchBytes   int
+	alreadyImportedRedirects interruptedImportRedirects
 }
 
 // originSuffix says of which origin the line is.
@@ -116,8 +116,8 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 	return err
 }
 
-// originDump returns the one of an origin that is being filled.
-func (m *importer) originDump(name string) (*storage.OriginDump, error) {
+// getOrCreateOriginDump returns the one of an origin that is being filled.
+func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, error) {
 	if n := len(m.pendingOriginDumps); n > 0 && name == m.pendingOriginDumps[n-1].Origin.String() {
 		return &m.pendingOriginDumps[n-1], nil
 	}
@@ -153,7 +153,7 @@ func (m *importer) readOriginLine(line string) error {
 	if err != nil {
 		return err
 	}
-	p, err := m.originDump(l.Origin)
+	p, err := m.getOrCreateOriginDump(l.Origin)
 	if err != nil {
 		return err
 	}
@@ -178,12 +178,12 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 	}
 	m.readTotals.URLs++
 	m.urlsByState[k.State]++
-	p, err := m.originDump(k.URL.Origin().String())
+	p, err := m.getOrCreateOriginDump(k.URL.Origin().String())
 	if err != nil {
 		return err
 	}
 	if m.isResumed && !k.RobotsFor.IsZero() {
-		if stored, err := m.interruptedImportRedirects.takeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
+		if stored, err := m.alreadyImportedRedirects.takeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 	if len(l.Fingerprints)%8 != 0 {
 		return fmt.Errorf("fingerprints of %d bytes, which is no multiple of 8", len(l.Fingerprints))
 	}
-	p, err := m.originDump(l.Origin)
+	p, err := m.getOrCreateOriginDump(l.Origin)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type inspectableStore interface {
 }
 
 // newInspector returns an inquiry at the present moment.
-func (r *crawlEngine) newInspector() *inspector {
+func (r *crawlComponents) newInspector() *inspector {
 	return &inspector{project: r.project, store: r.stores.frontier, gate: r.gate, scope: r.scope,
 		paramCleaner: r.frontier.ParamCleaner(), now: time.Now()}
 }

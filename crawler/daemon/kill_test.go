@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(asPeerEnv); name != "" {
 		runPeer(name)
 	}
-	testwait.SetParallel(12)
+	testwait.SetTestParallelism(12)
 	m.Run()
 }
 

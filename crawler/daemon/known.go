@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A durableFileRecord is the record of a file of output in the state of a crawl.
-type durableFileRecord struct {
+// An outputFileCheckpoint is the record of a file of output in the state of a crawl.
+type outputFileCheckpoint struct {
 	bolt.OutputFile
 	isRecorded      bool
 	storeWasUnclean bool // the state was not closed in order
@@ -49,14 +49,14 @@ func (d stateDir) recordedPath(name string) string {
 }
 
 // find returns the record of a file or directory.
-func (k durableFileRecords) find(name string) durableFileRecord {
+func (k durableFileRecords) find(name string) outputFileCheckpoint {
 	path := k.dir.recordedPath(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return durableFileRecord{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.log}
+			return outputFileCheckpoint{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.log}
 		}
 	}
-	return durableFileRecord{log: k.log}
+	return outputFileCheckpoint{log: k.log}
 }
 
 // warcExtent returns the record of the WARC files in a directory.
@@ -92,23 +92,23 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 	return files
 }
 
-// readDurableFiles opens the state of a crawl and returns its records of the files of output.
+// readDurableFileRecords opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d stateDir) readDurableFiles(p Project, log *slog.Logger) (k durableFileRecords, err error) {
+func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durableFileRecords, err error) {
 	if p.Store.Redis.isUsed() {
 		return d.readOutputLengths(log)
 	}
 	k = durableFileRecords{dir: d, log: log}
 	var clean bool
-	if k.files, clean, err = bolt.ReadOutputFiles(d.path(storeFile)); err != nil {
+	if k.files, clean, err = bolt.ReadOutputFileRecords(d.path(storeFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
 	k.storeWasUnclean = !clean
 	return k, nil
 }
 
-// durableFilesFromStores returns the records of the files of output in an open state.
-func (d stateDir) durableFilesFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableFileRecords, err error) {
+// durableFileRecordsFromStores returns the records of the files of output in an open state.
+func (d stateDir) durableFileRecordsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableFileRecords, err error) {
 	if s.isRemote {
 		return d.readOutputLengths(log)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// pageSize is what a system writes to a disk at a time.
+// assumedPageSize is what a system writes to a disk at a time.
 const pageSize = 4096
 
 // A powerCut is what a loss of power does to a part of a file: pages that were not
@@ -63,7 +63,7 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := durableFileRecord{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+		recorded := outputFileCheckpoint{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
 		f, err := openJSONLFile(nil, name, 0, privateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -96,13 +96,13 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := durableFileRecord{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+	recorded := outputFileCheckpoint{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
 	clean.storeWasUnclean, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
 		text     []byte
-		recorded durableFileRecord
+		recorded outputFileCheckpoint
 		closed   int // number of a full file beside it
 		want     string
 	}{
@@ -156,7 +156,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := stateDir(v.dataDir()).readDurableFiles(DefaultProject(), nil)
+	recorded, err := stateDir(v.dataDir()).readDurableFileRecords(DefaultProject(), nil)
 	if err != nil || len(recorded.files) != 3 || recorded.storeWasUnclean {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}

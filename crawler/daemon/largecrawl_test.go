@@ -117,7 +117,7 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{stdout: newErrWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), log: slog.New(slog.DiscardHandler)}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), log: slog.New(slog.DiscardHandler)}
 	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)

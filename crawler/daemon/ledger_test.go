@@ -181,7 +181,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 // A warning is told, and nothing is wrong with it.
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
-	a := &program{stdout: newErrWriter(&out)}
+	a := &program{stdout: newStickyErrorWriter(&out)}
 	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, MoreWarnings: 2}
 	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
@@ -206,7 +206,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := writeTempFile(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: newErrWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), namedHandlers: Handlers{"post": post}}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), namedHandlers: Handlers{"post": post}}
 	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

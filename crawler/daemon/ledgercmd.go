@@ -100,7 +100,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		if err != nil {
 			return usageErrorf("--holds: %w", err)
 		}
-		if opts.ExpectedRecords, err = ledger.ParseRecordHashes(text); err != nil {
+		if opts.ExpectedRecordHashes, err = ledger.ParseRecordHashes(text); err != nil {
 			return usageErrorf("--holds: %s: %w", recordsFile, err)
 		}
 	}
@@ -143,7 +143,7 @@ func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOp
 		status = "the crawl goes on"
 	}
 	heldText := ""
-	if n := len(opts.ExpectedRecords); n > 0 {
+	if n := len(opts.ExpectedRecordHashes); n > 0 {
 		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedFound, n)
 	}
 	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s

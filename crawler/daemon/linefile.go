@@ -45,7 +45,7 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 // missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
 func openJSONLFile(
-	c *confinement, name string, maxBytes int64, mode fs.FileMode, durable durableFileRecord,
+	c *confinement, name string, maxBytes int64, mode fs.FileMode, durable outputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
@@ -85,7 +85,7 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
 func continueJSONLFile(
-	c *confinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable durableFileRecord,
+	c *confinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable outputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -107,7 +107,7 @@ func continueJSONLFile(
 }
 
 // repairEnd makes a file that an earlier run may have left fit to be gone on with.
-func (f *jsonlFile) repairEnd(durable durableFileRecord) error {
+func (f *jsonlFile) repairEnd(durable outputFileCheckpoint) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestNoRoomForAFile(t *testing.T) {
 // What is read while it is written to is read once.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}

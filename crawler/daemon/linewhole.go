@@ -24,7 +24,7 @@ const damagedFileRemedy = "restore it from a backup, or move it away to begin an
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
 // remains of the rest again: see disk.RewriteRange.
-func (f *jsonlFile) repairAfterDurableEnd(durable durableFileRecord) error {
+func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (f *jsonlFile) durableExtent() (serial, size int64, ok bool) {
 }
 
 // logger returns the logger for cuts.
-func (k durableFileRecord) logger() *slog.Logger {
+func (k outputFileCheckpoint) logger() *slog.Logger {
 	if k.log == nil {
 		return slog.Default()
 	}

@@ -106,7 +106,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
 		t.Fatal(err)
 	}
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, durableFileRecord{})
+	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type hostForecast struct {
 	VisitTime       api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
 	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
 	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
-	LeftReason      string               `json:"why,omitempty"` // pages are left
+	PagesLeftReason string               `json:"why,omitempty"` // pages are left
 	Origins         []string             `json:"origins"`
 	Refusals        []api.RefusalSummary `json:"refusals,omitempty"`
 }
@@ -58,10 +58,10 @@ type crawlForecast struct {
 	EndReason  string    `json:"ends"` // why
 	Unknowns   []string  `json:"unknown"`
 	forecastCounts
-	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
-	hosts         []*hostForecast
-	refusals      []api.RefusalSummary
-	pageSize      Size
+	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
+	hosts           []*hostForecast
+	refusals        []api.RefusalSummary
+	assumedPageSize Size
 }
 
 // forecastUnknowns is what no dry run can know.
@@ -75,10 +75,10 @@ var forecastUnknowns = []string{
 // A dryRunForecaster turns what a scout has found into an outlook.
 type dryRunForecaster struct {
 	*dryRun
-	project        Project // as it is to be crawled
-	averagesByHost map[string]hostAverages
-	pageSize       Size
-	dryRunReport   *api.Report
+	project         Project // as it is to be crawled
+	averagesByHost  map[string]hostAverages
+	assumedPageSize Size
+	dryRunReport    *api.Report
 }
 
 // newForecast says what a crawl of p would do, which began when the scout did.
@@ -87,9 +87,9 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 	if err != nil {
 		return nil, err
 	}
-	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, pageSize: pageSize, dryRunReport: report}
+	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
 	total := &crawlForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
-		RefusalCounts: report.RefusalCounts, refusals: report.ParkedByRule, pageSize: pageSize}
+		RefusalCounts: report.RefusalCounts, refusals: report.ParkedByRule, assumedPageSize: pageSize}
 	crawlLimits := f.crawlLimits()
 	hosts := make([]forecast.Host, len(report.Hosts))
 	for i, h := range report.Hosts {
@@ -129,7 +129,7 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
-		LeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
+		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
 		forecastCounts: forecastCounts{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesSource: bytesAssumed}}
 	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
@@ -148,7 +148,7 @@ func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 
 // simulatedHost returns a host as the forecast plays it.
 func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitTime), BytesPerPage: int64(f.pageSize), Addr: h.Address}
+	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitTime), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
@@ -192,7 +192,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 // simulatedOrigin returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
 func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
-	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.Prerequisite{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
+	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
@@ -209,7 +209,7 @@ func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin
 		return origin, nil, err
 	}
 	if !tdmrep.RefetchAt.IsZero() { // it was asked for
-		origin.TDMRep = forecast.Prerequisite{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+		origin.TDMRep = forecast.PrerequisiteFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
 	return origin, rules, err
@@ -264,7 +264,7 @@ func addForecastRefetches(t *forecast.Result, h *forecast.Host, endTime time.Tim
 const minRefetchInterval = time.Minute
 
 // forecastRefetches returns how many requests are made for a file again until the crawl is over.
-func forecastRefetches(t *forecast.Result, h *forecast.Host, f forecast.Prerequisite, endTime time.Time) int64 {
+func forecastRefetches(t *forecast.Result, h *forecast.Host, f forecast.PrerequisiteFile, endTime time.Time) int64 {
 	first := f.ExpiresAt
 	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
 		first = afterDelay

@@ -54,8 +54,8 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 	s.writeLine("")
 	s.writeLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
-		if h.PagesLeft > 0 && h.LeftReason != "" {
-			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), replaceControlChars(h.LeftReason))
+		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
+			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), replaceControlChars(h.PagesLeftReason))
 		}
 	}
 	s.writeLine("%s", bytesSourceText(p))
@@ -78,7 +78,7 @@ func (o *forecastCounts) writeRow(row func(...any), host, crawlDelay, configured
 
 // bytesSourceText says where the bytes of pages come from.
 func bytesSourceText(p *crawlForecast) string {
-	assumed := fmt.Sprintf("%v a page is assumed; --page-size says otherwise.", p.pageSize)
+	assumed := fmt.Sprintf("%v a page is assumed; --page-size says otherwise.", p.assumedPageSize)
 	switch p.BytesSource {
 	case bytesFromEarlierCrawl:
 		return "Bytes: a page is taken to have what answers of its host had in the earlier crawl."

@@ -34,17 +34,17 @@ const maxLimitWarnings = 100
 // refusalReporter counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
 type refusalReporter struct {
-	log          *slog.Logger
-	onRefused    func(storage.Entry, error) // of each; nil: nobody is
-	refusedURLs  atomic.Int64
-	refusedSeeds atomic.Int64 // of count
+	log              *slog.Logger
+	onRefused        func(storage.Entry, error) // of each; nil: nobody is
+	refusedURLCount  atomic.Int64
+	refusedSeedCount atomic.Int64 // of count
 
 	mu           sync.Mutex
-	warnedLimits map[reachedLimit]bool // at most maxLimitWarnings
+	warnedLimits map[hostLimitRefusal]bool // at most maxLimitWarnings
 }
 
-// A reachedLimit is a limit that a host or a domain has reached.
-type reachedLimit struct {
+// A hostLimitRefusal is a limit that a host or a domain has reached.
+type hostLimitRefusal struct {
 	hostOrDomain string // the domain for a limit of a domain; empty: the whole crawl
 	reason       frontier.RefusalReason
 }
@@ -52,14 +52,14 @@ type reachedLimit struct {
 // countAndReportRefusal is told of each URL that is refused. A seed that leads away is said,
 // since the crawl may be over before it has begun.
 func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
-	o.refusedURLs.Add(1)
+	o.refusedURLCount.Add(1)
 	if o.onRefused != nil {
 		o.onRefused(e, err)
 	}
 	field, isLimit := limitFieldByReason[frontier.RefusalReasonOf(err)]
 	switch {
 	case e.Source == storage.SourceSeed:
-		if o.refusedSeeds.Add(1) <= maxLimitWarnings {
+		if o.refusedSeedCount.Add(1) <= maxLimitWarnings {
 			o.log.Warn("a seed is out of scope", "seed", e.URL, "why", err)
 		}
 	case isLimit:
@@ -73,7 +73,7 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
 func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
-	limit := reachedLimit{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
+	limit := hostLimitRefusal{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
 	case frontier.TooManyDomainHosts:
@@ -90,7 +90,7 @@ func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field str
 		return
 	}
 	if o.warnedLimits == nil {
-		o.warnedLimits = map[reachedLimit]bool{}
+		o.warnedLimits = map[hostLimitRefusal]bool{}
 	}
 	o.warnedLimits[limit] = true
 	var attrs []any

@@ -51,7 +51,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > maxShownURLBytes+300 {
 		t.Errorf("logged %d bytes", len(long))
 	}
-	if n := o.refusedURLs.Load(); n != 10 {
+	if n := o.refusedURLCount.Load(); n != 10 {
 		t.Errorf("%d were counted, want 10", n)
 	}
 }
@@ -95,8 +95,8 @@ func TestWarningsOfSeedsAreBounded(t *testing.T) {
 	for range 3 * maxLimitWarnings {
 		o.countAndReportRefusal(storage.Entry{Source: storage.SourceSeed}, errors.New("elsewhere"))
 	}
-	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.refusedURLs.Load() != 3*maxLimitWarnings {
-		t.Errorf("%d lines, %d counted", n, o.refusedURLs.Load())
+	if n := strings.Count(log.String(), "\n"); n != maxLimitWarnings || o.refusedURLCount.Load() != 3*maxLimitWarnings {
+		t.Errorf("%d lines, %d counted", n, o.refusedURLCount.Load())
 	}
 }
 

@@ -38,8 +38,8 @@ type sampledPage struct {
 
 // A paramVariant is a page that has a parameter.
 type paramVariant struct {
-	urlHash, bodyHash uint64 // of its URL, of its body
-	shownURL          string // as it is shown
+	fullURLHash, bodyHash uint64 // of its URL, of its body
+	shownURL              string // as it is shown
 }
 
 // A paramKey is where a parameter is met: in a directory of a host.
@@ -192,7 +192,7 @@ func (s *paramAnalysis) compareVariants(evidence *paramEvidence, u decorum.URL, 
 	switch {
 	case !ok:
 		s.variantsByURLWithoutParam.put(key, paramVariant{urlHash, hash, truncateURL(u.String())})
-	case otherVariant.urlHash != urlHash:
+	case otherVariant.fullURLHash != urlHash:
 		evidence.addPair(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}
 }

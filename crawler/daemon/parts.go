@@ -43,7 +43,7 @@ func (p *Project) politenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay: time.Duration(p.Politeness.Delay), AdaptiveFactor: p.Politeness.AdaptiveFactor,
 		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
-		Seed: p.jitterSeed(),
+		JitterSeed: p.jitterSeed(),
 	}
 	if policy.Delay == 0 {
 		policy.Delay = politeness.NoDelay
@@ -175,7 +175,7 @@ func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
 	if cfg.MaxDepth == 0 {
 		cfg.MaxDepth = -1
 	}
-	budget := newPatternBudget()
+	budget := newRegexpBudget()
 	if cfg.Include, err = budget.compileAll(p.Scope.Include); err != nil {
 		return cfg, err
 	}

@@ -43,9 +43,9 @@ func pointersToClonedItems(list *[]string) []*string {
 	return items
 }
 
-// forEachPath calls do with every path in p, and stops at the first error. It skips empty
+// forEachFilePath calls do with every path in p, and stops at the first error. It skips empty
 // fields and standard output ("-").
-func (p *Project) forEachPath(do func(f pathField, field string, path *string) *fieldProblem) *fieldProblem {
+func (p *Project) forEachFilePath(do func(f pathField, field string, path *string) *fieldProblem) *fieldProblem {
 	for _, f := range pathFields {
 		for i, path := range f.valuePointers(p) {
 			if *path == "" || *path == "-" && f.kind == outputPath {

@@ -21,7 +21,7 @@ const instructionSize, runeSize = 40, 4
 // A regexpBudget is the unused part of the limits on patterns.
 type regexpBudget struct{ regexpsLeft, programBytesLeft int }
 
-func newPatternBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProgramsSize} }
+func newRegexpBudget() *regexpBudget { return &regexpBudget{maxPatterns, maxProgramsSize} }
 
 // compile returns the regular expression of a pattern (RE2). Before it compiles the
 // pattern, it computes the size of the program from the syntax tree and subtracts it

@@ -90,7 +90,7 @@ func FuzzProgramSize(f *testing.F) {
 
 // A pattern that is not one stays a fault of its syntax.
 func TestPatternSyntax(t *testing.T) {
-	_, err := newPatternBudget().compile("(")
+	_, err := newRegexpBudget().compile("(")
 	if e := (*syntax.Error)(nil); !errors.As(err, &e) {
 		t.Errorf("%T: %v", err, err)
 	}

@@ -6,18 +6,18 @@ import (
 	"syscall"
 )
 
-// An errWriter is standard output. It remembers the first write that failed, so that no
+// A stickyErrorWriter is standard output. It remembers the first write that failed, so that no
 // command ends well whose answer was lost, whether or not it looked after each line;
 // nothing is written after it.
-type errWriter struct {
+type stickyErrorWriter struct {
 	w        io.Writer
 	writeErr error
 }
 
-func newErrWriter(w io.Writer) *errWriter { return &errWriter{w: w} }
+func newStickyErrorWriter(w io.Writer) *stickyErrorWriter { return &stickyErrorWriter{w: w} }
 
 // Write implements io.Writer.
-func (p *errWriter) Write(b []byte) (int, error) {
+func (p *stickyErrorWriter) Write(b []byte) (int, error) {
 	if p.writeErr != nil {
 		return 0, p.writeErr
 	}
@@ -29,7 +29,7 @@ func (p *errWriter) Write(b []byte) (int, error) {
 // withWriteError returns how a command ended that by itself ended with err: where something
 // of what it printed was lost, neither well nor with the verdict of a check. That
 // nobody reads on, as after head, wants no words.
-func (p *errWriter) withWriteError(err error) error {
+func (p *stickyErrorWriter) withWriteError(err error) error {
 	if p.writeErr == nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestLostOutput(t *testing.T) {
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
 		{usageErrorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
-		p := newErrWriter(diskFullWriter{})
+		p := newStickyErrorWriter(diskFullWriter{})
 		if _, err := p.Write([]byte("x")); err == nil {
 			t.Fatal("it was written")
 		}

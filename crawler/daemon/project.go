@@ -185,8 +185,8 @@ type Output struct {
 	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
 	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
 	FileMode     string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
-	Bodies       bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
-	Ledger       bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
+	WriteBodies  bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
+	WriteLedger  bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
 
 	LedgerRefusals   bool     `yaml:"ledger_refusals"`   // of URLs, too
 	LedgerMaxSize    Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
@@ -230,7 +230,7 @@ func DefaultProject() Project {
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
 		Store: Store{Path: "decorum-data", Redis: defaultRedisConfig()},
-		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, Ledger: true,
+		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, WriteLedger: true,
 			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

@@ -438,7 +438,7 @@ func FuzzReadProject(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d := newDefaultProjectSource()
+		d := newDefaultProjectWithPositions()
 		d.file, d.text = "p.yaml", text
 		if err := d.decode(); err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {

@@ -26,7 +26,7 @@ func (e *projectFileError) Error() string { return e.location() + hideQuoted(e.p
 
 // Detail describes the error with the value, shortened, and the line.
 func (e *projectFileError) Detail() string {
-	return e.location() + replaceControlChars(shortenQuoted(e.problem)) + e.excerpt
+	return e.location() + replaceControlChars(truncateQuotedValues(e.problem)) + e.excerpt
 }
 
 // location returns the place of the error. It includes names of headers and hosts, which
@@ -49,7 +49,7 @@ func terminalErrorText(err error) string {
 	if e := (*projectFileError)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.Detail(), 1)
 	}
-	return shortenQuoted(text)
+	return truncateQuotedValues(text)
 }
 
 // maxQuotedBytes is how many bytes of a value an error repeats.
@@ -64,8 +64,8 @@ func hideQuoted(problem string) string {
 	return replaceControlChars(quotedValuePattern.ReplaceAllLiteralString(problem, `"…"`))
 }
 
-// shortenQuoted returns a text with no more than maxQuotedBytes bytes of each value in it.
-func shortenQuoted(text string) string {
+// truncateQuotedValues returns a text with no more than maxQuotedBytes bytes of each value in it.
+func truncateQuotedValues(text string) string {
 	return quotedValuePattern.ReplaceAllStringFunc(text, func(value string) string {
 		if len(value) <= maxQuotedBytes+2 {
 			return value
@@ -84,13 +84,13 @@ func truncateText(text string) string {
 
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
 // about the file as a whole. problem must have the values of the file in quotes only.
-func (d *projectSource) errorAt(at filePosition, field, problem string) error {
+func (d *projectWithPositions) errorAt(at filePosition, field, problem string) error {
 	return &exitError{ExitUsage, &projectFileError{d.file, at, field, problem, d.excerptAt(at)}}
 }
 
 // excerptAt returns the line of a place, with a mark below its column, for the terminal.
 // It hides control characters, since another user may have written the file.
-func (d *projectSource) excerptAt(at filePosition) string {
+func (d *projectWithPositions) excerptAt(at filePosition) string {
 	lines := strings.Split(d.text, "\n")
 	if at.line < 1 || at.line > len(lines) {
 		return ""
@@ -103,10 +103,10 @@ func (d *projectSource) excerptAt(at filePosition) string {
 
 // fieldError says where the value of a faulty field came from, and what is wrong
 // with it.
-func (d *projectSource) fieldError(f fieldProblem) error {
+func (d *projectWithPositions) fieldError(f fieldProblem) error {
 	for path := f.field; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.setBy[path]; ok {
-			return usageErrorf("%s%s", setBy, shortenQuoted(f.problem))
+			return usageErrorf("%s%s", setBy, truncateQuotedValues(f.problem))
 		}
 		if at, ok := d.positions[path]; ok {
 			return d.errorAt(at, f.field, f.problem)
@@ -115,5 +115,5 @@ func (d *projectSource) fieldError(f fieldProblem) error {
 	if d.file != "" {
 		return d.errorAt(filePosition{}, f.field, f.problem)
 	}
-	return usageErrorf("%s", cmp.Or(strings.TrimPrefix(shortenQuoted(f.problem), ": "), f.field))
+	return usageErrorf("%s", cmp.Or(strings.TrimPrefix(truncateQuotedValues(f.problem), ": "), f.field))
 }

@@ -23,7 +23,7 @@ type ledgerWriter struct {
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
 func (a *program) openLedgerWriter(p Project, c *confinement, durable durableFileRecords) (*ledgerWriter, error) {
-	if !p.Output.Ledger {
+	if !p.Output.WriteLedger {
 		return nil, nil
 	}
 	cfg := ledger.Config{
@@ -52,7 +52,7 @@ func (p *Project) ledgerRun() ledger.Run {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
-	run.FallbackTokens, run.NamedOnly = agent.FallbackTokens(), agent.NamedOnly()
+	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
 	run.RecordsRefusals = p.Output.LedgerRefusals
 	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0

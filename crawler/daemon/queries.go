@@ -20,7 +20,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 	if err != nil {
 		return err
 	}
-	return r.withEngine(ctx, func(ctx context.Context, engine *crawlEngine, _ crawlStores) error {
+	return r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
 		return do(ctx, engine.newInspector())
 	})
 }
@@ -212,14 +212,16 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err := adder.addAll(ctx, lines); err != nil {
 		return adder.result(), err
 	}
-	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlEngine, _ crawlStores) error { return engine.frontier.Flush(ctx) })
+	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
+		return engine.frontier.Flush(ctx)
+	})
 	return adder.result(), err
 }
 
 // discoverURLs queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *runner) discoverURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlEngine, _ crawlStores) error {
+	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
 		added, err = engine.frontier.DiscoverWithCallback(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)

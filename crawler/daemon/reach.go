@@ -15,7 +15,7 @@ import (
 // A storeAvailability says whether the servers that keep a project's state answer. It is that
 // of the runner, which guards it by its lock.
 type storeAvailability struct {
-	untilUnavailable context.Context // done while they do not: its cause says why
+	availableContext context.Context // done while they do not: its cause says why
 	setUnavailable   context.CancelCauseFunc
 }
 
@@ -32,7 +32,7 @@ const unavailableRetryInterval = 2 * time.Second
 func (r *runner) recordStoreAvailability(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	previous := context.Cause(r.storeAvailability.untilUnavailable)
+	previous := context.Cause(r.storeAvailability.availableContext)
 	if (previous == nil) == (err == nil) {
 		return
 	}
@@ -52,7 +52,7 @@ func (r *runner) recordStoreAvailability(err error) {
 func (r *runner) resetAvailability() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.storeAvailability.untilUnavailable.Err() != nil {
+	if r.storeAvailability.availableContext.Err() != nil {
 		r.storeAvailability = newStoreAvailability()
 	}
 }
@@ -70,7 +70,7 @@ func (r *runner) explainStoreError(err error) error {
 // be used.
 func (r *runner) withUnavailableCancel(ctx context.Context) (_ context.Context, stop func()) {
 	r.mu.Lock()
-	availabilityCtx := r.storeAvailability.untilUnavailable
+	availabilityCtx := r.storeAvailability.availableContext
 	r.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stopWatching := context.AfterFunc(availabilityCtx, func() { cancel(context.Cause(availabilityCtx)) })
@@ -81,7 +81,7 @@ func (r *runner) withUnavailableCancel(ctx context.Context) (_ context.Context, 
 func (r *runner) availabilityError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return context.Cause(r.storeAvailability.untilUnavailable)
+	return context.Cause(r.storeAvailability.availableContext)
 }
 
 // toUnavailableError returns an error about the project's state as the API tells it, if it

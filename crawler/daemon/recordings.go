@@ -19,7 +19,7 @@ type projectOutputs struct {
 
 // openForProject opens the outputs of a project, for its ground.
 func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *engineConfig) error {
-	durable, err := stateDir(loaded.project.Store.Path).durableFilesFromStores(context.Background(), g.stores, a.log)
+	durable, err := stateDir(loaded.project.Store.Path).durableFileRecordsFromStores(context.Background(), g.stores, a.log)
 	if err != nil {
 		return err
 	}

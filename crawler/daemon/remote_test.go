@@ -165,7 +165,7 @@ func TestTopOfABadFile(t *testing.T) {
 func TestTopRender(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC)
 	v := daemonSnapshot{
-		selected: "books",
+		selectedProject: "books",
 		projects: []api.Project{
 			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},

@@ -123,7 +123,7 @@ func (a *program) runReplay(ctx context.Context, replayer *replay.Replayer, p Pr
 	if err != nil {
 		return replay.Report{}, err
 	}
-	return replayer.Replay(ctx, r.crawler, r.discoverSeeds)
+	return replayer.Replay(ctx, r.crawler, r.queueSeeds)
 }
 
 // printReplayReport tells what came of a replay.

@@ -26,11 +26,11 @@ type streamedReport struct {
 type rankedHost struct {
 	sortKey     hostSortKey
 	firstOrigin decorum.Origin
-	extra       *rankedHostExtra // nil if the host has one origin
+	details     *rankedHostDetails // nil if the host has one origin
 }
 
-// rankedHostExtra is what a few of the hosts beyond maxHostsInMemory need in addition.
-type rankedHostExtra struct {
+// rankedHostDetails is what a few of the hosts beyond maxHostsInMemory need in addition.
+type rankedHostDetails struct {
 	allOrigins []decorum.Origin // all of them
 	report     *hostReport      // nil if it is read again
 }
@@ -52,9 +52,9 @@ type hostRanking struct {
 func (l *hostRanking) addHost(h *hostReport) {
 	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.firstOrigin}
 	if len(l.hosts) < l.maxInMemory || len(h.ParkedByRule) > 0 {
-		r.extra = &rankedHostExtra{report: h}
+		r.details = &rankedHostDetails{report: h}
 	} else if len(h.otherOrigins) > 0 {
-		r.extra = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
+		r.details = &rankedHostDetails{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
 	}
 	l.hosts = append(l.hosts, r)
 	if l.limit > 0 && len(l.hosts) >= 2*max(l.limit, 64) {
@@ -94,12 +94,12 @@ func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*ap
 // loadHost returns a host of the report, from memory or from the store.
 func (s *streamedReport) loadHost(ctx context.Context, r *rankedHost) (*hostReport, error) {
 	switch {
-	case r.extra == nil:
+	case r.details == nil:
 		return s.readHost(ctx, []decorum.Origin{r.firstOrigin})
-	case r.extra.report != nil:
-		return r.extra.report, nil
+	case r.details.report != nil:
+		return r.details.report, nil
 	}
-	return s.readHost(ctx, r.extra.allOrigins)
+	return s.readHost(ctx, r.details.allOrigins)
 }
 
 // fullReport returns the report with its hosts.

@@ -79,7 +79,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 	if err := q.printChanges(a.stdout, changes); err != nil {
 		return err
 	}
-	anyChanged, err := a.diffURLs(q, stdin, old, new)
+	anyChanged, err := a.printChangedURLVerdicts(q, stdin, old, new)
 	if err == nil && (anyChanged || !changes.IsEmpty()) {
 		return &exitError{code: ExitCheckFailed}
 	}
@@ -128,9 +128,9 @@ type comparedAgentRules struct {
 	old, new *robots.Rules
 }
 
-// diffURLs prints the URLs that the new file judges otherwise, and reports
+// printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
 // whether there are any.
-func (a *program) diffURLs(q robotsDiffOptions, stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
+func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
 	if q.urls == "" {
 		return false, nil
 	}

@@ -50,7 +50,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 			role = "decides"
 		}
 		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, replaceControlChars(m.Rule), m.Line, m.RuleLength, lostRuleReasonText(m, e.Matches[0]))
-		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, matchMarks(m))
+		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {
 		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))
@@ -109,8 +109,8 @@ func lostRuleReasonText(m, winner robots.RuleMatch) string {
 	return ""
 }
 
-// matchMarks marks the part of a path that a rule matches, wildcards by "*".
-func matchMarks(m robots.RuleMatch) string {
+// ruleMatchUnderline marks the part of a path that a rule matches, wildcards by "*".
+func ruleMatchUnderline(m robots.RuleMatch) string {
 	marks := []byte(strings.Repeat("^", m.Span.End))
 	for _, w := range m.WildcardSpans {
 		for i := w.Start; i < w.End; i++ {

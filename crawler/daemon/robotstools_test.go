@@ -113,7 +113,7 @@ func TestRobotsDiff(t *testing.T) {
 
 func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
 	root := a.rootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", writeTempFile(t, "old.txt", ""), writeTempFile(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})

@@ -54,7 +54,7 @@ type sharedResources struct {
 }
 
 // Rooms are the house, put together for a project.
-type crawlEngine struct {
+type crawlComponents struct {
 	stores            crawlStores
 	project           Project
 	confinement       *confinement // of the files that the project names
@@ -78,7 +78,7 @@ func (g engineConfig) politenessPolicy(p Project) politeness.Policy {
 
 // newEngineWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
 // has been checked: all that judges and queues URLs. budget may be nil.
-func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlEngine, error) {
+func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlComponents, error) {
 	scopeConfig, err := p.scopeConfig()
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 			gateConfig.SessionStart = g.now()
 		}
 	}
-	r := &crawlEngine{
+	r := &crawlComponents{
 		stores: g.stores, project: p, confinement: g.confinement,
 		scope: frontier.NewScope(scopeConfig, seedPerOrigin), gate: robots.NewGate(gateConfig, g.stores.robots),
 		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
@@ -114,7 +114,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 }
 
 // newCrawlEngine puts all rooms together for a project that has been checked.
-func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*crawlEngine, error) {
+func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*crawlComponents, error) {
 	settings, err := p.crawlerSettings()
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if err != nil {
 		return nil, err
 	}
-	if agent, _ := p.robotsAgent(); agent.NamedOnly() {
+	if agent, _ := p.robotsAgent(); agent.IgnoresStarRules() {
 		g.log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.crawler = &crawler.Crawler{
@@ -166,19 +166,19 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 
 // releaseHolds offers again what an earlier run, which may have been set otherwise, has
 // put away.
-func (r *crawlEngine) releaseHolds(ctx context.Context) error {
+func (r *crawlComponents) releaseHolds(ctx context.Context) error {
 	return r.frontier.ReleaseHolds(ctx, r.crawler.StillSuspended)
 }
 
-// discoverSeeds discovers the project's seeds.
-func (r *crawlEngine) discoverSeeds(ctx context.Context) error {
-	return r.project.discoverSeeds(ctx, r.confinement, r.frontier)
+// queueSeeds discovers the project's seeds.
+func (r *crawlComponents) queueSeeds(ctx context.Context) error {
+	return r.project.queueSeeds(ctx, r.confinement, r.frontier)
 }
 
 // applyProjectToState makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlEngine) applyProjectToState(ctx context.Context, dir stateDir, previous *projectSource) error {
+func (r *crawlComponents) applyProjectToState(ctx context.Context, dir stateDir, previous *projectWithPositions) error {
 	if previous == nil || !previous.allowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err

@@ -76,7 +76,7 @@ func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) 
 	if err != nil {
 		return nil, 0, err
 	}
-	indexes, total := r.pageIndexes(order, query)
+	indexes, total := r.selectPageHosts(order, query)
 	for _, index := range indexes {
 		h, err := r.loadHost(ctx, q, index)
 		if err != nil {
@@ -89,8 +89,8 @@ func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) 
 	return page, total, nil
 }
 
-// pageIndexes selects a page from an order.
-func (r *hostList) pageIndexes(order []int32, query api.HostQuery) (indexes []int32, total int) {
+// selectPageHosts selects a page from an order.
+func (r *hostList) selectPageHosts(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
 	if search == "" && query.State == "" {
 		for i := query.Offset; i < min(query.Offset+query.Limit, len(order)); i++ {

@@ -24,7 +24,7 @@ var (
 
 // A crawlRun is one run of a crawl in the foreground: its files, and the rooms on them.
 type crawlRun struct {
-	*crawlEngine
+	*crawlComponents
 	stores       crawlStores
 	sharedBrakes *sharedBrakes
 	visitedHosts visitedHostSet
@@ -70,7 +70,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 		err = j.joinSharedBrakes(p.Store.Redis, &g)
 	}
 	if err == nil {
-		j.crawlEngine, err = g.newCrawlEngine(p, seedPerOrigin)
+		j.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -148,7 +148,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return usageErrorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
 	if s.resume {
-		if s.durableFileRecords, err = dir.readDurableFiles(p, a.log); err != nil {
+		if s.durableFileRecords, err = dir.readDurableFileRecords(p, a.log); err != nil {
 			return err
 		}
 	}
@@ -209,7 +209,7 @@ func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptio
 		return nil, err
 	}
 	out.productToken, out.log, out.onDiskFull = p.Agent.Product, a.log, a.onDiskFull
-	if p.Output.Bodies {
+	if p.Output.WriteBodies {
 		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
@@ -247,7 +247,7 @@ func (j *crawlRun) prepareFrontier(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.discoverSeeds(ctx)
+	return j.queueSeeds(ctx)
 }
 
 // handleSignals stops the crawl at the first signal, and breaks off what is in hand at

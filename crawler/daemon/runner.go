@@ -41,10 +41,10 @@ type runner struct {
 	state               api.ProjectState
 	stateReason         string
 	stateSince          time.Time
-	lastReadDigest      string         // of the file as it was read last: see projectFilesDigest
-	loadedProjectDigest string         // and of the one that is followed
-	engine              *crawlEngine   // see consult; nil: there are none
-	engineProject       *loadedProject // that they are of
+	lastReadDigest      string           // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest string           // and of the one that is followed
+	engine              *crawlComponents // see consult; nil: there are none
+	engineProject       *loadedProject   // that they are of
 	storeAvailability   storeAvailability
 	diskFull            diskFullState
 	mustRenewLimits     bool // limits of all processes that are reached are to count anew, of which these do not know yet
@@ -328,7 +328,7 @@ func (r *runner) clearRenewLimitsFlag() {
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlEngine, loaded *loadedProject) error {
+func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlComponents, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlEngine, lo
 	if err := engine.applyProjectToState(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(engine.releaseHolds(ctx), engine.discoverSeeds(ctx)); err != nil {
+	if err := errors.Join(engine.releaseHolds(ctx), engine.queueSeeds(ctx)); err != nil {
 		return err
 	}
 	r.appliedProject = loaded

@@ -120,8 +120,8 @@ func (p *Project) oneSeedPerOrigin(c *confinement) ([]decorum.URL, error) {
 	return found, nil
 }
 
-// discoverSeeds discovers all seeds. Those of an earlier start are known already.
-func (p *Project) discoverSeeds(ctx context.Context, c *confinement, f *frontier.Frontier) error {
+// queueSeeds discovers all seeds. Those of an earlier start are known already.
+func (p *Project) queueSeeds(ctx context.Context, c *confinement, f *frontier.Frontier) error {
 	batch := make([]storage.Entry, 0, seedBatch)
 	flush := func() error {
 		_, err := f.Discover(ctx, batch...)

@@ -68,7 +68,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withEngine(t.Context(), func(_ context.Context, engine *crawlEngine, _ crawlStores) error {
+	if err := r.withEngine(t.Context(), func(_ context.Context, engine *crawlComponents, _ crawlStores) error {
 		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.resumeForNewURLs(engine)
 		return err

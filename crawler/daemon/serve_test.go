@@ -58,7 +58,7 @@ func (f *daemonFixture) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	a := &program{stdout: newErrWriter(io.Discard), log: slog.New(f.log), readMemory: f.readUsage}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), log: slog.New(f.log), readMemory: f.readUsage}
 	s, err := openSupervisor(a, serveOptions{dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew, apiProjectRestrictions: f.apiRules})
 	if err != nil {
 		f.t.Fatal(err)

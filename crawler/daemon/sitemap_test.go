@@ -86,7 +86,7 @@ func TestSitemapFile(t *testing.T) {
 
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	a := &program{stdout: newErrWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
 	root := a.rootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
@@ -110,7 +110,7 @@ func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk fu
 
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
-	a := &program{stdout: newErrWriter(diskFullWriter{}), stderr: newStatusLineWriter(&stderr)}
+	a := &program{stdout: newStickyErrorWriter(diskFullWriter{}), stderr: newStatusLineWriter(&stderr)}
 	if code := a.main([]string{"sitemap", writeTempFile(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}

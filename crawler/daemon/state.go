@@ -154,7 +154,7 @@ func (d stateDir) saveProject(p Project, c *confinement) error {
 // of which --resume would read no more than a part is refused.
 func encodeProject(p Project) ([]byte, error) {
 	var err error
-	p.forEachPath(func(_ pathField, _ string, path *string) *fieldProblem {
+	p.forEachFilePath(func(_ pathField, _ string, path *string) *fieldProblem {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
 		return nil

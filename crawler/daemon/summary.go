@@ -20,7 +20,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
 		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.refusalReporter.refusedURLs.Load())
+		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.refusalReporter.refusedURLCount.Load())
 	if failures := failureCountsText(st); failures != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failures)
 	}

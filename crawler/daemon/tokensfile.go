@@ -41,7 +41,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 		return nil, usageErrorf("--tokens: %s:%d:%d: %s", file, exceeded.position.line, exceeded.position.column, exceeded.problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usageErrorf("--tokens: %s: %s", file, shortenQuoted(yaml.FormatError(err, false, false)))
+		return nil, usageErrorf("--tokens: %s: %s", file, truncateQuotedValues(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
 		key, err := e.apiKey(keys)

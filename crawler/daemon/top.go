@@ -35,13 +35,13 @@ func (a *program) topCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.explainError(ctx, a.runTop(ctx, &daemonWatcher{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
+		return r.explainError(ctx, a.runTop(ctx, &topProjectView{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }
 
 // runTop shows what there is to see, once or until somebody has seen enough.
-func (a *program) runTop(ctx context.Context, w *daemonWatcher, interval time.Duration) error {
+func (a *program) runTop(ctx context.Context, w *topProjectView, interval time.Duration) error {
 	out, ok := a.stdout.w.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.fetchSnapshot(ctx)
@@ -63,7 +63,7 @@ func (a *program) runTop(ctx context.Context, w *daemonWatcher, interval time.Du
 }
 
 // redrawUntilQuit draws until a key or a signal ends it.
-func (a *program) redrawUntilQuit(ctx context.Context, w *daemonWatcher, out *os.File, interval time.Duration) error {
+func (a *program) redrawUntilQuit(ctx context.Context, w *topProjectView, out *os.File, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	keys := make(chan byte, 16)
@@ -131,21 +131,21 @@ func drawScreen(out *os.File, text string) error {
 	return err
 }
 
-// A daemonWatcher knows which project is looked at.
-type daemonWatcher struct {
+// A topProjectView knows which project is looked at.
+type topProjectView struct {
 	client   *api.Client
 	selected string
 }
 
 // A daemonSnapshot is what a daemon shows at a moment.
 type daemonSnapshot struct {
-	selected     string
-	projects     []api.Project
-	samples      []api.ThroughputSample // of the chosen project, as what follows
-	hosts        *api.HostPage
-	visits       []api.ActiveVisit
-	projectError string // why the daemon does not say what the chosen project does
-	brakes       []api.Brake
+	selectedProject string
+	projects        []api.Project
+	samples         []api.ThroughputSample // of the chosen project, as what follows
+	hosts           *api.HostPage
+	visits          []api.ActiveVisit
+	projectError    string // why the daemon does not say what the chosen project does
+	brakes          []api.Brake
 }
 
 // Most that is shown of each.
@@ -156,7 +156,7 @@ const (
 )
 
 // fetchSnapshot asks the daemon.
-func (w *daemonWatcher) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
+func (w *topProjectView) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
 	if v.projects, err = w.client.Projects(ctx); err != nil {
 		return v, err
 	}
@@ -166,7 +166,7 @@ func (w *daemonWatcher) fetchSnapshot(ctx context.Context) (v daemonSnapshot, er
 	if v.projectIndex(w.selected) < 0 {
 		w.selected = v.projects[0].Name
 	}
-	v.selected = w.selected
+	v.selectedProject = w.selected
 	err = w.fetchProject(ctx, &v)
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
 		v.projectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
@@ -176,14 +176,14 @@ func (w *daemonWatcher) fetchSnapshot(ctx context.Context) (v daemonSnapshot, er
 }
 
 // fetchProject asks the daemon what the chosen project does.
-func (w *daemonWatcher) fetchProject(ctx context.Context, v *daemonSnapshot) (err error) {
-	if v.samples, err = w.client.Throughput(ctx, v.selected, false); err != nil {
+func (w *topProjectView) fetchProject(ctx context.Context, v *daemonSnapshot) (err error) {
+	if v.samples, err = w.client.Throughput(ctx, v.selectedProject, false); err != nil {
 		return err
 	}
-	if v.visits, err = w.client.ActiveVisits(ctx, v.selected); err != nil {
+	if v.visits, err = w.client.ActiveVisits(ctx, v.selectedProject); err != nil {
 		return err
 	}
-	v.hosts, err = w.client.Hosts(ctx, v.selected, api.HostQuery{Limit: maxTopHosts})
+	v.hosts, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})
 	return err
 }
 
@@ -198,8 +198,8 @@ func (v *daemonSnapshot) projectIndex(name string) int {
 }
 
 // handleKey does what a key is for.
-func (w *daemonWatcher) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
-	i := v.projectIndex(v.selected)
+func (w *topProjectView) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
+	i := v.projectIndex(v.selectedProject)
 	switch {
 	case i < 0:
 	case key == 'j' || key == 'B':
@@ -207,9 +207,9 @@ func (w *daemonWatcher) handleKey(ctx context.Context, key byte, v daemonSnapsho
 	case key == 'k' || key == 'A':
 		w.selected = v.projects[max(i-1, 0)].Name
 	case key == 'p' && v.projects[i].State == api.StateRunning:
-		return w.client.ControlProject(ctx, v.selected, api.ActionPause)
+		return w.client.ControlProject(ctx, v.selectedProject, api.ActionPause)
 	case key == 'p' && v.projects[i].State == api.StatePaused:
-		return w.client.ControlProject(ctx, v.selected, api.ActionResume)
+		return w.client.ControlProject(ctx, v.selectedProject, api.ActionResume)
 	}
 	return nil
 }
@@ -227,14 +227,14 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")
 		for _, p := range v.projects {
 			mark := ""
-			if p.Name == v.selected {
+			if p.Name == v.selectedProject {
 				mark = ">"
 			}
 			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages, p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
 				replaceNonPrintable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
 		}
 	})
-	if v.selected != "" {
+	if v.selectedProject != "" {
 		v.writeSelectedProject(s, now)
 	}
 	s.writeLine("")
@@ -246,10 +246,10 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
 	if v.projectError != "" {
-		s.writeLine("%s cannot be looked into: %s", v.selected, replaceNonPrintable(v.projectError))
+		s.writeLine("%s cannot be looked into: %s", v.selectedProject, replaceNonPrintable(v.projectError))
 		return
 	}
-	s.writeLine("%s, pages a second: %s", v.selected, sparkline(v.samples))
+	s.writeLine("%s, pages a second: %s", v.selectedProject, sparkline(v.samples))
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")

@@ -27,7 +27,7 @@ type storeHandle struct {
 	mu                 sync.Mutex
 	userCount          int
 	stores             *crawlStores // nil: it is closed
-	openLocation       string       // the place of files
+	openedLocation     string       // the place of files
 	isOpeningOrClosing bool         // it is being opened, or closed, which takes time where the state is elsewhere
 	lock               *directoryLock
 	closedForGood      bool      // for good
@@ -100,7 +100,7 @@ func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = false
 	v.stateChanged.Broadcast()
 	if err == nil {
-		v.stores, v.openLocation, v.lock = &opened, at, lock
+		v.stores, v.openedLocation, v.lock = &opened, at, lock
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (v *storeHandle) needsReopen() bool {
 
 // needsReopenLocked is needsReopen for callers that hold v.mu.
 func (v *storeHandle) needsReopenLocked() bool {
-	return v.stores != nil && (v.openLocation != v.wantedLocation() || v.stores.frontierHasFailed())
+	return v.stores != nil && (v.openedLocation != v.wantedLocation() || v.stores.frontierHasFailed())
 }
 
 // release is the end of a stay: the vault is closed some time after the last.

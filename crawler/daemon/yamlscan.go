@@ -33,28 +33,28 @@ type exceededYAMLLimit struct {
 type yamlByteScanner struct {
 	text string
 
-	tokenUpperBound    int  // at least as many as the lexer makes tokens
-	line               int  // number of the line, from 1
-	lineStart          int  // where the line starts
-	lineIsBlank        bool // the line has held nothing but blanks so far
-	blankLinesInRow    int  // in a row, up to the line
-	tabsInLine         int  // of the line
-	angleBracketsInRow int  // "<" in a row
-	lineIsDirective    bool // the line may be a directive, whose words are tokens
-	lineIsComment      bool // the line is a comment, or text within quotes or a block
-	sawBrace           bool // a "{" was seen: a colon may end a key without a blank behind it
+	tokenCountUpperBound int  // at least as many as the lexer makes tokens
+	line                 int  // number of the line, from 1
+	lineStart            int  // where the line starts
+	lineIsBlank          bool // the line has held nothing but blanks so far
+	blankLinesInRow      int  // in a row, up to the line
+	tabsInLine           int  // of the line
+	angleBracketsInRow   int  // "<" in a row
+	lineIsDirective      bool // the line may be a directive, whose words are tokens
+	lineIsComment        bool // the line is a comment, or text within quotes or a block
+	sawBrace             bool // a "{" was seen: a colon may end a key without a blank behind it
 }
 
-// checkYAMLText returns the first excess of a text; nil if the lexer needs time and
+// checkYAMLTextLimits returns the first excess of a text; nil if the lexer needs time and
 // memory in proportion to its length. It ignores quotes and comments, and so counts too
 // many tokens rather than too few.
-func checkYAMLText(text string) *exceededYAMLLimit {
+func checkYAMLTextLimits(text string) *exceededYAMLLimit {
 	s := &yamlByteScanner{text: text, line: 1, lineIsBlank: true}
 	for i := range len(text) {
 		s.countByte(i)
 		problem := ""
 		switch {
-		case s.tokenUpperBound > maxYAMLTokens:
+		case s.tokenCountUpperBound > maxYAMLTokens:
 			problem = fmt.Sprintf("the file has more than %d values and marks; put long lists of seeds into seed_files",
 				maxYAMLTokens)
 		case s.tabsInLine > maxYAMLTabs:
@@ -86,22 +86,22 @@ func (s *yamlByteScanner) countByte(i int) {
 	case '\t':
 		s.tabsInLine++
 		if s.lineIsBlank { // an error of its own, each
-			s.tokenUpperBound++
+			s.tokenCountUpperBound++
 		}
 		return
 	case ' ':
 		if s.lineIsDirective {
-			s.tokenUpperBound++
+			s.tokenCountUpperBound++
 		}
 		return
 	}
 	if s.lineIsBlank { // text that continues on the line is a token
 		s.lineIsBlank, s.blankLinesInRow = false, 0
-		s.tokenUpperBound++
+		s.tokenCountUpperBound++
 		s.lineIsComment = c == '#' && !s.restOfLineHasQuotes(i)
 	}
 	if !s.lineIsComment && s.mayBeToken(i) { // it is a token, and what follows may be one
-		s.tokenUpperBound += 2
+		s.tokenCountUpperBound += 2
 		s.lineIsDirective = s.lineIsDirective || c == '%'
 		s.sawBrace = s.sawBrace || c == '{'
 	}

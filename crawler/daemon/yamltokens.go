@@ -41,11 +41,11 @@ type yamlNesting struct {
 	docCount        int
 }
 
-// checkYAMLTokens returns the first excess of the tokens of a text; nil if the parser
+// checkYAMLTokenLimits returns the first excess of the tokens of a text; nil if the parser
 // can read them in bounded time and memory. aliases is the error text for an anchor, an
 // alias or a tag: decorum's files do not need them, and a few suffice to describe an
 // endless text.
-func checkYAMLTokens(tokens token.Tokens, aliasProblem string) *exceededYAMLLimit {
+func checkYAMLTokenLimits(tokens token.Tokens, aliasProblem string) *exceededYAMLLimit {
 	var s yamlNesting
 	var before *token.Token
 	for i, tk := range tokens {

@@ -202,9 +202,9 @@ func (p *pageReader) handleMeta() (restart bool) {
 	content := unescape(a.content)
 	switch equiv := unescape(a.httpEquiv); {
 	case a.charset != nil:
-		return p.declareEncoding(string(trim(unescape(a.charset))))
+		return p.applyDeclaredEncoding(string(trim(unescape(a.charset))))
 	case equalFold(equiv, "content-type"):
-		return p.declareEncoding(charsetFromContentType(content))
+		return p.applyDeclaredEncoding(charsetFromContentType(content))
 	case equalFold(equiv, "refresh"):
 		p.addLink(Refresh, refreshTarget(content), 0)
 	case a.name != nil:

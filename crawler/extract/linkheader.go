@@ -43,14 +43,14 @@ func (p *pageReader) addLinkHeader(s []byte) {
 		}
 		var params linkParams
 		params, s = readLinkParams(rest)
-		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.isPageURL(params.anchor) {
+		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.resolvesToPageURL(params.anchor) {
 			p.addLinkRelation(kind, target)
 		}
 	}
 }
 
-// isPageURL reports whether the anchor of a link is the page itself.
-func (p *pageReader) isPageURL(anchor []byte) bool {
+// resolvesToPageURL reports whether the anchor of a link is the page itself.
+func (p *pageReader) resolvesToPageURL(anchor []byte) bool {
 	u, err := p.pageURL.ResolveBytes(anchor)
 	return err == nil && u == p.pageURL
 }

@@ -115,8 +115,8 @@ func (p *pageReader) switchEncoding(enc encoding.Encoding) {
 	p.baseURL, p.hasBase = p.pageURL, false // it may have been read wrongly
 }
 
-// declareEncoding learns the encoding that a meta element names.
-func (p *pageReader) declareEncoding(charset string) (restart bool) {
+// applyDeclaredEncoding learns the encoding that a meta element names.
+func (p *pageReader) applyDeclaredEncoding(charset string) (restart bool) {
 	if p.encodingKnown {
 		return false
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// Archive are those of an archive, by URL. Where they are is held in memory, and
+// ArchiveIndex are those of an archive, by URL. Where they are is held in memory, and
 // what they are is not.
-type Archive struct {
+type ArchiveIndex struct {
 	records map[string][]recordLocation
 	files   []string
 }
@@ -32,7 +32,7 @@ type recordLocation struct {
 }
 
 // OpenArchive finds the answers in the WARC files of a directory.
-func OpenArchive(dir string) (*Archive, error) {
+func OpenArchive(dir string) (*ArchiveIndex, error) {
 	var names []string
 	for _, pattern := range []string{"*.warc.gz", "*.warc.gz.open"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -44,7 +44,7 @@ func OpenArchive(dir string) (*Archive, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there are no WARC files in %s", dir)
 	}
-	a := &Archive{records: map[string][]recordLocation{}, files: names}
+	a := &ArchiveIndex{records: map[string][]recordLocation{}, files: names}
 	for i := range names {
 		if err := a.indexFile(i); err != nil {
 			return nil, fmt.Errorf("%s: %w", names[i], err)
@@ -57,7 +57,7 @@ func OpenArchive(dir string) (*Archive, error) {
 }
 
 // indexFile finds the answers in one file.
-func (a *Archive) indexFile(file int) error {
+func (a *ArchiveIndex) indexFile(file int) error {
 	f, err := os.Open(a.files[file])
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *Archive) indexFile(file int) error {
 
 // findResponse returns the bytes of the answer to the request for url of which the answer
 // ended then; false if none was archived.
-func (a *Archive) findResponse(url string, end time.Time) ([]byte, bool, error) {
+func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, bool, error) {
 	records := a.records[url]
 	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1
 	if i < 0 {
@@ -106,7 +106,7 @@ func (a *Archive) findResponse(url string, end time.Time) ([]byte, bool, error) 
 }
 
 // readBlock returns the block of a record.
-func (a *Archive) readBlock(p recordLocation) ([]byte, error) {
+func (a *ArchiveIndex) readBlock(p recordLocation) ([]byte, error) {
 	f, err := os.Open(a.files[p.fileIndex])
 	if err != nil {
 		return nil, err

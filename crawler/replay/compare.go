@@ -50,7 +50,7 @@ func (p *Replayer) compareRunSettings(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
 		{"the agent", r.Run.ProductToken, p.CurrentRunSettings.ProductToken},
 		{"what stands in for it", joinOrNone(r.Run.FallbackTokens), joinOrNone(p.CurrentRunSettings.FallbackTokens)},
-		{"exemption from rules for *", strconv.FormatBool(r.Run.NamedOnly), strconv.FormatBool(p.CurrentRunSettings.NamedOnly)},
+		{"exemption from rules for *", strconv.FormatBool(r.Run.IgnoresStarRules), strconv.FormatBool(p.CurrentRunSettings.IgnoresStarRules)},
 		{"the dialect", r.Run.RobotsDialect, p.CurrentRunSettings.RobotsDialect},
 		{"reading of extensions", strconv.FormatBool(r.Run.RobotsExtensions), strconv.FormatBool(p.CurrentRunSettings.RobotsExtensions)},
 		{"the purpose", purposesText(r.Run), purposesText(&p.CurrentRunSettings)},

@@ -106,8 +106,8 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 // recorded crawl admitted, its ledger says by their visits.
 func (s *FrontierStore) AdmitHosts(
 	_ context.Context, hosts []storage.HostCandidate, _ storage.HostLimits,
-) ([]storage.HostAdmitResult, error) {
-	results := make([]storage.HostAdmitResult, len(hosts))
+) ([]storage.NewHostResult, error) {
+	results := make([]storage.NewHostResult, len(hosts))
 	for i := range results {
 		results[i] = storage.HostAlreadyCounted
 	}

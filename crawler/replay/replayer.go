@@ -23,7 +23,7 @@ type Replayer struct {
 	OnDifference func(Difference)
 
 	records            iter.Seq2[*ledger.Record, error]
-	archive            *Archive
+	archive            *ArchiveIndex
 	clock              clock
 	recordedClockShift time.Duration // by how much that of the machine was, since the first record
 	crawler            *crawler.Crawler
@@ -86,7 +86,7 @@ type visitTimes struct{ start, end time.Time }
 
 // New returns a Replayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
-func New(records iter.Seq2[*ledger.Record, error], answers *Archive) (*Replayer, error) {
+func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
 	p := &Replayer{records: records, archive: answers,
 		unreplayedRequests: map[string][]*recordedRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*visit{}, unmatchedVisits: map[string]*visit{}}
 	p.Store = newStore(p.awaitsReferrer)

@@ -77,7 +77,7 @@ var zoneOffsets = map[string]time.Duration{
 // the note demands after a time, may be missing, and its colon too; a blank will do
 // for the T.
 func parseW3CDate(s []byte) (time.Time, bool) {
-	c := dateCursor{rest: s, ok: true}
+	c := dateScanner{rest: s, ok: true}
 	year, month, day := c.readNumber(4), 1, 1
 	var hour, minute, second, nano int
 	var zone time.Duration
@@ -86,7 +86,7 @@ func parseW3CDate(s []byte) (time.Time, bool) {
 		if c.skipOneOf("-") {
 			day = c.readNumber(2)
 			if c.skipOneOf("Tt ") {
-				hour, minute, second, nano = c.readClock()
+				hour, minute, second, nano = c.readTimeOfDay()
 				zone = c.readZone()
 			}
 		}
@@ -96,15 +96,15 @@ func parseW3CDate(s []byte) (time.Time, bool) {
 	return t.Add(-zone), c.ok && len(c.rest) == 0 && isValid
 }
 
-// A dateCursor reads a date from left to right. It is not ok once something else
+// A dateScanner reads a date from left to right. It is not ok once something else
 // came than was asked for.
-type dateCursor struct {
+type dateScanner struct {
 	rest []byte
 	ok   bool
 }
 
 // skipOneOf passes over one of the characters, if it comes next.
-func (c *dateCursor) skipOneOf(chars string) bool {
+func (c *dateScanner) skipOneOf(chars string) bool {
 	if len(c.rest) == 0 || strings.IndexByte(chars, c.rest[0]) < 0 {
 		return false
 	}
@@ -113,7 +113,7 @@ func (c *dateCursor) skipOneOf(chars string) bool {
 }
 
 // readNumber returns the number that the next n digits are.
-func (c *dateCursor) readNumber(n int) (value int) {
+func (c *dateScanner) readNumber(n int) (value int) {
 	if len(c.rest) < n {
 		c.ok = false
 		return 0
@@ -126,8 +126,8 @@ func (c *dateCursor) readNumber(n int) (value int) {
 	return value
 }
 
-// readClock returns a time of day. Its seconds may be missing.
-func (c *dateCursor) readClock() (hour, minute, second, nano int) {
+// readTimeOfDay returns a time of day. Its seconds may be missing.
+func (c *dateScanner) readTimeOfDay() (hour, minute, second, nano int) {
 	hour = c.readNumber(2)
 	c.ok = c.ok && c.skipOneOf(":")
 	minute = c.readNumber(2)
@@ -142,7 +142,7 @@ func (c *dateCursor) readClock() (hour, minute, second, nano int) {
 }
 
 // readFraction returns the nanoseconds that the digits after the decimal sign are.
-func (c *dateCursor) readFraction() (nano int) {
+func (c *dateScanner) readFraction() (nano int) {
 	nano = c.readNumber(1) * 1e8
 	for place := int(1e7); len(c.rest) > 0 && '0' <= c.rest[0] && c.rest[0] <= '9'; place /= 10 {
 		nano += c.readNumber(1) * place
@@ -151,7 +151,7 @@ func (c *dateCursor) readFraction() (nano int) {
 }
 
 // readZone returns how far ahead of Greenwich a time is.
-func (c *dateCursor) readZone() time.Duration {
+func (c *dateScanner) readZone() time.Duration {
 	c.skipOneOf(" ")
 	sign := time.Duration(1)
 	switch {

@@ -27,7 +27,7 @@ type Pressure struct {
 
 	mu        sync.Mutex // guards the fields below
 	checkedAt time.Time
-	low       bool
+	isLow     bool
 }
 
 // NewPressure returns a Pressure against limit. changed is called when memory becomes
@@ -53,18 +53,18 @@ func (p *Pressure) IsMemoryLow() bool {
 		p.checkedAt = now
 		p.update()
 	}
-	return p.low
+	return p.isLow
 }
 
 // update reads the kept memory. It requires mu.
 func (p *Pressure) update() {
 	share := lowShare
-	if p.low {
+	if p.isLow {
 		share = recoveredShare
 	}
 	live := p.liveBytes()
-	if low := float64(live) >= share*float64(p.limit); low != p.low {
-		p.low = low
+	if low := float64(live) >= share*float64(p.limit); low != p.isLow {
+		p.isLow = low
 		p.onChange(low, live, p.limit)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// SetParallel lets so many parallel tests run at a time, rather than one a processor:
+// SetTestParallelism lets so many parallel tests run at a time, rather than one a processor:
 // those of a polite crawler mostly wait. It is for TestMain, before Run; outside of a
 // test it does nothing. Who says -parallel knows better.
-func SetParallel(tests int) {
+func SetTestParallelism(tests int) {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })

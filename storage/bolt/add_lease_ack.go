@@ -147,7 +147,7 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 	if revisited != o.alternation.LastWasRevisit {
 		s.markChanged(o)
 	}
-	if !l.canPop() {
+	if !l.isHeadLoaded() {
 		s.readHead(tx, o, l)
 	}
 	if l.count == 0 { // fewer than were counted

@@ -141,5 +141,5 @@ func readMetaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	}
 	r := record.Reader{B: b}
 	t := r.Time()
-	return t, r.End()
+	return t, r.CheckFullyRead()
 }

@@ -172,8 +172,8 @@ func newSeenCheckpoint(o *loadedOrigin, n int) originCheckpoint {
 	return f
 }
 
-// finishBatch takes note that w is in the file.
-func (s *Store) finishBatch(w *writeBatch) {
+// markBatchWritten takes note that w is in the file.
+func (s *Store) markBatchWritten(w *writeBatch) {
 	for _, f := range w.checkpoints {
 		s.bufferedChanges -= f.weight
 		f.origin.changesInCheckpoint = nil
@@ -181,7 +181,7 @@ func (s *Store) finishBatch(w *writeBatch) {
 	}
 	s.markNewHostsWritten(w.newHosts)
 	s.loggedChanges -= w.trimmedChanges
-	s.batchToWrite, s.lastWrittenNumber = nil, w.number
+	s.batchToWrite, s.lastWrittenBatchNumber = nil, w.number
 }
 
 // apply writes w, bucket by bucket, in the order of keys: neighbours share a page.

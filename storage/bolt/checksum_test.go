@@ -369,7 +369,7 @@ func TestOutputFiles(t *testing.T) {
 	}
 	files = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
 	stopStore(t, s, true)
-	got, clean, err := ReadOutputFiles(storePath(dir))
+	got, clean, err := ReadOutputFileRecords(storePath(dir))
 	if err != nil || clean || !slices.Equal(got, want) {
 		t.Errorf("read %+v, clean: %t (%v), want %+v", got, clean, err, want)
 	}
@@ -378,11 +378,11 @@ func TestOutputFiles(t *testing.T) {
 		if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) || !s.OutputMayBeTorn() {
 			t.Errorf("after a crash %+v, unclean: %t, want %+v", got, s.OutputMayBeTorn(), want)
 		}
-		if _, _, err := ReadOutputFiles(storePath(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
+		if _, _, err := ReadOutputFileRecords(storePath(dir)); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("read while it is open: %v", err)
 		}
 		must(t, s.Close())
-		if _, clean, err := ReadOutputFiles(storePath(dir)); err != nil || clean {
+		if _, clean, err := ReadOutputFileRecords(storePath(dir)); err != nil || clean {
 			t.Errorf("looked into after a crash: clean: %t (%v)", clean, err)
 		}
 	}
@@ -390,19 +390,19 @@ func TestOutputFiles(t *testing.T) {
 	files, want[1].SyncedSize, want[1].Serial = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}}, 1000, 0
 	addEntries(t, s, newEntry(t, "https://a.example/3"))
 	must(t, s.Close())
-	if got, clean, err := ReadOutputFiles(storePath(dir)); err != nil || !clean || !slices.Equal(got, want) {
+	if got, clean, err := ReadOutputFileRecords(storePath(dir)); err != nil || !clean || !slices.Equal(got, want) {
 		t.Errorf("after Close %+v, clean: %t (%v)", got, clean, err)
 	}
 	old, _ := unpackFormat3(t)
-	if got, clean, err := ReadOutputFiles(storePath(old)); err != nil || clean || len(got) != 0 {
+	if got, clean, err := ReadOutputFileRecords(storePath(old)); err != nil || clean || len(got) != 0 {
 		t.Errorf("of format 3: %+v, clean: %t (%v)", got, clean, err)
 	}
-	if got, _, err := ReadOutputFiles(storePath(t.TempDir())); err != nil || len(got) != 0 {
+	if got, _, err := ReadOutputFileRecords(storePath(t.TempDir())); err != nil || len(got) != 0 {
 		t.Errorf("of no file: %+v (%v)", got, err)
 	}
 	empty := filepath.Join(t.TempDir(), "frontier.db")
 	must(t, os.WriteFile(empty, nil, 0o600))
-	if _, _, err := ReadOutputFiles(empty); err == nil || !strings.Contains(err.Error(), "is empty") {
+	if _, _, err := ReadOutputFileRecords(empty); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("of an empty file: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func (s *Store) commit() (ok, more bool) {
 		s.opts.OnStalled(s.writeErr)
 	}
 	if w != nil && err == nil {
-		s.finishBatch(w)
+		s.markBatchWritten(w)
 		s.setWrittenFiles(files)
 	}
 	s.signalWriteAttemptDone()
@@ -95,7 +95,7 @@ func (s *Store) writeBatch(w *writeBatch, update func(func(*bbolt.Tx) error) err
 			}
 		}
 		if err := s.opts.BeforeWrite(); err != nil {
-			return &beforeWriteError{err}
+			return &beforeWriteHookError{err}
 		}
 		files = s.changedOutputFiles()
 		return update(func(tx *bbolt.Tx) error { return errors.Join(w.apply(tx), writeOutputFileLengths(tx, files)) })
@@ -128,7 +128,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	if s.unwrittenChangeCount() > 0 {
 		want++
 	}
-	for s.lastWrittenNumber < want {
+	for s.lastWrittenBatchNumber < want {
 		attemptDone := s.writeAttemptDone
 		s.mu.Unlock()
 		s.requestCommit()

@@ -76,7 +76,7 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.Evict
 // evictedWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
 func (s *Store) evictedWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
-	evicted := s.schedule.Evicted(h.number)
+	evicted := s.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {
 		return 0, false
 	}

@@ -241,7 +241,7 @@ func (s *checkpointingStore) Counts(ctx context.Context) (storage.Counts, error)
 	if s.calls++; s.calls%3 == 0 {
 		commitAndCheckpoint(s.t, s.Store)
 		for n := range s.lastOriginNumber {
-			if s.schedule.Evicted(n+1) != nil {
+			if s.schedule.EvictedHostByNumber(n+1) != nil {
 				s.evicted.Add(1)
 			}
 		}
@@ -271,7 +271,7 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	commitAndCheckpoint(t, s)
 	evicted := func() (hosts []*schedule.EvictedHost) {
 		for n := range s.lastOriginNumber {
-			hosts = append(hosts, s.schedule.Evicted(n+1))
+			hosts = append(hosts, s.schedule.EvictedHostByNumber(n+1))
 		}
 		return hosts
 	}

@@ -34,8 +34,8 @@ type hostCounterState struct {
 	total   int       // hosts counted
 }
 
-// unwrittenLayers returns the hosts that the file lacks, the newest first.
-func (c *hostCounterState) unwrittenLayers() []*newHosts {
+// unwrittenHosts returns the hosts that the file lacks, the newest first.
+func (c *hostCounterState) unwrittenHosts() []*newHosts {
 	layers := make([]*newHosts, 0, 2)
 	for _, l := range []*newHosts{c.pending, c.writing} {
 		if l != nil {
@@ -48,7 +48,7 @@ func (c *hostCounterState) unwrittenLayers() []*newHosts {
 // AdmitHosts implements storage.Store.
 func (s *Store) AdmitHosts(
 	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
-) ([]storage.HostAdmitResult, error) {
+) ([]storage.NewHostResult, error) {
 	if err := storage.CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) AdmitHosts(
 		return nil, err
 	}
 	defer s.trimAndUnlock()
-	results := make([]storage.HostAdmitResult, len(hosts))
+	results := make([]storage.NewHostResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.readHostCounts(tx, h)
@@ -93,7 +93,7 @@ func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (cou
 func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostCandidate) (storage.HostCounts, error) {
 	count := storage.HostCounts{Hosts: s.hostCounterState.total, DomainHosts: -1}
 	key := hostCounterKey(h.Domain, h.Host)
-	for _, l := range s.hostCounterState.unwrittenLayers() {
+	for _, l := range s.hostCounterState.unwrittenHosts() {
 		if _, found := l.hosts[string(key)]; found {
 			count.Counted = true
 		}

@@ -215,24 +215,24 @@ func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lan
 func (s *Store) readLanePage(
 	ctx context.Context, name decorum.Origin, from slot,
 ) (number uint32, items []storedURL, more bool, err error) {
-	err = s.withOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
+	err = s.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 		number = o.number
 		items, more = s.scanLane(tx, o, from, batchSize)
 	})
 	return number, items, more, err
 }
 
-// withOrigin calls see with an origin, if it was ever met.
-func (s *Store) withOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
+// viewOrigin calls see with an origin, if it was ever met.
+func (s *Store) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
 	if err := s.lockForRead(ctx); err != nil {
 		return err
 	}
 	defer s.trimAndUnlock()
-	return s.withOriginLocked(name, do)
+	return s.viewOriginLocked(name, do)
 }
 
-// withOriginLocked is look for who holds the lock.
-func (s *Store) withOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
+// viewOriginLocked is look for who holds the lock.
+func (s *Store) viewOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		o, err := s.findOrigin(tx, name)
 		if o != nil && err == nil {
@@ -249,7 +249,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	}
 	defer s.trimAndUnlock()
 	p := fingerprintOfURL(u)
-	err = s.withOriginLocked(u.Origin(), func(tx *bbolt.Tx, o *loadedOrigin) {
+	err = s.viewOriginLocked(u.Origin(), func(tx *bbolt.Tx, o *loadedOrigin) {
 		known, _ = s.isSeen(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p)
 	})
 	return known, err
@@ -258,7 +258,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 // SeenFingerprints implements storage.Inspector. First come those that are not folded.
 func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
 	var pending sortedRun[fingerprint]
-	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
+	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
 			for c := layer.seen.seek(0); ; c.next() {
 				p, ok := c.peek()
@@ -299,7 +299,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield
 // OriginNotes implements storage.Inspector. First come those that are not folded.
 func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	pending := make(map[string][]byte)
-	err := s.withOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
+	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range slices.Backward(o.pendingLayers()) {
 			maps.Copy(pending, layer.notes)
 		}
@@ -335,7 +335,7 @@ func (s *Store) forEachFileValue(
 ) error {
 	for from := []byte(nil); ; {
 		var key, value []byte
-		err := s.withOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
+		err := s.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 			prefix := numberKey(o.number)
 			k, v := tx.Bucket([]byte(bucket)).Cursor().Seek(append(prefix, from...))
 			if bytes.HasPrefix(k, prefix[:4]) {

@@ -38,7 +38,7 @@ func (s *Store) load() error {
 			}
 		}
 		var err error
-		if s.outputFiles, err = loadOutputFiles(tx); err != nil {
+		if s.outputFiles, err = loadOutputFileRecords(tx); err != nil {
 			return s.damageError("lengths of files: %v", err)
 		}
 		if err := s.replayLog(tx); err != nil {
@@ -98,7 +98,7 @@ func (r *replayedLog) getOrCreateOrigin(number uint32) *loadedOrigin {
 	return o
 }
 
-func (r *replayedLog) changesOf(number uint32) *originChanges {
+func (r *replayedLog) changesOfOrigin(number uint32) *originChanges {
 	return r.getOrCreateOrigin(number).pending
 }
 

@@ -78,13 +78,13 @@ func migrateFormat1(tx *bbolt.Tx) (done bool, err error) {
 		return true, nil
 	}
 	if tx.Bucket([]byte(bucketNames)) == nil {
-		return false, renumberFormat1(tx)
+		return false, assignFormat1Numbers(tx)
 	}
 	return packFormat1Seen(tx)
 }
 
-// renumberFormat1 gives hosts and origins their numbers for keys.
-func renumberFormat1(tx *bbolt.Tx) error {
+// assignFormat1Numbers gives hosts and origins their numbers for keys.
+func assignFormat1Numbers(tx *bbolt.Tx) error {
 	for _, name := range []string{bucketHosts, bucketOrigins, bucketURLs, bucketNotes} {
 		if tx.Bucket([]byte(name)) == nil {
 			return fmt.Errorf("bucket %q is missing: restore the file from a backup", name)
@@ -122,7 +122,7 @@ func renumberFormat1(tx *bbolt.Tx) error {
 		}
 	}
 	for _, o := range origins {
-		if err := putFormat1Origin(tx, o, hostRecords); err != nil {
+		if err := convertFormat1Origin(tx, o, hostRecords); err != nil {
 			return err
 		}
 	}
@@ -137,15 +137,15 @@ func parseFormat1Origin(key, value []byte) (*loadedOrigin, error) {
 	r = record.Reader{B: value}
 	o := &loadedOrigin{name: name, number: uint32(r.Int())}
 	o.parseState(&r)
-	if err := r.End(); err != nil || !valid || prefix != '=' || o.number == 0 {
+	if err := r.CheckFullyRead(); err != nil || !valid || prefix != '=' || o.number == 0 {
 		return nil, fmt.Errorf("origin %q: %w", key, record.ErrDamaged)
 	}
 	return o, nil
 }
 
-// putFormat1Origin writes o as it is in format 2, with its host and the index of its
+// convertFormat1Origin writes o as it is in format 2, with its host and the index of its
 // resting pages. Origins come in order: the host has the number of its first one.
-func putFormat1Origin(tx *bbolt.Tx, o *loadedOrigin, hostRecords map[string][]byte) error {
+func convertFormat1Origin(tx *bbolt.Tx, o *loadedOrigin, hostRecords map[string][]byte) error {
 	if origins := tx.Bucket([]byte(bucketOrigins)); origins.Get(numberKey(o.number)) != nil {
 		return fmt.Errorf("origin %v: number %d: %w", o.name, o.number, record.ErrDamaged)
 	}
@@ -165,7 +165,7 @@ func putFormat1Origin(tx *bbolt.Tx, o *loadedOrigin, hostRecords map[string][]by
 			break
 		}
 		if e, err := record.ParseEntry(value, o.name); err == nil { // else Lease sets it aside
-			f.setRevisitPosition(fingerprintOfURL(e.URL), at.lanePosition)
+			f.setURLRevisitPosition(fingerprintOfURL(e.URL), at.lanePosition)
 		}
 	}
 	w := writeBatch{checkpoints: []originCheckpoint{f}, noChecksums: true}

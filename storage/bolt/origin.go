@@ -42,10 +42,10 @@ type loadedOrigin struct {
 	seenCount           int
 	parkedCount         int
 
-	number   uint32
-	unlogged bool // changed since the last write
-	isNew    bool // perhaps not in the bucket names yet
-	isCached bool // is among Store.heads
+	number         uint32
+	unlogged       bool // changed since the last write
+	isNew          bool // perhaps not in the bucket names yet
+	hasCachedHeads bool // is among Store.heads
 }
 
 // findOrigin returns the state of an origin; nil if it was never met.
@@ -128,7 +128,7 @@ func (s *Store) loadOrigin(tx *bbolt.Tx, o *loadedOrigin) error {
 	if err := s.readHost(tx, h, o.number); err != nil {
 		return err
 	}
-	evicted := s.schedule.Evicted(h.number)
+	evicted := s.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {
 		s.hosts[h.name] = h
 		s.attachOrigin(o, h)
@@ -259,10 +259,10 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at slot)
 	return record.ParseEntry(value, name)
 }
 
-// setRevisitPosition notes in the index where the page of the fingerprint rests.
+// setURLRevisitPosition notes in the index where the page of the fingerprint rests.
 func (s *Store) setRevisitPosition(o *loadedOrigin, p fingerprint, at lanePosition) {
 	s.redo.setRevisitPosition(o.number, p, at)
-	s.markChanged(o).setRevisitPosition(p, at)
+	s.markChanged(o).setURLRevisitPosition(p, at)
 	s.bufferedChanges++
 }
 
@@ -298,19 +298,19 @@ func (s *Store) trimHeads() {
 
 // removeFromHeadCache removes o, which becomes idle, from heads, which would keep it in memory.
 func (s *Store) removeFromHeadCache(o *loadedOrigin) {
-	if !o.isCached {
+	if !o.hasCachedHeads {
 		return
 	}
 	s.dropHeads(o)
 	if s.staleCachedCount++; s.staleCachedCount > len(s.cachedOrigins)/2 {
-		s.cachedOrigins = slices.DeleteFunc(s.cachedOrigins, func(o *loadedOrigin) bool { return !o.isCached })
+		s.cachedOrigins = slices.DeleteFunc(s.cachedOrigins, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
 		s.staleCachedCount = 0
 	}
 }
 
 // dropHeads forgets the heads of o's lanes: one that is missed is read again.
 func (s *Store) dropHeads(o *loadedOrigin) {
-	o.isCached = false
+	o.hasCachedHeads = false
 	for i := range o.lanes {
 		s.cachedWeight -= o.lanes[i].cachedWeight
 		o.lanes[i].setHead(nil)
@@ -324,11 +324,11 @@ func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
 	s.cachedWeight -= l.cachedWeight
 	l.setHead(items)
 	s.cachedWeight += l.cachedWeight
-	if !o.isCached {
-		o.isCached = true
+	if !o.hasCachedHeads {
+		o.hasCachedHeads = true
 		s.cachedOrigins = append(s.cachedOrigins, o)
 	}
-	if l.canPop() {
+	if l.isHeadLoaded() {
 		return
 	}
 	s.opts.OnDamaged(s.damageError("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.head)))

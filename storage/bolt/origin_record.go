@@ -41,7 +41,7 @@ func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	r := record.Reader{B: b}
 	o.name = r.Origin()
 	o.parseState(&r)
-	return r.End()
+	return r.CheckFullyRead()
 }
 
 // parseState reads what the record of an origin says beside its name.

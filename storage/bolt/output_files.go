@@ -85,8 +85,8 @@ func (s *Store) setWrittenFiles(files []OutputFile) {
 	}
 }
 
-// loadOutputFiles reads the lengths of all files.
-func loadOutputFiles(tx *bbolt.Tx) (map[string]OutputFile, error) {
+// loadOutputFileRecords reads the lengths of all files.
+func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFile, error) {
 	files := make(map[string]OutputFile)
 	b := openBucket(tx, bucketFiles)
 	err := b.ForEach(func(key, value []byte) error {
@@ -97,15 +97,15 @@ func loadOutputFiles(tx *bbolt.Tx) (map[string]OutputFile, error) {
 		r := record.Reader{B: value}
 		f := OutputFile{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
 		files[f.Path] = f
-		return r.End()
+		return r.CheckFullyRead()
 	})
 	return files, err
 }
 
-// ReadOutputFiles returns the files that the store at path knows, and whether they are whole
-// (see OutputMayBeTorn). No process may have the store open. ReadOutputFiles changes nothing. A
+// ReadOutputFileRecords returns the files that the store at path knows, and whether they are whole
+// (see OutputMayBeTorn). No process may have the store open. ReadOutputFileRecords changes nothing. A
 // missing store, and one of a format before 4, knows no files. An empty file is an error.
-func ReadOutputFiles(path string) (files []OutputFile, clean bool, err error) {
+func ReadOutputFileRecords(path string) (files []OutputFile, clean bool, err error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
@@ -128,7 +128,7 @@ func ReadOutputFiles(path string) (files []OutputFile, clean bool, err error) {
 			if n, err := readFormat(meta); err != nil || n != formatVersion || tx.Bucket([]byte(bucketFiles)) == nil {
 				return errors.Join(err, checkNotTruncated(tx))
 			}
-			known, err := loadOutputFiles(tx)
+			known, err := loadOutputFileRecords(tx)
 			files = sortedByPath(known)
 			return err
 		})

@@ -40,7 +40,7 @@ func (c *originChanges) setNote(key string, value []byte) {
 	c.weight += weightOfValue(value)
 }
 
-func (c *originChanges) setRevisitPosition(p fingerprint, at lanePosition) {
+func (c *originChanges) setURLRevisitPosition(p fingerprint, at lanePosition) {
 	if c.revisits == nil {
 		c.revisits = make(map[fingerprint]lanePosition)
 	}

@@ -82,8 +82,8 @@ func (l *lane) pop() storedURL {
 	return i
 }
 
-// canPop reports whether pop will do.
-func (l *lane) canPop() bool {
+// isHeadLoaded reports whether pop will do.
+func (l *lane) isHeadLoaded() bool {
 	want := 1
 	if l.id.IsTimed() {
 		want = 2
@@ -153,7 +153,7 @@ func (q *queue) nextLane(now time.Time) *lane {
 			first, id = l, l.id
 		}
 	}
-	if q.alternation.TakeRevisit(id, first != nil, revisits != nil) {
+	if q.alternation.ChooseRevisit(id, first != nil, revisits != nil) {
 		return revisits
 	}
 	return first

@@ -121,7 +121,7 @@ func (r *redoLog) takeSegments() [][]byte {
 
 // A logReplayer takes the changes of a log as they were made.
 type logReplayer interface {
-	changesOf(number uint32) *originChanges // of the origin
+	changesOfOrigin(number uint32) *originChanges // of the origin
 	setOrigin(number uint32, record []byte) error
 	setHost(number uint32, record []byte)
 }
@@ -134,22 +134,22 @@ func replaySegment(segment []byte, to logReplayer) (n int, err error) {
 		switch op {
 		case opPut:
 			s := r.readSlot()
-			to.changesOf(number).putURL(s, r.Bytes())
+			to.changesOfOrigin(number).putURL(s, r.Bytes())
 		case opPutFormat3:
 			s := r.readSlot()
-			to.changesOf(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
+			to.changesOfOrigin(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
 		case opDelete:
-			to.changesOf(number).putURL(r.readSlot(), nil)
+			to.changesOfOrigin(number).putURL(r.readSlot(), nil)
 		case opAddSeen:
-			to.changesOf(number).addSeen(fingerprint(r.Uint64()))
+			to.changesOfOrigin(number).addSeen(fingerprint(r.Uint64()))
 		case opSetNote:
 			key := r.String()
-			to.changesOf(number).setNote(key, r.Bytes())
+			to.changesOfOrigin(number).setNote(key, r.Bytes())
 		case opDeleteNote:
-			to.changesOf(number).setNote(r.String(), nil)
+			to.changesOfOrigin(number).setNote(r.String(), nil)
 		case opSetRevisit:
 			p := fingerprint(r.Uint64())
-			to.changesOf(number).setRevisitPosition(p, r.readPosition())
+			to.changesOfOrigin(number).setURLRevisitPosition(p, r.readPosition())
 		case opOrigin:
 			if err := to.setOrigin(number, r.Bytes()); err != nil {
 				return n, err

@@ -64,15 +64,15 @@ type memoryState struct {
 
 // backlog is what is not in its place in the file.
 type backlog struct {
-	redo              redoLog // changes since the last write
-	unloggedOrigins   []*loadedOrigin
-	unloggedHosts     []*loadedHost
-	lastBatchNumber   uint64      // number of the last write that was begun
-	batchToWrite      *writeBatch // being written, or to be written again; nil if none is
-	lastWrittenNumber uint64      // number of the last write in the file
-	writeErr          error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
-	bboltFaulted      bool        // bbolt faulted during a read: the store calls it no more
-	writeAttemptDone  chan struct{}
+	redo                   redoLog // changes since the last write
+	unloggedOrigins        []*loadedOrigin
+	unloggedHosts          []*loadedHost
+	lastBatchNumber        uint64      // number of the last write that was begun
+	batchToWrite           *writeBatch // being written, or to be written again; nil if none is
+	lastWrittenBatchNumber uint64      // number of the last write in the file
+	writeErr               error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
+	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
+	writeAttemptDone       chan struct{}
 	logState
 
 	bufferedChanges     int             // changes in memory, until they are folded
@@ -151,7 +151,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	defer s.mu.Unlock()
 	return storage.Counts{
-		Hosts:           s.schedule.Hosts,
+		Hosts:           s.schedule.HostCount,
 		DueHosts:        s.schedule.DueHosts(),
 		QueuedURLs:      s.schedule.QueuedURLs,
 		LeasedURLs:      s.schedule.LeasedURLs(),

@@ -57,7 +57,7 @@ func (s *Store) wrapWriteError(err error) error {
 	if isFatal(err) {
 		kind = storage.ErrFailed
 	}
-	var before *beforeWriteError
+	var before *beforeWriteHookError
 	switch {
 	case errors.Is(err, kind): // another store, which Before flushes, gives the reason and remedy
 		return err
@@ -80,11 +80,11 @@ func isDiskFull(err error) bool {
 	return hasCause(err, syscall.ENOSPC) || hasCause(err, syscall.EDQUOT) || hasCause(err, syscall.EFBIG)
 }
 
-// A beforeWriteError is an error of Options.BeforeWrite: the store's file is not at fault.
-type beforeWriteError struct{ error }
+// A beforeWriteHookError is an error of Options.BeforeWrite: the store's file is not at fault.
+type beforeWriteHookError struct{ error }
 
 // Unwrap returns the error as Before returned it.
-func (e *beforeWriteError) Unwrap() error { return e.error }
+func (e *beforeWriteHookError) Unwrap() error { return e.error }
 
 // remedy returns the remedy for a failed write.
 func remedy(err error) string {

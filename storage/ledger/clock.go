@@ -31,9 +31,9 @@ func (l *Ledger) measureClockChange() (now time.Time, delta time.Duration) {
 	return now, delta
 }
 
-// checkClock returns the time of the next record, and holds one before it if the clock was
+// recordClockChange returns the time of the next record, and holds one before it if the clock was
 // set. It requires the lock.
-func (l *Ledger) checkClock() (time.Time, error) {
+func (l *Ledger) recordClockChange() (time.Time, error) {
 	now, delta := l.measureClockChange()
 	if delta == 0 {
 		return now, nil
@@ -53,7 +53,7 @@ func (l *Ledger) nextRecordTime(r *Record) (time.Time, error) {
 	if r.SegmentStart != nil {
 		return l.cfg.now(), nil
 	}
-	return l.checkClock()
+	return l.recordClockChange()
 }
 
 // checkTime enters the time of a record, and says what is wrong with it: no record is of

@@ -154,7 +154,7 @@ func (l *Ledger) prepareAppend() error {
 // rotateSegment compresses the segment and begins the next. Where it fails it may be
 // called again. It requires the lock.
 func (l *Ledger) rotateSegment() error {
-	if _, err := l.checkClock(); err != nil { // another segment does not begin with that
+	if _, err := l.recordClockChange(); err != nil { // another segment does not begin with that
 		return err
 	}
 	if l.cfg.SigningKey != nil && l.checkpointNumber != l.head.number { // else it failed before

@@ -9,7 +9,7 @@ import (
 )
 
 // A RecordHash is the place and the hash of a record that a reader has kept. A ledger with
-// that record still has all records before it, unchanged. Verify checks ExpectedRecords.
+// that record still has all records before it, unchanged. Verify checks ExpectedRecordHashes.
 type RecordHash struct {
 	Number int64  `json:"n"`    // number of the record
 	Hash   string `json:"hash"` // its hash, in hex
@@ -64,13 +64,13 @@ func parseRecordHash(line string) (RecordHash, error) {
 	return h, nil
 }
 
-// checkExpectedRecord compares the present record with the ExpectedRecords of its number.
+// checkExpectedRecord compares the present record with the ExpectedRecordHashes of its number.
 func (v *verifier) checkExpectedRecord(hash string) {
-	for i, h := range v.opts.ExpectedRecords {
-		if h.Number != v.recordNumber || v.expectedFound[i] {
+	for i, h := range v.opts.ExpectedRecordHashes {
+		if h.Number != v.recordNumber || v.isExpectedHashFound[i] {
 			continue
 		}
-		v.expectedFound[i] = true
+		v.isExpectedHashFound[i] = true
 		if h.Hash == hash {
 			v.report.ExpectedFound++
 			continue
@@ -79,10 +79,10 @@ func (v *verifier) checkExpectedRecord(hash string) {
 	}
 }
 
-// reportMissingRecords reports the ExpectedRecords whose records are missing.
+// reportMissingRecords reports the ExpectedRecordHashes whose records are missing.
 func (v *verifier) reportMissingRecords() {
-	for i, h := range v.opts.ExpectedRecords {
-		if !v.expectedFound[i] {
+	for i, h := range v.opts.ExpectedRecordHashes {
+		if !v.isExpectedHashFound[i] {
 			v.recordNumber = h.Number
 			v.addFindingf("is held, with the hash %s, and is not there", h.Hash)
 		}

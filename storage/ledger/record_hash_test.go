@@ -47,7 +47,7 @@ func TestExpectedRecords(t *testing.T) {
 		{"a rewritten one", other, hashes, 0, "is not the one that is held"},
 		{"one that ends before", dir, []RecordHash{early, missing}, 1, "and is not there"},
 	} {
-		report, err := Verify(tt.dir, VerifyOptions{ExpectedRecords: tt.hashes})
+		report, err := Verify(tt.dir, VerifyOptions{ExpectedRecordHashes: tt.hashes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestParseRecordHashes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if report, err := Verify(dir, VerifyOptions{ExpectedRecords: hashes}); err != nil || report.ExpectedFound != 1 || !report.OK() {
+			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil || report.ExpectedFound != 1 || !report.OK() {
 				t.Errorf("%s: the first record is not held: %+v, %v", name, report, err)
 			}
 		}

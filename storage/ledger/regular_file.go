@@ -19,7 +19,7 @@ func openRegular(dir, name string) (*os.File, error) {
 	}
 	defer root.Close()
 	// A device is not even opened, because that may have an effect.
-	if err := mustBeRegular(root.Stat(name)); err != nil {
+	if err := requireRegularFile(root.Stat(name)); err != nil {
 		return nil, err
 	}
 	// The file may have been replaced since: with O_NONBLOCK the open of a pipe does
@@ -28,14 +28,14 @@ func openRegular(dir, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := mustBeRegular(f.Stat()); err != nil {
+	if err := requireRegularFile(f.Stat()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// mustBeRegular returns an error unless info is of a regular file.
-func mustBeRegular(info fs.FileInfo, err error) error {
+// requireRegularFile returns an error unless info is of a regular file.
+func requireRegularFile(info fs.FileInfo, err error) error {
 	switch {
 	case err != nil:
 		return err

@@ -21,7 +21,7 @@ func (l *Ledger) resume() error {
 	case len(all) == 0:
 		err = l.beginSegment(1, nil)
 	case all[len(all)-1].compressed:
-		recovery, err = l.beginSegmentAfter(all[len(all)-1])
+		recovery, err = l.beginSegmentAfterCompressed(all[len(all)-1])
 	default:
 		recovery, err = l.resumeSegment(all)
 	}
@@ -104,8 +104,8 @@ func (l *Ledger) segmentStartAfter(previous segment) (*SegmentStart, error) {
 	return &SegmentStart{PreviousFile: previous.name, PreviousSHA256: hash, ChainHash: string(l.head.hash[:])}, err
 }
 
-// beginSegmentAfter begins the segment that follows a compressed one, which is whole.
-func (l *Ledger) beginSegmentAfter(s segment) (*Recovery, error) {
+// beginSegmentAfterCompressed begins the segment that follows a compressed one, which is whole.
+func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	if l.cfg.DurableExtent.Serial > s.serial {
 		return nil, l.missingSegmentError(s)
 	}

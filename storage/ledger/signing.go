@@ -38,7 +38,7 @@ func checkpointText(n int64, at time.Time, hash string) []byte {
 
 // writeCheckpoint writes a checkpoint. It requires the lock.
 func (l *Ledger) writeCheckpoint() error {
-	now, err := l.checkClock()
+	now, err := l.recordClockChange()
 	if err != nil {
 		return err
 	}

@@ -53,11 +53,11 @@ func (j *verdictChecker) startRun(run *Run) error {
 
 // robotsAgent returns whom the run's robots.txt files speak to.
 func (r *Run) robotsAgent() (robots.Agent, error) {
-	if !r.NamedOnly {
+	if !r.IgnoresStarRules {
 		return robots.NewAgent(r.ProductToken, r.FallbackTokens...)
 	}
 	a, _ := robots.PresetAgent(r.ProductToken)
-	if !a.NamedOnly() || !slices.Equal(a.FallbackTokens(), r.FallbackTokens) {
+	if !a.IgnoresStarRules() || !slices.Equal(a.FallbackTokens(), r.FallbackTokens) {
 		return a, fmt.Errorf("says that rules for * do not bind %q, which is no such agent", r.ProductToken)
 	}
 	return a, nil

@@ -12,7 +12,7 @@ import (
 // by its wider tokens, and exempt from the rules for everybody, with the mark of what
 // is not for indexing, only where the run says so (EXC-06).
 func TestVerdictsOfAgents(t *testing.T) {
-	direct, image, plain := Run{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, NamedOnly: true},
+	direct, image, plain := Run{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
 		Run{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, Run{ProductToken: "YandexDirect"}
 	marked, unmarked := robots.Verdict{Allowed: true, DisallowedForMainRobot: true}, robots.Verdict{Allowed: true}
 	for _, test := range []struct {
@@ -27,8 +27,8 @@ func TestVerdictsOfAgents(t *testing.T) {
 		{"nobody is exempt unsaid", "User-agent: *\nDisallow: /\n", plain, marked, false},
 		{"a run of before wider tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
 		{"a wider token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
-		{"no such exempt agent", "", Run{ProductToken: "examplebot", NamedOnly: true}, unmarked, false},
-		{"an exempt agent with other tokens", "", Run{ProductToken: "YandexDirect", NamedOnly: true}, unmarked, false},
+		{"no such exempt agent", "", Run{ProductToken: "examplebot", IgnoresStarRules: true}, unmarked, false},
+		{"an exempt agent with other tokens", "", Run{ProductToken: "YandexDirect", IgnoresStarRules: true}, unmarked, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

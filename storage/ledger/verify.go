@@ -19,8 +19,8 @@ type VerifyOptions struct {
 	// StillOpen says that the ledger is being written to: it need not be closed, and its
 	// last record may be torn.
 	StillOpen bool
-	// ExpectedRecords are records that a reader has kept: the ledger must contain them.
-	ExpectedRecords []RecordHash
+	// ExpectedRecordHashes are records that a reader has kept: the ledger must contain them.
+	ExpectedRecordHashes []RecordHash
 	// MaxFindings is how many are kept, and how many warnings; of more, the VerifyReport has the
 	// number. Default 1,000.
 	MaxFindings int
@@ -41,7 +41,7 @@ type VerifyReport struct {
 	Checkpoints        int64 `json:"checkpoints"`  // whether their signatures were checked or not
 	UnsignedRecords    int64 `json:"unsigned"`     // records after the last checkpoint
 	Closed             bool  `json:"closed"`       // it ends with that of a run
-	ExpectedFound      int   `json:"held"`         // how many of VerifyOptions.ExpectedRecords the ledger contains
+	ExpectedFound      int   `json:"held"`         // how many of VerifyOptions.ExpectedRecordHashes the ledger contains
 	// LastRecord is the last record: a reader who keeps it can check later that no earlier
 	// record was changed.
 	LastRecord RecordHash `json:"last"`
@@ -85,23 +85,23 @@ type verifier struct {
 	opts   VerifyOptions
 	report VerifyReport
 
-	position        LinePosition
-	recordNumber    int64          // of the record
-	isHeadKnown     bool           // what the next record follows
-	possibleHeads   [2]chainHead   // it may: the last one as it states its hash, and as it has it
-	previousHead    chainHead      // what the record at hand follows
-	previousSegment *segment       // that has been read
-	previousSHA256  string         // its SHA-256, in hex; empty: it could not be read to its end
-	lastTime        time.Time      // of the last record, had nobody set the clock
-	runEndTracker   runEndTracker  //
-	endsTorn        bool           // the last line is
-	run             *Run           // nil: none has begun
-	requests        int64          // requests of it
-	keyID           string         // of the last run
-	verdictChecker  verdictChecker //
-	delayChecker    delayChecker   //
-	expectedFound   []bool         // which of opts.ExpectedRecords were found
-	redirectTracker robotsRedirectTracker
+	position            LinePosition
+	recordNumber        int64          // of the record
+	isHeadKnown         bool           // what the next record follows
+	possibleHeads       [2]chainHead   // it may: the last one as it states its hash, and as it has it
+	previousHead        chainHead      // what the record at hand follows
+	previousSegment     *segment       // that has been read
+	previousSHA256      string         // its SHA-256, in hex; empty: it could not be read to its end
+	lastTime            time.Time      // of the last record, had nobody set the clock
+	runEndTracker       runEndTracker  //
+	endsTorn            bool           // the last line is
+	run                 *Run           // nil: none has begun
+	requests            int64          // requests of it
+	keyID               string         // of the last run
+	verdictChecker      verdictChecker //
+	delayChecker        delayChecker   //
+	isExpectedHashFound []bool         // which of opts.ExpectedRecordHashes were found
+	redirectTracker     robotsRedirectTracker
 }
 
 // Verify checks the ledger in a directory. The error is not nil where it cannot be
@@ -119,7 +119,7 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 	}
 	v := &verifier{dir: dir, opts: opts, isHeadKnown: true, possibleHeads: [2]chainHead{genesisHead(), genesisHead()},
 		verdictChecker: newVerdictChecker(filepath.Join(dir, robotsDir)), delayChecker: newDelayChecker(),
-		expectedFound: make([]bool, len(opts.ExpectedRecords)), redirectTracker: newRobotsRedirectTracker(),
+		isExpectedHashFound: make([]bool, len(opts.ExpectedRecordHashes)), redirectTracker: newRobotsRedirectTracker(),
 		report: VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.checkSegment(&all[i]); v.report.Stopped {

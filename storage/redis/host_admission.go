@@ -35,7 +35,7 @@ func flagArg(b bool) string {
 // it fails, some hosts may have been counted.
 func (s *Store) AdmitHosts(
 	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
-) ([]storage.HostAdmitResult, error) {
+) ([]storage.NewHostResult, error) {
 	if err := storage.CheckHostCandidates(hosts); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) AdmitHosts(
 	}
 	defer end()
 	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), flagArg(limits.RefuseNewHosts)}
-	results := make([]storage.HostAdmitResult, 0, len(hosts))
+	results := make([]storage.NewHostResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, maxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
@@ -70,7 +70,7 @@ func (s *Store) AdmitHosts(
 }
 
 // admitReplies are the letters that admit_hosts.lua returns.
-var admitReplies = map[byte]storage.HostAdmitResult{
+var admitReplies = map[byte]storage.NewHostResult{
 	'a': storage.HostAdmitted, 'k': storage.HostAlreadyCounted, 'c': storage.NewHostsRefused,
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testwait.SetParallel(8)
+	testwait.SetTestParallelism(8)
 	m.Run()
 }
 

@@ -14,7 +14,7 @@ func newHostCandidate(host, domain string) storage.HostCandidate {
 }
 
 // wantAdmitted offers hosts of a domain and wants these fates.
-func (f *fixture) wantAdmitted(l storage.HostLimits, domain string, hosts []string, want ...storage.HostAdmitResult) {
+func (f *fixture) wantAdmitted(l storage.HostLimits, domain string, hosts []string, want ...storage.NewHostResult) {
 	f.Helper()
 	var offered []storage.HostCandidate
 	for _, h := range hosts {
@@ -77,7 +77,7 @@ var hostCounterTests = []testCase{
 		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
 		l := storage.HostLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
-		for _, want := range []storage.HostAdmitResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
+		for _, want := range []storage.NewHostResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
 			got, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, l)
 			f.must(err)
 			if len(got) != 1 || got[0] != want {

@@ -59,7 +59,7 @@ func newModel() *model {
 	}
 }
 
-func (m *model) hostOf(e *storage.Entry) *modelHost {
+func (m *model) getOrCreateHost(e *storage.Entry) *modelHost {
 	name := e.URL.Origin().Host()
 	if m.hosts[name] == nil {
 		m.hosts[name] = &modelHost{}
@@ -69,7 +69,7 @@ func (m *model) hostOf(e *storage.Entry) *modelHost {
 
 func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddResult) {
 	for _, e := range entries {
-		results = append(results, m.addResult(&e, maxPerOrigin))
+		results = append(results, m.expectedAddResult(&e, maxPerOrigin))
 		if results[len(results)-1] != storage.Added {
 			continue
 		}
@@ -81,7 +81,7 @@ func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results [
 	return results
 }
 
-func (m *model) addResult(e *storage.Entry, maxPerOrigin int) storage.AddResult {
+func (m *model) expectedAddResult(e *storage.Entry, maxPerOrigin int) storage.AddResult {
 	switch {
 	case !e.RobotsFor.IsZero():
 		return storage.Added
@@ -112,7 +112,7 @@ func (m *model) enqueue(w *modelURL) {
 	m.sequence++
 	w.addedSeq = m.sequence
 	m.queued = append(m.queued, w)
-	m.hostOf(&w.Entry).waitingSince = m.now
+	m.getOrCreateHost(&w.Entry).waitingSince = m.now
 }
 
 // isRobotsHop reports whether no hold of its origin stops w.
@@ -157,7 +157,7 @@ func (m *model) hostDueTimes() map[string]time.Time {
 	}
 	due := make(map[string]time.Time)
 	for _, w := range m.queued {
-		host := m.hostOf(&w.Entry)
+		host := m.getOrCreateHost(&w.Entry)
 		name := w.URL.Origin().Host()
 		if taken[name] >= max(host.Slots, 1) {
 			continue
@@ -186,7 +186,7 @@ func (m *model) expireLeases(now time.Time) {
 			continue
 		}
 		delete(m.leased, token)
-		host := m.hostOf(&w.Entry)
+		host := m.getOrCreateHost(&w.Entry)
 		host.Due = laterTime(host.Due, w.expires.Add(host.Delay))
 		host.waitingSince = m.now
 		w.returnedSeq, w.awaitsRevisit = m.sequence, false
@@ -209,7 +209,7 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	}
 	o := l.URL.Origin()
 	first := m.nextURL(l, now, false)
-	if revisit := m.nextURL(l, now, true); m.takeRevisit(o, first, revisit) {
+	if revisit := m.nextURL(l, now, true); m.decideRevisitTurn(o, first, revisit) {
 		first = revisit
 	}
 	if first == nil {
@@ -242,15 +242,15 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 	return first
 }
 
-// takeRevisit reports whether it is the turn of the resting page.
-func (m *model) takeRevisit(o decorum.Origin, first, revisit *modelURL) bool {
+// decideRevisitTurn reports whether it is the turn of the resting page.
+func (m *model) decideRevisitTurn(o decorum.Origin, first, revisit *modelURL) bool {
 	revisitFirst := first == nil || !first.isRobotsHop() && first.returnedSeq == 0 && first.Class >= storage.ClassNormal && !m.lastWasRevisit[o]
 	m.lastWasRevisit[o] = revisit != nil && revisitFirst
 	return m.lastWasRevisit[o]
 }
 
-// wait returns what is left, after the leases were taken.
-func (m *model) wait() storage.Wait {
+// expectedWait returns what is left, after the leases were taken.
+func (m *model) expectedWait() storage.Wait {
 	if len(m.queued)+len(m.leased) == 0 {
 		return storage.Wait{}
 	}
@@ -329,7 +329,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 	case storage.Park:
 		m.parked = append(m.parked, e)
 	}
-	host := m.hostOf(&e)
+	host := m.getOrCreateHost(&e)
 	host.waitingSince = m.now
 	if a.Host != nil {
 		due := host.Due
@@ -382,7 +382,7 @@ func (m *model) reopen() {
 	for token, w := range m.leased {
 		delete(m.leased, token)
 		m.queued = append(m.queued, w)
-		m.hostOf(&w.Entry).waitingSince = m.now
+		m.getOrCreateHost(&w.Entry).waitingSince = m.now
 	}
 }
 

@@ -135,7 +135,7 @@ func (w *randomRun) doLease() error {
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.wait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.sameFutureTime(wait.Until, want.Until)) {
+	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.sameFutureTime(wait.Until, want.Until)) {
 		return fmt.Errorf("next %+v, want %+v", wait, want)
 	}
 	return nil

@@ -43,9 +43,9 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, Capture, error) {
 		return nil, Capture{}, errors.Join(ErrNoResponse, err)
 	}
 	capture := Capture{Date: v.Date, PayloadDigest: m.payloadDigest}
-	header, block := v.responseHeader(m), m.raw
+	header, block := v.responseRecordHeader(m), m.raw
 	if profile := v.revisitProfile(m); profile != "" {
-		header, block = v.revisitHeader(m, profile), m.raw[:m.headerSize]
+		header, block = v.revisitRecordHeader(m, profile), m.raw[:m.headerSize]
 		capture = Capture{}
 		if v.Previous != nil {
 			capture = *v.Previous
@@ -84,7 +84,7 @@ func (v *Visit) recordHeader(kind string) Header {
 	return h
 }
 
-func (v *Visit) responseHeader(m receivedResponse) Header {
+func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 	h := v.recordHeader(TypeResponse)
 	h.addField("WARC-Payload-Digest", m.payloadDigest)
 	if m.payloadDigest == "" {
@@ -97,9 +97,9 @@ func (v *Visit) responseHeader(m receivedResponse) Header {
 	return h
 }
 
-// revisitHeader returns the header of the record of an answer whose payload is where
+// revisitRecordHeader returns the header of the record of an answer whose payload is where
 // v.Before says.
-func (v *Visit) revisitHeader(m receivedResponse, profile string) Header {
+func (v *Visit) revisitRecordHeader(m receivedResponse, profile string) Header {
 	h := v.recordHeader(TypeRevisit)
 	h.addField("WARC-Profile", profile)
 	h.addField("WARC-Refers-To-Target-URI", v.URL)

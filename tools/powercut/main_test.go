@@ -51,7 +51,7 @@ var buildCommand = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	testwait.SetParallel(6) // crawls wait most of the time
+	testwait.SetTestParallelism(6) // crawls wait most of the time
 	code := m.Run()
 	if program, err := buildCommand(); err == nil && *testedCommand == "" {
 		os.RemoveAll(filepath.Dir(program))

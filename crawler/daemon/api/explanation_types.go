@@ -64,7 +64,7 @@ type ExplainedVisit struct {
 
 // A FrontierURL is all that is kept of a URL in the frontier.
 type FrontierURL struct {
-	ExportType     string        `json:"type,omitempty"` // url, in an export
+	ExportLineType string        `json:"type,omitempty"` // url, in an export
 	URL            string        `json:"url"`
 	State          string        `json:"state"`               // queued, resting or parked
 	NotBefore      time.Time     `json:"at,omitzero"`         // not before; none if it waits for no time of its own

@@ -166,7 +166,7 @@ func notVisitedReason(err error) string {
 	var (
 		notDue    politeness.NotDueError
 		busy      *politeness.ResourceBusyError
-		postponed *robots.PostponedError
+		postponed *robots.OriginPostponedError
 
 		refusal *robots.Refusal
 	)

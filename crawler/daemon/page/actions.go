@@ -21,7 +21,7 @@ const maxFormBytes = 4 << 20
 // the form once more, with what is wrong.
 type formResult struct {
 	redirectTo, message string
-	redisplay           *pageView
+	redisplayedPage     *pageView
 }
 
 // formHandler does what a form asks for, and leads to a page that says so.
@@ -38,8 +38,8 @@ func (s *webUI) formHandler(submit func(*http.Request) (formResult, error)) http
 		}
 		d, err := submit(r)
 		switch {
-		case d.redisplay != nil:
-			s.renderPage(w, r, *d.redisplay)
+		case d.redisplayedPage != nil:
+			s.renderPage(w, r, *d.redisplayedPage)
 			return
 		case err != nil: // with its status, which the audit keeps
 			v := problemView(err)

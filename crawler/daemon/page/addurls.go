@@ -42,7 +42,7 @@ func (s *webUI) addURLs(r *http.Request) (formResult, error) {
 		form.Text = text // to be put right
 	}
 	l.Content = form
-	return formResult{redisplay: &v}, nil
+	return formResult{redisplayedPage: &v}, nil
 }
 
 // nonBlankLines are those of a text, without those that are blank.

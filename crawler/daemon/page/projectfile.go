@@ -82,7 +82,7 @@ func (s *webUI) putProjectOrRedisplay(r *http.Request, name, text string, redisp
 	case errors.As(err, &p):
 		v, err := redisplay(p.Error())
 		v.status = p.Status
-		return formResult{redisplay: &v}, err
+		return formResult{redisplayedPage: &v}, err
 	case err != nil:
 		return formResult{}, err
 	}

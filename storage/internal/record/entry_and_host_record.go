@@ -253,8 +253,8 @@ type Reader struct {
 // Fail says that the record makes no sense.
 func (r *Reader) Fail() { r.B, r.Err = nil, ErrDamaged }
 
-// End returns an error unless the record was read whole and no further.
-func (r *Reader) End() error {
+// CheckFullyRead returns an error unless the record was read whole and no further.
+func (r *Reader) CheckFullyRead() error {
 	if len(r.B) > 0 {
 		r.Fail()
 	}

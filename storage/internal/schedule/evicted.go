@@ -35,26 +35,28 @@ type EvictedOrigin struct {
 func (h *EvictedHost) before(g *EvictedHost) bool { return h.nextDue < g.nextDue }
 func (h *EvictedHost) heapIndex() *int32          { return &h.dueIndex }
 
-// evictedBySuspensionEnd orders the idle hosts with URLs under a dormant hold.
-type evictedBySuspensionEnd struct{ *EvictedHost }
+// evictedHostBySuspensionEnd orders the idle hosts with URLs under a dormant hold.
+type evictedHostBySuspensionEnd struct{ *EvictedHost }
 
-func (h evictedBySuspensionEnd) before(g evictedBySuspensionEnd) bool {
+func (h evictedHostBySuspensionEnd) before(g evictedHostBySuspensionEnd) bool {
 	return h.firstSuspensionEnd < g.firstSuspensionEnd
 }
-func (h evictedBySuspensionEnd) heapIndex() *int32 { return &h.suspensionIndex }
+func (h evictedHostBySuspensionEnd) heapIndex() *int32 { return &h.suspensionIndex }
 
-// evictedByRevisit orders the idle hosts with resting pages.
-type evictedByRevisit struct{ *EvictedHost }
+// evictedHostByRevisitTime orders the idle hosts with resting pages.
+type evictedHostByRevisitTime struct{ *EvictedHost }
 
-func (h evictedByRevisit) before(g evictedByRevisit) bool { return h.firstRevisit < g.firstRevisit }
-func (h evictedByRevisit) heapIndex() *int32              { return &h.revisitIndex }
+func (h evictedHostByRevisitTime) before(g evictedHostByRevisitTime) bool {
+	return h.firstRevisit < g.firstRevisit
+}
+func (h evictedHostByRevisitTime) heapIndex() *int32 { return &h.revisitIndex }
 
 // evictedHosts is all idle hosts.
 type evictedHosts struct {
 	byNumber        map[uint32]*EvictedHost
 	byDue           heap[*EvictedHost]
-	bySuspensionEnd heap[evictedBySuspensionEnd]
-	byRevisit       heap[evictedByRevisit]
+	bySuspensionEnd heap[evictedHostBySuspensionEnd]
+	byRevisit       heap[evictedHostByRevisitTime]
 }
 
 // Evict takes a host without leases, and all its origins that have anything to
@@ -89,10 +91,10 @@ func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) 
 	s.evicted.byNumber[number] = evicted
 	s.evicted.byDue.pushOrMove(evicted)
 	if evicted.suspendedURLs > 0 {
-		s.evicted.bySuspensionEnd.pushOrMove(evictedBySuspensionEnd{evicted})
+		s.evicted.bySuspensionEnd.pushOrMove(evictedHostBySuspensionEnd{evicted})
 	}
 	if evicted.awaitingRevisit > 0 {
-		s.evicted.byRevisit.pushOrMove(evictedByRevisit{evicted})
+		s.evicted.byRevisit.pushOrMove(evictedHostByRevisitTime{evicted})
 	}
 }
 
@@ -117,8 +119,10 @@ func (h *Host[Q]) Origins(yield func(Q) bool) {
 	}
 }
 
-// Evicted returns the idle host with that number, or nil.
-func (s *Schedule[Q]) Evicted(number uint32) *EvictedHost { return s.evicted.byNumber[number] }
+// EvictedHostByNumber returns the idle host with that number, or nil.
+func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHost {
+	return s.evicted.byNumber[number]
+}
 
 // NextToRestore returns an idle host that the engine must wake before it calls NextOrigin or Remaining,
 // so that the schedule knows the first entry of each queue; nil if no host must wake.
@@ -141,13 +145,13 @@ func (s *Schedule[Q]) NextToRestore() *EvictedHost {
 func (s *Schedule[Q]) RemoveEvicted(h *EvictedHost) {
 	delete(s.evicted.byNumber, h.Number)
 	s.evicted.byDue.remove(h)
-	s.evicted.bySuspensionEnd.remove(evictedBySuspensionEnd{h})
-	s.evicted.byRevisit.remove(evictedByRevisit{h})
+	s.evicted.bySuspensionEnd.remove(evictedHostBySuspensionEnd{h})
+	s.evicted.byRevisit.remove(evictedHostByRevisitTime{h})
 	s.QueuedURLs -= int(h.queuedURLs)
 	s.SuspendedURLs -= int(h.suspendedURLs)
 	s.AwaitingRevisit -= int(h.awaitingRevisit)
 	if h.inHostCount {
-		s.Hosts--
+		s.HostCount--
 	}
 }
 

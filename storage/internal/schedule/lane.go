@@ -28,9 +28,9 @@ type RevisitAlternation struct {
 	LastWasRevisit bool // the last of them was a revisit
 }
 
-// TakeRevisit reports whether it is the turn of a resting page. lane is the first that
+// ChooseRevisit reports whether it is the turn of a resting page. lane is the first that
 // has a URL to give, if any; due says whether the revisit of a page has come.
-func (t *RevisitAlternation) TakeRevisit(lane Lane, hasOther, revisitDue bool) bool {
+func (t *RevisitAlternation) ChooseRevisit(lane Lane, hasOther, revisitDue bool) bool {
 	t.LastWasRevisit = revisitDue && (!hasOther || lane >= firstShared && !t.LastWasRevisit)
 	return t.LastWasRevisit
 }

@@ -109,7 +109,7 @@ type Host[Q Queue] struct {
 	queuedURLs  int
 	nextDue     int64 // when its next URL can be handed out
 	dueIndex    int32
-	inHostCount bool // counted in Schedule.Hosts
+	inHostCount bool // counted in Schedule.HostCount
 }
 
 func (h *Host[Q]) before(g *Host[Q]) bool { return h.nextDue < g.nextDue }
@@ -135,7 +135,7 @@ func (l *Lease[Q]) heapIndex() *int32 { return &l.expiryIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
 type Schedule[Q Queue] struct {
-	Hosts           int // with at least one URL queued or out
+	HostCount       int // with at least one URL queued or out
 	QueuedURLs      int
 	SuspendedURLs   int // of QueuedURLs, under a dormant hold
 	AwaitingRevisit int

@@ -73,9 +73,9 @@ func (s *Schedule[Q]) requeueHost(h *Host[Q]) {
 	if hasURLs := h.queuedURLs+h.LeasesOut > 0; hasURLs != h.inHostCount {
 		h.inHostCount = hasURLs
 		if hasURLs {
-			s.Hosts++
+			s.HostCount++
 		} else {
-			s.Hosts--
+			s.HostCount--
 		}
 	}
 	if len(h.origins) == 0 || h.LeasesOut >= max(h.Slots, 1) {
