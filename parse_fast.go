@@ -30,7 +30,7 @@ func resolveFast[T byteSeq](base URL, ref T) (u URL, ok bool) {
 		end, ok = scanPath(ref, 1)
 	case '?':
 		baseEnd = base.pathEnd()
-		end, ok = scanQuery(ref, 1)
+		end, ok = scanNormalQuery(ref, 1)
 	default:
 		baseEnd, refStart = resolveLeadingDotSegments(base, ref)
 		end, ok = scanPath(ref, refStart)
@@ -109,7 +109,7 @@ func scanPath[T byteSeq](ref T, i int) (end int, ok bool) {
 		case c == '%' && isNormalEscape(ref[i:]):
 			i += len("2F")
 		case c == '?' && !isDotSegment(ref[segment:i]):
-			return scanQuery(ref, i+1)
+			return scanNormalQuery(ref, i+1)
 		case c == '#':
 			return i, !isDotSegment(ref[segment:i])
 		default:
@@ -119,8 +119,8 @@ func scanPath[T byteSeq](ref T, i int) (end int, ok bool) {
 	return i, !isDotSegment(ref[segment:])
 }
 
-// scanQuery is scanPath within the query.
-func scanQuery[T byteSeq](ref T, i int) (end int, ok bool) {
+// scanNormalQuery is scanPath within the query.
+func scanNormalQuery[T byteSeq](ref T, i int) (end int, ok bool) {
 	for ; i < len(ref); i++ {
 		c := ref[i]
 		switch {

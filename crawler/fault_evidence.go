@@ -42,7 +42,7 @@ func isLocalFault(v *Visit) bool {
 // or that a firewall on this machine blocks.
 var faultErrnos = []struct {
 	errno    syscall.Errno
-	evidence politeness.FaultEvidence
+	evidence politeness.MachineFaultLikelihood
 	why      string
 }{
 	{syscall.EMFILE, politeness.CertainlyMachine, "the process has no file descriptors left"},
@@ -63,7 +63,7 @@ const reasonNoHostAnswers = "no host answers"
 
 // faultEvidence returns how likely err is a fault of this machine, and which fault; false
 // if the host is to blame in any case.
-func faultEvidence(err error) (e politeness.FaultEvidence, why string, ok bool) {
+func faultEvidence(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
 	var (
 		dns   *net.DNSError // wraps the system's error as text only
 		fault *NetworkFaultError

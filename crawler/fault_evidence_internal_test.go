@@ -34,11 +34,11 @@ func TestEvidence(t *testing.T) {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: text, Name: "a.test", IsNotFound: notFound}}
 	}
 	const possible, probable, certain = politeness.PossiblyMachine, politeness.ProbablyMachine, politeness.CertainlyMachine
-	const none = politeness.FaultEvidence(99)
+	const none = politeness.MachineFaultLikelihood(99)
 	tests := []struct {
 		name string
 		err  error
-		want politeness.FaultEvidence
+		want politeness.MachineFaultLikelihood
 	}{
 		{"no descriptor for a socket", connect("192.0.2.1:80", syscall.EMFILE), certain},
 		{"no descriptor for a look-up", dns("dial udp 10.0.0.1:53: socket: too many open files", false), certain},

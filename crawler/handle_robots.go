@@ -42,12 +42,12 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 	if _, _, err := c.hostDelayAndNextOpen(ctx, result.Origin, v.End); err != nil {
 		return ack, err
 	}
-	return ack, c.updateOriginHold(ctx, v.URL(), result, v.Err)
+	return ack, c.applyRobotsFetchResult(ctx, v.URL(), result, v.Err)
 }
 
-// updateOriginHold acts on what was learnt of an origin's robots.txt by asking for from;
+// applyRobotsFetchResult acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) updateOriginHold(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
+func (c *Crawler) applyRobotsFetchResult(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
 		return c.followRobotsRedirect(ctx, from, result)

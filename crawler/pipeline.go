@@ -197,7 +197,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		early           politeness.NotDueError
 		busy            *politeness.ResourceBusyError
 		braked          *politeness.BrakedError
-		paused          *politeness.PausedError
+		paused          *politeness.NetworkPausedError
 		redirectBlocked *robots.RedirectDisallowedError
 		refusal         *robots.Refusal
 		memoryFull      *bodymem.FullError
@@ -224,7 +224,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &redirectBlocked):
-		return storage.Ack{Outcome: storage.Drop}, c.updateOriginHold(ctx, l.URL, redirectBlocked.Result, nil)
+		return storage.Ack{Outcome: storage.Drop}, c.applyRobotsFetchResult(ctx, l.URL, redirectBlocked.Result, nil)
 	case errors.Is(err, decorum.Dropped):
 		return storage.Ack{Outcome: storage.Drop}, nil
 	}
@@ -287,7 +287,7 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 		v.bodySpool, v.bodySum = t.state.bodySpool, t.state.bodySpool.SHA256
 	}
 	if isVisitToPage(l, cl) {
-		c.setLazyFields(v)
+		c.setLazyVisitFields(v)
 	}
 	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.state.ledgerFailed ||
 		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.BrakedError)))

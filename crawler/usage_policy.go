@@ -33,8 +33,8 @@ func (v *Visit) UsagePolicy() UsagePolicy {
 // from what is written down: Use().Refused says why.
 func (v *Visit) Withheld() bool { return v.withheld }
 
-// setLazyFields lets what a page says be found out, when it is first asked.
-func (c *Crawler) setLazyFields(v *Visit) {
+// setLazyVisitFields lets what a page says be found out, when it is first asked.
+func (c *Crawler) setLazyVisitFields(v *Visit) {
 	v.headerDocument = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
 	v.document = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8

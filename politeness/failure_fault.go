@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// FaultEvidence says how likely it is that a visit failed because of this machine, and
+// MachineFaultLikelihood says how likely it is that a visit failed because of this machine, and
 // not because of its host.
-type FaultEvidence uint8
+type MachineFaultLikelihood uint8
 
 // The kinds of evidence.
 const (
 	// PossiblyMachine is a failure that looks like the host's, such as a time-out or a
 	// connection that is refused. It is this machine's if many hosts fail at once.
-	PossiblyMachine FaultEvidence = iota
+	PossiblyMachine MachineFaultLikelihood = iota
 	// ProbablyMachine is a failure that looks like this machine's, such as a network
 	// without a route. It is the host's if other hosts answer meanwhile.
 	ProbablyMachine
@@ -27,7 +27,7 @@ type VisitFailure struct {
 	Host     string
 	Addr     netip.Addr // the address of the connection; zero: unknown
 	Start    time.Time  // of the visit
-	Evidence FaultEvidence
+	Evidence MachineFaultLikelihood
 	Reason   string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
@@ -46,7 +46,7 @@ const (
 // the failure is this machine's.
 type PendingFailure struct {
 	breaker                                    *NetworkBreaker
-	evidence                                   FaultEvidence
+	evidence                                   MachineFaultLikelihood
 	reason                                     string
 	failedAt                                   time.Time
 	answerCountAtFailure, outageCountAtFailure uint64       // of the breaker, when the visit failed

@@ -54,14 +54,14 @@ type NetworkBreaker struct {
 	outageCount          uint64              // how often it has opened
 	probeRounds          uint64              // of probes, in all outages
 	gaveUp               bool                // it gave up: failures are the hosts' until one answers
-	lastReportedState    BreakerState        // see StateChange
+	lastReportedState    NetworkBreakerState // see StateChange
 	wakePending          chan struct{}       // closed when a PendingFailure may be decided; nil: no PendingFailure waits
 }
 
 // A networkOutage is a time when the breaker is open.
 type networkOutage struct {
 	reason       string
-	isCertain    bool          // there was a failure of FaultEvidence CertainlyMachine
+	isCertain    bool          // there was a failure of MachineFaultLikelihood CertainlyMachine
 	giveUpAfter  time.Duration // how long until the breaker gives up, unless the evidence is CertainlyMachine
 	start        time.Time
 	pause        time.Duration
@@ -70,8 +70,8 @@ type networkOutage struct {
 	activeProbes int       // of this round that are under way
 }
 
-// A BreakerState says whether visits may begin.
-type BreakerState struct {
+// A NetworkBreakerState says whether visits may begin.
+type NetworkBreakerState struct {
 	Open     bool      // only probes may begin
 	Reason   string    // what this machine lacks, or lacked when the breaker was open last
 	OpenedAt time.Time // when it opened last
@@ -216,7 +216,7 @@ func (b *NetworkBreaker) availableVisits(now time.Time, want int) (grant int, wa
 	}
 }
 
-// admitVisit lets a visit begin, or returns a *PausedError. round is 0, except for a probe, whose
+// admitVisit lets a visit begin, or returns a *NetworkPausedError. round is 0, except for a probe, whose
 // round the caller passes to release after the visit.
 func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, err error) {
 	b.mu.Lock()
@@ -226,7 +226,7 @@ func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, err error) {
 		return 0, nil
 	}
 	if now.Before(o.probeAt) || o.activeProbes >= maxProbes {
-		return 0, &PausedError{Reason: o.reason}
+		return 0, &NetworkPausedError{Reason: o.reason}
 	}
 	o.activeProbes++
 	return o.probeRound, nil
@@ -242,15 +242,15 @@ func (b *NetworkBreaker) endProbe(round uint64) {
 }
 
 // State returns whether visits may begin.
-func (b *NetworkBreaker) State() BreakerState {
+func (b *NetworkBreaker) State() NetworkBreakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.stateLocked()
 }
 
-func (b *NetworkBreaker) stateLocked() BreakerState {
+func (b *NetworkBreaker) stateLocked() NetworkBreakerState {
 	if o := b.outage; o != nil {
-		return BreakerState{Open: true, Reason: o.reason, OpenedAt: o.start}
+		return NetworkBreakerState{Open: true, Reason: o.reason, OpenedAt: o.start}
 	}
 	s := b.lastReportedState
 	s.Open, s.ClosedWithoutAnswer = false, b.gaveUp
@@ -259,7 +259,7 @@ func (b *NetworkBreaker) stateLocked() BreakerState {
 
 // StateChange returns the state, and whether the breaker has opened or closed since the
 // last call, so that only one of several callers logs a change.
-func (b *NetworkBreaker) StateChange() (s BreakerState, changed bool) {
+func (b *NetworkBreaker) StateChange() (s NetworkBreakerState, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s = b.stateLocked()
@@ -268,11 +268,11 @@ func (b *NetworkBreaker) StateChange() (s BreakerState, changed bool) {
 	return s, changed
 }
 
-// PausedError is the error of Limiter.RequestPermit while the NetworkBreaker is open.
-type PausedError struct{ Reason string }
+// NetworkPausedError is the error of Limiter.RequestPermit while the NetworkBreaker is open.
+type NetworkPausedError struct{ Reason string }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (p *PausedError) Is(target error) bool { return target == decorum.NotDue }
+func (p *NetworkPausedError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says why no visit begins.
-func (p *PausedError) Error() string { return "the crawl is paused: " + p.Reason }
+func (p *NetworkPausedError) Error() string { return "the crawl is paused: " + p.Reason }

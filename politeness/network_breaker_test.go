@@ -24,7 +24,7 @@ func newBreakerFixture(t *testing.T) *breakerFixture {
 func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 // failVisit has a visit to a host fail that began at the moment.
-func (c *breakerFixture) failVisit(host string, e politeness.FaultEvidence) *politeness.PendingFailure {
+func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.PendingFailure {
 	failure := politeness.VisitFailure{Host: host, Start: c.now, Evidence: e, Reason: "the test says so"}
 	return c.limits.Breaker().RecordFailure(c.now, failure)
 }
@@ -136,7 +136,7 @@ func TestBreakerPauses(t *testing.T) {
 		if n := c.availableVisits(); n != 0 {
 			t.Errorf("after %v: %d visits may begin, want none", c.now.Sub(noon), n)
 		}
-		var paused *politeness.PausedError
+		var paused *politeness.NetworkPausedError
 		_, err := c.limits.RequestPermit(c.now, "b.test", politeness.PermitRequest{})
 		if !errors.As(err, &paused) || !errors.Is(err, decorum.NotDue) {
 			t.Errorf("after %v: %v, want that the crawl is paused", c.now.Sub(noon), err)

@@ -18,7 +18,7 @@ import (
 type Gate struct {
 	cfg         GateConfig
 	noteStore   NoteStore
-	cache       originCache
+	cache       gateCache
 	lastFetchID atomic.Uint64 // made so far
 }
 
@@ -28,7 +28,7 @@ func NewGate(cfg GateConfig, notes NoteStore) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
 		cfg: cfg, noteStore: notes,
-		cache: originCache{maxOrigins: cfg.MaxOrigins, entries: make(map[decorum.Origin]*originEntry)},
+		cache: gateCache{maxOrigins: cfg.MaxOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
 }
 
@@ -87,7 +87,7 @@ func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 // newRobotsFetchClearance makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
 func (g *Gate) newRobotsFetchClearance(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
-	e.inFlight = fetchInFlight{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchTimeout), redirectCount: redirects}
+	e.inFlight = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchTimeout), redirectCount: redirects}
 	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, redirectCount: redirects}
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// An originCache holds the origins in play, at most limit of them but for those
+// A gateCache holds the origins in play, at most limit of them but for those
 // whose lookup is under way. What it forgets is in the notes.
-type originCache struct {
+type gateCache struct {
 	maxOrigins int
 
 	mu      sync.RWMutex
@@ -24,22 +24,22 @@ type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read
 
 	mu       sync.Mutex
-	inFlight fetchInFlight
+	inFlight fetchLease
 	evicted  bool // evicted: look the origin up again
 }
 
-// A fetchInFlight is the right to make the current visit of a lookup (FETCH-31). It
+// A fetchLease is the right to make the current visit of a lookup (FETCH-31). It
 // runs out, so that a worker that died does not close the origin for ever.
-type fetchInFlight struct {
+type fetchLease struct {
 	id            uint64 // 0: nobody has it
 	expiresAt     time.Time
 	redirectCount int
 }
 
-func (c fetchInFlight) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
+func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
 // state returns the origin's standing, nil if it is not in memory.
-func (m *originCache) state(o decorum.Origin) *originState {
+func (m *gateCache) state(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -50,7 +50,7 @@ func (m *originCache) state(o decorum.Origin) *originState {
 }
 
 // lockEntry returns the origin's entry, locked.
-func (m *originCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
+func (m *gateCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
 	for {
 		e := m.getOrCreate(o, now)
 		e.mu.Lock()
@@ -61,7 +61,7 @@ func (m *originCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
 	}
 }
 
-func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
+func (m *gateCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -84,7 +84,7 @@ func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry 
 // evictOne drops an entry that nobody is using: any will do, for it costs one
 // reading of a note to have it back. m.mu is held; TryLock keeps it from
 // waiting for somebody's I/O.
-func (m *originCache) evictOne(now time.Time) {
+func (m *gateCache) evictOne(now time.Time) {
 	for o, e := range m.entries {
 		if !e.mu.TryLock() {
 			continue
@@ -100,7 +100,7 @@ func (m *originCache) evictOne(now time.Time) {
 }
 
 // endFetch ends the claim that c was made for, if it still has it.
-func (m *originCache) endFetch(c Clearance) {
+func (m *gateCache) endFetch(c Clearance) {
 	m.mu.RLock()
 	e := m.entries[c.origin]
 	m.mu.RUnlock()
@@ -110,6 +110,6 @@ func (m *originCache) endFetch(c Clearance) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.inFlight.id == c.fetchID {
-		e.inFlight = fetchInFlight{}
+		e.inFlight = fetchLease{}
 	}
 }

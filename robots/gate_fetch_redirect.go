@@ -117,7 +117,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	s := g.compileState(&r, g.parseStoredFile(&r))
 	s.graceUntil = now.Add(maxGrace)
 	e.state.Store(s)
-	e.inFlight = fetchInFlight{}
+	e.inFlight = fetchLease{}
 	result := g.fetchResult(now, c.origin, e, s)
 	result.RedirectURL, result.RecheckResult = classified.redirectURL, recheck
 	return result, nil

@@ -25,7 +25,7 @@ type prefixRule struct {
 // newPrefixIndex makes the table; of rules with the same key it keeps the one
 // that wins.
 func newPrefixIndex(entries []prefixRule) prefixIndex {
-	order := make([]keyChunk, len(entries)) // sorting numbers is faster than sorting pointers
+	order := make([]sortKeyChunk, len(entries)) // sorting numbers is faster than sorting pointers
 	for i := range order {
 		order[i].entryIndex = int32(i)
 	}

@@ -2,8 +2,8 @@ package robots
 
 import "slices"
 
-// A keyChunk is eight bytes of an entry's key.
-type keyChunk struct {
+// A sortKeyChunk is eight bytes of an entry's key.
+type sortKeyChunk struct {
 	bytes      uint64
 	entryIndex int32
 }
@@ -12,7 +12,7 @@ type keyChunk struct {
 // at a time, which it has at hand, and those after them only where they are
 // equal: that is faster than comparing strings, as the paths of a site begin
 // alike. All keys of order have their first depth bytes in common.
-func sortPrefixRuleKeys(entries []prefixRule, order []keyChunk, depth int) {
+func sortPrefixRuleKeys(entries []prefixRule, order []sortKeyChunk, depth int) {
 	for i := range order {
 		order[i].bytes = eightBytesAt(entries[order[i].entryIndex].key, depth)
 	}
@@ -25,7 +25,7 @@ func sortPrefixRuleKeys(entries []prefixRule, order []keyChunk, depth int) {
 		switch same := order[:n]; {
 		case n == 1:
 		case byte(same[0].bytes) == 0: // no key has this byte, so these end here
-			slices.SortFunc(same, func(a, b keyChunk) int { return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule) })
+			slices.SortFunc(same, func(a, b sortKeyChunk) int { return entries[a.entryIndex].rule.compare(entries[b.entryIndex].rule) })
 		default:
 			sortPrefixRuleKeys(entries, same, depth+8)
 		}
@@ -38,12 +38,12 @@ const minRadixSortLen = 100
 
 // radixSort sorts by the eight bytes: many by counting, from the last byte to
 // the first, as no branch of that depends on the data.
-func radixSort(order []keyChunk) {
+func radixSort(order []sortKeyChunk) {
 	if len(order) < minRadixSortLen {
-		slices.SortFunc(order, keyChunk.compare)
+		slices.SortFunc(order, sortKeyChunk.compare)
 		return
 	}
-	from, to := order, make([]keyChunk, len(order))
+	from, to := order, make([]sortKeyChunk, len(order))
 	for shift := 0; shift < 64; shift += 8 {
 		var next [256]int // where the next word with this byte goes
 		for _, w := range from {
@@ -67,7 +67,7 @@ func radixSort(order []keyChunk) {
 }
 
 // compare is cmp.Compare, which costs more as it knows of NaN.
-func (a keyChunk) compare(b keyChunk) int {
+func (a sortKeyChunk) compare(b sortKeyChunk) int {
 	if a.bytes < b.bytes {
 		return -1
 	}

@@ -15,14 +15,14 @@ func TestSortByKey(t *testing.T) {
 	for range 200 {
 		rules := make([]rule, random.IntN(200))
 		entries := make([]prefixRule, len(rules))
-		order := make([]keyChunk, len(rules))
+		order := make([]sortKeyChunk, len(rules))
 		for i := range rules {
 			rules[i] = rule{line: i, length: 1, allow: random.IntN(2) == 0}
 			key := strings.Repeat("/segment", random.IntN(3)) + strings.Repeat("\xff", random.IntN(3)) + strings.Repeat("a", random.IntN(10))
 			entries[i], order[i].entryIndex = prefixRule{key, &rules[i]}, int32(i)
 		}
 		sortPrefixRuleKeys(entries, order, 0)
-		if !slices.IsSortedFunc(order, func(a, b keyChunk) int {
+		if !slices.IsSortedFunc(order, func(a, b sortKeyChunk) int {
 			x, y := &entries[a.entryIndex], &entries[b.entryIndex]
 			return cmp.Or(cmp.Compare(x.key, y.key), x.rule.compare(y.rule))
 		}) {

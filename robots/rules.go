@@ -55,7 +55,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 	if path == "" || path == "/robots.txt" {
 		return Verdict{Allowed: path != "", Group: r.group}
 	}
-	v := r.verdict(r.decidingRule(path))
+	v := r.verdictOfRule(r.decidingRule(path))
 	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
 	return v
 }
@@ -67,7 +67,7 @@ func (r *Rules) Check(u decorum.URL) Verdict {
 // disallowed.
 func (r *Rules) CheckRawURL(url string) Verdict {
 	if r.isGoogleOSS {
-		return r.verdict(r.decidingRule(googleOSSPath(url)))
+		return r.verdictOfRule(r.decidingRule(googleOSSPath(url)))
 	}
 	u, err := decorum.ParseURL(url)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *Rules) CheckRawURL(url string) Verdict {
 	return r.Check(u)
 }
 
-// verdict returns the verdict of the rule that wins, nil if none matches.
-func (r *Rules) verdict(best *rule) Verdict {
+// verdictOfRule returns the verdict of the rule that wins, nil if none matches.
+func (r *Rules) verdictOfRule(best *rule) Verdict {
 	if best == nil {
 		return Verdict{Allowed: !r.disallowByDefault, Group: r.group}
 	}

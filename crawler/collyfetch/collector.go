@@ -53,14 +53,14 @@ var (
 // requests fetcher sends. It must be made the Fetcher of the Crawler, and its
 // Handle the Handler.
 func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
-	c, err := newCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
+	c, err := wrapCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
 	}
 	return c
 }
 
-func newCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollector{}, callbackRuns: map[uint64]*callbackRun{}}
 	return c, c.join("", collyCollector)

@@ -81,7 +81,7 @@ func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(in
 	if !known || len(names) == 0 {
 		return io.NopCloser(res.Body), nil
 	}
-	body := &decodedBody{encodedReader: newDecodeStageReader(res.Body, limit), codings: strings.Join(names, ", ")}
+	body := &decodedBody{encodedReader: newDecoderInput(res.Body, limit), codings: strings.Join(names, ", ")}
 	if len(names) > maxCodings {
 		return nil, body.malformedError(errTooManyCodings)
 	}
@@ -98,7 +98,7 @@ func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(in
 		if err := d.addBodyDecoder(body, names[i], input); err != nil {
 			return nil, errors.Join(body.readError(err), body.Close())
 		}
-		input = newDecodeStageReader(body.decodedReader, limit)
+		input = newDecoderInput(body.decodedReader, limit)
 	}
 	res.Header.Del("Content-Encoding")
 	res.Header.Del("Content-Length")
@@ -136,7 +136,7 @@ type decodeStageReader struct {
 	limitedSource *maxBytesReader
 }
 
-func newDecodeStageReader(r io.Reader, limit int64) *decodeStageReader {
+func newDecoderInput(r io.Reader, limit int64) *decodeStageReader {
 	source := &maxBytesReader{r: r, remaining: limit + limit/8 + 4096} // what does not shrink grows a little
 	return &decodeStageReader{bufio.NewReader(source), source}
 }

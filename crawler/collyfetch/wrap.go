@@ -114,7 +114,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 		return nil, err
 	}
 	crawl.assembleCrawler(o, fetcher)
-	if crawl.Collector, err = newCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
+	if crawl.Collector, err = wrapCollector(c, crawl.crawler.Frontier, fetcher, o.Log); err != nil {
 		return nil, err
 	}
 	crawl.crawler.Fetcher, crawl.crawler.Handler = crawl.Collector, crawl.Handle

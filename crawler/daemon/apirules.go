@@ -76,7 +76,7 @@ func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *f
 		if f.kind == inputFile {
 			dir, flag = c.inputRoot, "--files-root"
 		}
-		return newFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
+		return newProjectFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
 			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
 			*path, dir, flag, c.projectFilesDir)
 	}); f != nil || c.allowPrivate {
@@ -92,7 +92,7 @@ func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *f
 		{"store.redis.addresses", p.Store.Redis.isUsed()},
 	} {
 		if f.isSet {
-			return newFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
+			return newProjectFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
 				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.projectFilesDir)
 		}
 	}

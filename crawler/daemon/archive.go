@@ -24,19 +24,19 @@ import (
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
 type warcArchive struct {
-	warcFiles     *warc.Archive
-	dirPath       string // of their directory
-	dir           *os.Root
-	lock          *directoryLock
-	log           *slog.Logger
-	onDiskFull    func(error) // see retryWhileDiskFull
-	captureNotes  noteStore   // records what was archived of URLs that are revisited
-	revisitsPages bool        // pages are revisited
-	retryMu       sync.Mutex
+	warcFiles        *warc.Archive
+	dirPath          string // of their directory
+	dir              *os.Root
+	lock             *directoryLock
+	log              *slog.Logger
+	onDiskFull       func(error)         // see retryWhileDiskFull
+	captureNotes     originMetadataStore // records what was archived of URLs that are revisited
+	isRevisitEnabled bool                // pages are revisited
+	retryMu          sync.Mutex
 }
 
 // Notes are kept with the state of the crawl, in order with its acks.
-type noteStore interface {
+type originMetadataStore interface {
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
@@ -46,7 +46,7 @@ const archiveLockFile = "warc.lock"
 
 // openArchive opens the archive of a project; nil if the project has none. It opens the
 // directory within c.
-func (a *program) openArchive(p Project, c *confinement, durable durableFileRecords) (*warcArchive, error) {
+func (a *program) openArchive(p Project, c *confinement, durable durableOutputLengths) (*warcArchive, error) {
 	if p.Output.WARC == "" {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 // expectsRefetch reports whether the URL of a visit is asked for more than once as a
 // matter of course.
 func (a *warcArchive) expectsRefetch(v *crawler.Visit) bool {
-	return a.captureNotes != nil && (a.revisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
+	return a.captureNotes != nil && (a.isRevisitEnabled && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
 // captureNoteKey is the key of the note that says what was archived of a URL.

@@ -40,15 +40,15 @@ func checkProject(p *Project) *fieldProblem {
 	return nil
 }
 
-// newFieldProblem returns a fault with a formatted problem.
+// newProjectFieldProblem returns a fault with a formatted problem.
 // Values of the file, and texts that repeat them, are formatted with %q.
-func newFieldProblem(field, format string, args ...any) *fieldProblem {
+func newProjectFieldProblem(field, format string, args ...any) *fieldProblem {
 	return &fieldProblem{field, ": " + fmt.Sprintf(format, args...)}
 }
 
 func checkAgent(p *Project) *fieldProblem {
 	if p.Name != "" && !projectNamePattern.MatchString(p.Name) {
-		return newFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
+		return newProjectFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
 	for _, f := range []struct {
 		field, value string
@@ -59,41 +59,41 @@ func checkAgent(p *Project) *fieldProblem {
 		{"agent.contact", p.Agent.Contact, collyfetch.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
-			return newFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
+			return newProjectFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
 		}
 	}
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
-		return newFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
+		return newProjectFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
 	for i, token := range p.Agent.FallbackTokens {
 		if _, err := robots.NewAgent(token); err != nil {
-			return newFieldProblem(itemPath("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+			return newProjectFieldProblem(itemPath("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
 		}
 	}
 	if !versionPattern.MatchString(p.Agent.Version) {
-		return newFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
+		return newProjectFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
 	}
 	switch {
 	case p.Agent.Contact == "":
-		return newFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
+		return newProjectFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
 	case !collyfetch.IsContact(p.Agent.Contact):
-		return newFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
+		return newProjectFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }
 
 func checkSeeds(p *Project) *fieldProblem {
 	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
-		return newFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
+		return newProjectFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
 		if err := p.checkSeedURL(s); err != nil {
-			return newFieldProblem(itemPath("seeds", i), "%v", err)
+			return newProjectFieldProblem(itemPath("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {
 		if name == "" {
-			return newFieldProblem(itemPath("seed_files", i), "expected the name of a file")
+			return newProjectFieldProblem(itemPath("seed_files", i), "expected the name of a file")
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func itemPath(field string, i int) string { return fmt.Sprintf("%s[%d]", field, 
 
 func checkScope(p *Project) *fieldProblem {
 	if _, err := frontier.ParseScopeMode(p.Scope.Within); err != nil {
-		return newFieldProblem("scope.within", "%v", err)
+		return newProjectFieldProblem("scope.within", "%v", err)
 	}
 	budget := newRegexpBudget()
 	for _, f := range []struct {
@@ -123,7 +123,7 @@ func checkScope(p *Project) *fieldProblem {
 	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
 		for i, name := range f.names {
 			if _, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{name}}); err != nil {
-				return newFieldProblem(itemPath(f.field, i), "%v, as in ref or utm_*", err)
+				return newProjectFieldProblem(itemPath(f.field, i), "%v, as in ref or utm_*", err)
 			}
 		}
 	}
@@ -133,16 +133,16 @@ func checkScope(p *Project) *fieldProblem {
 // newRegexpProblem returns the fault of a pattern that cannot be compiled, or is too much.
 func newRegexpProblem(field, pattern string, err error) *fieldProblem {
 	if syntaxError := (*syntax.Error)(nil); errors.As(err, &syntaxError) {
-		return newFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
+		return newProjectFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
 	}
-	return newFieldProblem(field, "%v", err)
+	return newProjectFieldProblem(field, "%v", err)
 }
 
 // checkDiscover refuses what callbacks, which alone say what leads on, leave
 // without effect.
 func checkDiscover(p *Project) *fieldProblem {
 	if p.Discover.Images && p.Handler != "" {
-		return newFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
+		return newProjectFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
 	}
 	return nil
 }
@@ -150,20 +150,20 @@ func checkDiscover(p *Project) *fieldProblem {
 // checkChoices checks the fields that have a few values.
 func checkChoices(p *Project) *fieldProblem {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
-		return newFieldProblem("robots.dialect", "%v", err)
+		return newProjectFieldProblem("robots.dialect", "%v", err)
 	}
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
-		return newFieldProblem("revisit.mode", "%v", err)
+		return newProjectFieldProblem("revisit.mode", "%v", err)
 	}
 	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
-		return newFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
+		return newProjectFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
 	if len(p.Robots.Purpose) > 0 && !p.Robots.ObeyMetaTags {
-		return newFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
+		return newProjectFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purpose {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return newFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
+			return newProjectFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
 		}
 	}
 	return nil
@@ -201,11 +201,11 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
-			return newFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
+			return newProjectFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
 		}
 	}
 	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
-		return newFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
+		return newProjectFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	for _, f := range []struct {
 		field  string
@@ -218,7 +218,7 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"output.ledger_checkpoint", p.Output.LedgerCheckpoint == 0},
 	} {
 		if f.isZero {
-			return newFieldProblem(f.field, "expected more than 0")
+			return newProjectFieldProblem(f.field, "expected more than 0")
 		}
 	}
 	return nil
@@ -233,11 +233,11 @@ func checkRevisit(p *Project) *fieldProblem {
 		value Duration
 	}{{"revisit.every", p.Revisit.Interval}, {"revisit.min", p.Revisit.MinInterval}, {"revisit.max", p.Revisit.MaxInterval}} {
 		if d := time.Duration(f.value); d < minRevisitInterval || d > maxRevisitInterval {
-			return newFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
+			return newProjectFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
 	if p.Revisit.MinInterval > p.Revisit.MaxInterval {
-		return newFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
+		return newProjectFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
 	}
 	return nil
 }
@@ -247,24 +247,24 @@ func checkRevisit(p *Project) *fieldProblem {
 // refuses a size for what is no file.
 func checkOutput(p *Project) *fieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
-		return newFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
+		return newProjectFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
 	}
 	switch size := p.Output.JSONLMaxSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
-		return newFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
+		return newProjectFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
-		return newFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
+		return newProjectFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
 	if !p.Output.WriteLedger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
 		field := "output.ledger_key"
 		if p.Output.LedgerRefusals {
 			field = "output.ledger_refusals"
 		}
-		return newFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
+		return newProjectFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
-		return newFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
+		return newProjectFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}
 	return nil
 }

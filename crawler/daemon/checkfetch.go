@@ -12,36 +12,36 @@ import (
 func checkFetch(p *Project) *fieldProblem {
 	for i, t := range p.Fetch.ContentTypes {
 		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return newFieldProblem(itemPath("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+			return newProjectFieldProblem(itemPath("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
 		}
 	}
 	for i, rule := range p.Fetch.ConnectTo {
 		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return newFieldProblem(itemPath("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
+			return newProjectFieldProblem(itemPath("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.Fetch.Headers)) {
 		if lower := strings.ToLower(name); seen[lower] {
-			return newFieldProblem("fetch.headers."+name, "the header is there twice, in other letters")
+			return newProjectFieldProblem("fetch.headers."+name, "the header is there twice, in other letters")
 		} else {
 			seen[lower] = true
 		}
 		if err := collyfetch.CheckCustomHeader(name, p.Fetch.Headers[name]); err != nil {
-			return newFieldProblem("fetch.headers."+name, "%v", err)
+			return newProjectFieldProblem("fetch.headers."+name, "%v", err)
 		}
 	}
 	if p.Fetch.FirstByteTimeout > p.Fetch.Timeout {
-		return newFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
+		return newProjectFieldProblem("fetch.first_byte", "%v is longer than fetch.timeout, %v", p.Fetch.FirstByteTimeout, p.Fetch.Timeout)
 	}
 	switch {
 	case p.Fetch.FTP && p.Fetch.Proxy != "":
-		return newFieldProblem("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
+		return newProjectFieldProblem("fetch.ftp", "%v; leave one of the two out", errProxiedFTP)
 	case p.Fetch.FTP && p.Handler != "":
-		return newFieldProblem("fetch.ftp", "%v; leave one of the two out", errFTPWithHandler)
+		return newProjectFieldProblem("fetch.ftp", "%v; leave one of the two out", errFTPWithHandler)
 	}
 	if p.Store.Path == "" {
-		return newFieldProblem("store.path", "expected the name of a directory")
+		return newProjectFieldProblem("store.path", "expected the name of a directory")
 	}
 	return checkProxy(p)
 }
@@ -53,10 +53,10 @@ func checkProxy(p *Project) *fieldProblem {
 		return nil
 	}
 	if _, err := collyfetch.ParseProxy(p.Fetch.Proxy); err != nil {
-		return newFieldProblem("fetch.proxy", "%v", err)
+		return newProjectFieldProblem("fetch.proxy", "%v", err)
 	}
 	if len(p.Fetch.ConnectTo) > 0 {
-		return newFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
+		return newProjectFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
 	}
 	return nil
 }

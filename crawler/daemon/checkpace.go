@@ -21,10 +21,10 @@ func checkPoliteness(p *Project) *fieldProblem {
 		field := "politeness.hosts." + name
 		host, ok := canonicalHost(name)
 		if !ok {
-			return newFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
+			return newProjectFieldProblem(field, "%q is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example", name)
 		}
 		if sameHost, ok := named[host]; ok {
-			return newFieldProblem(field, "%q is the same host as %q", name, sameHost)
+			return newProjectFieldProblem(field, "%q is the same host as %q", name, sameHost)
 		}
 		named[host] = name
 		if f := p.Politeness.Hosts[name].check(field); f != nil {
@@ -39,7 +39,7 @@ func (h HostPoliteness) check(field string) *fieldProblem {
 		return f
 	}
 	if a := h.AdaptiveFactor; a != nil && !(*a >= 0 && *a <= 1000) { // so written, it refuses NaN
-		return newFieldProblem(field+".adaptive", "%v is out of range: expected 0 to 1000", formatWithoutExponent(*a))
+		return newProjectFieldProblem(field+".adaptive", "%v is out of range: expected 0 to 1000", formatWithoutExponent(*a))
 	}
 	if h.Window != nil {
 		return h.Window.check(field + ".window")
@@ -49,20 +49,20 @@ func (h HostPoliteness) check(field string) *fieldProblem {
 
 func checkConcurrency(field string, n *int) *fieldProblem {
 	if n != nil && (*n < 1 || *n > 1000) {
-		return newFieldProblem(field, "%d is out of range: expected 1 to 1000", *n)
+		return newProjectFieldProblem(field, "%d is out of range: expected 1 to 1000", *n)
 	}
 	return nil
 }
 
 func (w Window) check(field string) *fieldProblem {
 	if w.Hours == "" && w.Zone != "" {
-		return newFieldProblem(field, "expected hours, as in 22:00-06:00")
+		return newProjectFieldProblem(field, "expected hours, as in 22:00-06:00")
 	}
 	if _, err := time.LoadLocation(w.Zone); err != nil || w.Zone == "Local" {
-		return newFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
+		return newProjectFieldProblem(field+".zone", "%q is not a time zone: expected its IANA name, as in Europe/Prague", w.Zone)
 	}
 	if _, err := w.parse(); err != nil {
-		return newFieldProblem(field+".hours", "%v", err)
+		return newProjectFieldProblem(field+".hours", "%v", err)
 	}
 	return nil
 }

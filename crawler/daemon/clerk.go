@@ -84,7 +84,7 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchResult {
 		agent = *q.Agent
 	}
 	f := c.parsedFile(s)
-	rules := c.rulesFor(f, s, agent)
+	rules := c.rulesForAgent(f, s, agent)
 	a := robotsBatchResult{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
 	if delay, ok := rules.CrawlDelay(); ok {
 		a.CrawlDelay = new(delay.Seconds())
@@ -151,8 +151,8 @@ func (c *robotsBatchEvaluator) parsedFile(s robotsCacheKey) *parsedRobotsFile {
 	return f
 }
 
-// rulesFor returns what the file of f says to an agent.
-func (c *robotsBatchEvaluator) rulesFor(f *parsedRobotsFile, s robotsCacheKey, agent string) *robots.Rules {
+// rulesForAgent returns what the file of f says to an agent.
+func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsCacheKey, agent string) *robots.Rules {
 	r := f.rulesByAgent[agent]
 	if r == nil {
 		c.reserveCache(10*len(s.text) + len(agent)) // compiled rules are larger than their text

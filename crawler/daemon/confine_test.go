@@ -349,7 +349,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() error {
-		a, err := r.program.openArchive(r.loadedProject().project, r.loadedProject().confinement, durableFileRecords{})
+		a, err := r.program.openArchive(r.loadedProject().project, r.loadedProject().confinement, durableOutputLengths{})
 		return errors.Join(err, a.Close())
 	}
 	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {
@@ -380,7 +380,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 		return err
 	}
 	loaded := r.loadedProject()
-	o, err := openJSONLRecorder(loaded.confinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableFileRecords{})
+	o, err := openJSONLRecorder(loaded.confinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableOutputLengths{})
 	if err != nil {
 		return err
 	}
@@ -407,7 +407,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 		}
 	})
 	opened, dir := 0, jsonlDir{}
-	defer func() { close(stop); swapping.Wait(); _ = dir.close() }()
+	defer func() { close(stop); swapping.Wait(); _ = dir.closeRoot() }()
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
 		t.Fatal(err)

@@ -40,8 +40,8 @@ type crawlOptions struct {
 	bodyMemory         Size
 	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRun             dryRunOptions
-	confinement        *confinement       // of the files that the project names
-	durableFileRecords durableFileRecords // how much of each output file is on the disk, by the state
+	confinement        *confinement         // of the files that the project names
+	durableFileRecords durableOutputLengths // how much of each output file is on the disk, by the state
 	projectFlags       []*pflag.Flag
 }
 

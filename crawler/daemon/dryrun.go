@@ -64,7 +64,7 @@ func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) 
 	}
 	out := &jsonlRecorder{w: discardWriter{}}
 	if s.dryRun.output != "" {
-		if out, err = openJSONLRecorder(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, durableFileRecords{}); err != nil {
+		if out, err = openJSONLRecorder(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, durableOutputLengths{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

@@ -46,7 +46,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	loaded, err := s.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := s.outputOwner(loaded.project.Output.JSONL); other != "" && other != name {
-			return nil, d.fieldError(*newFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+			return nil, d.fieldError(*newProjectFieldProblem("output.jsonl", "%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
 	}
@@ -82,15 +82,15 @@ func (s *supervisor) newLoadedProject(name string, p Project, c *confinement) (*
 func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
-		return newFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
+		return newProjectFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
 	case p.Store.Path != defaultStorePath:
-		return newFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+		return newProjectFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
-		return newFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+		return newProjectFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
 	case s.isReservedPath(name, p.Output.JSONL):
-		return newFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
+		return newProjectFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
 	case s.isReservedPath(name, p.Output.WARC):
-		return newFieldProblem("output.warc", reservedPathText, p.Output.WARC)
+		return newProjectFieldProblem("output.warc", reservedPathText, p.Output.WARC)
 	}
 	return nil
 }

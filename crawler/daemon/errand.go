@@ -34,7 +34,7 @@ type hostVisitTiming struct {
 }
 
 func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
-	d := q.projectSource()
+	d := q.newProjectFromFlags()
 	if err := d.check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 }
 
 // projectWithPositions returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) projectSource() *projectWithPositions {
+func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 	d := newDefaultProjectWithPositions()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo

@@ -21,9 +21,9 @@ func (h Handlers) checkHandler(name string) *fieldProblem {
 		return nil
 	}
 	if len(h) == 0 {
-		return newFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
+		return newProjectFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
 	}
-	return newFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
+	return newProjectFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler

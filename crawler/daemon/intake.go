@@ -13,23 +13,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A urlAdder takes URLs that somebody names, many at a time, and counts what
+// A urlBatchAdder takes URLs that somebody names, many at a time, and counts what
 // becomes of them. It holds a batch, and what frontier.Frontier.DiscoverWithCallback has not
 // taken yet has to wait.
-type urlAdder struct {
+type urlBatchAdder struct {
 	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)
 	counts   api.AddURLsResult
 	refusals refusalTally
 	batch    []storage.Entry
 }
 
-func newURLAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlAdder {
-	return &urlAdder{discover: discover, refusals: refusalTally{}}
+func newURLAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlBatchAdder {
+	return &urlBatchAdder{discover: discover, refusals: refusalTally{}}
 }
 
 // addAll takes what lines name until they end, or with an error. What came
 // before that is taken.
-func (in *urlAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
+func (in *urlBatchAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) (readErr error) {
 	for line, err := range lines {
 		if readErr = err; err != nil {
 			break
@@ -51,7 +51,7 @@ func (in *urlAdder) addAll(ctx context.Context, lines iter.Seq2[string, error]) 
 const lastFlushTimeout = 5 * time.Second
 
 // addLine takes what a line names, if it names anything.
-func (in *urlAdder) addLine(ctx context.Context, line string) error {
+func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
 	case parseSeedLine(line) == "": // blank, or a comment
@@ -67,7 +67,7 @@ func (in *urlAdder) addLine(ctx context.Context, line string) error {
 }
 
 // flushBatch adds the batch.
-func (in *urlAdder) flushBatch(ctx context.Context) error {
+func (in *urlBatchAdder) flushBatch(ctx context.Context) error {
 	refused := in.counts.Refused
 	added, err := in.discover(ctx, in.countRefusal, in.batch)
 	if err == nil {
@@ -79,13 +79,13 @@ func (in *urlAdder) flushBatch(ctx context.Context) error {
 }
 
 // countRefusal takes note of what is out of scope.
-func (in *urlAdder) countRefusal(e storage.Entry, err error) {
+func (in *urlBatchAdder) countRefusal(e storage.Entry, err error) {
 	in.counts.Refused++
 	in.refusals.addURL(api.RefusalSummary{RefusedBy: parkedByScope, Rule: innerErrorText(err)}, e.URL)
 }
 
 // result returns what became of all that was taken.
-func (in *urlAdder) result() *api.AddURLsResult {
+func (in *urlBatchAdder) result() *api.AddURLsResult {
 	in.counts.Refusals = in.refusals.sorted()
 	return &in.counts
 }

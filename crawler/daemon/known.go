@@ -25,18 +25,18 @@ type outputFileCheckpoint struct {
 	log             *slog.Logger
 }
 
-// durableFileRecords are the durable lengths of the files of output, by the state of the crawl.
+// durableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
 // The zero value has no lengths.
-type durableFileRecords struct {
+type durableOutputLengths struct {
 	dir             stateDir
 	files           []bolt.OutputFile
 	storeWasUnclean bool // the state was not closed in order, and the files have not been checked since
 	log             *slog.Logger
 }
 
-// recordedPath returns the name of a file or directory of output in the state. Names below
+// pathToRecord returns the name of a file or directory of output in the state. Names below
 // the crawl's directory are relative to it, so that the directory may be moved.
-func (d stateDir) recordedPath(name string) string {
+func (d stateDir) pathToRecord(name string) string {
 	absDir, err := filepath.Abs(string(d))
 	absPath, err2 := filepath.Abs(name)
 	if errors.Join(err, err2) != nil {
@@ -49,8 +49,8 @@ func (d stateDir) recordedPath(name string) string {
 }
 
 // find returns the record of a file or directory.
-func (k durableFileRecords) find(name string) outputFileCheckpoint {
-	path := k.dir.recordedPath(name)
+func (k durableOutputLengths) find(name string) outputFileCheckpoint {
+	path := k.dir.pathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
 			return outputFileCheckpoint{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.log}
@@ -60,13 +60,13 @@ func (k durableFileRecords) find(name string) outputFileCheckpoint {
 }
 
 // warcExtent returns the record of the WARC files in a directory.
-func (k durableFileRecords) warcExtent(dir string) warc.DurableExtent {
+func (k durableOutputLengths) warcExtent(dir string) warc.DurableExtent {
 	f := k.find(dir)
 	return warc.DurableExtent{FileName: f.Name, Size: f.SyncedSize}
 }
 
 // ledgerExtent returns the record of the ledger.
-func (k durableFileRecords) ledgerExtent(dir string) ledger.DurableExtent {
+func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 	f := k.find(dir)
 	return ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
 }
@@ -77,16 +77,16 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 		return nil
 	}
 	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFile{Path: d.recordedPath(o.jsonl.file.name), Serial: serial, SyncedSize: size})
+		files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
 		if e := o.archive.warcFiles.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFile{Path: d.recordedPath(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+			files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
 	if o.ledger != nil {
 		if e := o.ledger.ledger.DurableExtent(); e.Serial != 0 {
-			files = append(files, bolt.OutputFile{Path: d.recordedPath(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
+			files = append(files, bolt.OutputFile{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
 		}
 	}
 	return files
@@ -94,11 +94,11 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 
 // readDurableFileRecords opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durableFileRecords, err error) {
+func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
 	if p.Store.Redis.isUsed() {
 		return d.readOutputLengths(log)
 	}
-	k = durableFileRecords{dir: d, log: log}
+	k = durableOutputLengths{dir: d, log: log}
 	var clean bool
 	if k.files, clean, err = bolt.ReadOutputFileRecords(d.path(storeFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
@@ -108,11 +108,11 @@ func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durable
 }
 
 // durableFileRecordsFromStores returns the records of the files of output in an open state.
-func (d stateDir) durableFileRecordsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableFileRecords, err error) {
+func (d stateDir) durableFileRecordsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableOutputLengths, err error) {
 	if s.isRemote {
 		return d.readOutputLengths(log)
 	}
-	k = durableFileRecords{dir: d, log: log}
+	k = durableOutputLengths{dir: d, log: log}
 	b, ok := s.frontier.(interface {
 		OutputFiles(context.Context) ([]bolt.OutputFile, error)
 		OutputMayBeTorn() bool
@@ -167,8 +167,8 @@ func (l *durableLengthRecorder) saveIfDue() error {
 
 // readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
 // ended in order, so all lines are checked.
-func (d stateDir) readOutputLengths(log *slog.Logger) (k durableFileRecords, err error) {
-	k = durableFileRecords{dir: d, storeWasUnclean: true, log: log}
+func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, err error) {
+	k = durableOutputLengths{dir: d, storeWasUnclean: true, log: log}
 	text, err := os.ReadFile(d.path(outputLengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil

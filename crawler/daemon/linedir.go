@@ -86,8 +86,8 @@ func (d jsonlDir) sync() error {
 	return disk.SyncRoot(d.root)
 }
 
-// close closes the directory. It may be called more than once.
-func (d jsonlDir) close() error {
+// closeRoot closes the directory. It may be called more than once.
+func (d jsonlDir) closeRoot() error {
 	if d.root == nil {
 		return nil
 	}

@@ -53,7 +53,7 @@ func openJSONLFile(
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, dir.close())
+			err = errors.Join(err, dir.closeRoot())
 		}
 	}()
 	info, statErr := dir.lstat(filepath.Base(name))
@@ -176,9 +176,9 @@ func (f *jsonlFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
-		return f.dir.close()
+		return f.dir.closeRoot()
 	}
-	return errors.Join(f.syncTracker.SyncAndClose(f.file), f.dir.close())
+	return errors.Join(f.syncTracker.SyncAndClose(f.file), f.dir.closeRoot())
 }
 
 // cutOrEndTornLine cuts a last line of ours without an end: a full disk or a loss of

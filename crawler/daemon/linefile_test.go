@@ -60,7 +60,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFileMode, nil, false, durableFileRecords{})
+	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFileMode, nil, false, durableOutputLengths{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ const (
 	maxMemoryKills = 2
 )
 
-// A memoryRecord is the daemon's record of its memory while it runs.
-type memoryRecord struct {
+// A memoryUsageRecord is the daemon's record of its memory while it runs.
+type memoryUsageRecord struct {
 	RecordedAt       time.Time `json:"at"`
 	EndedCleanly     bool      `json:"ended"`              // the process ended in order
 	LiveBytes        int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
@@ -59,7 +59,7 @@ func readMemoryUsage(limit memlimit.Limit) memoryUsage {
 
 // wasMemoryKill reports whether the process that left the note ended by a memory kill,
 // and by which sign.
-func (n *memoryRecord) wasMemoryKill(usage memoryUsage) (sign string, killed bool) {
+func (n *memoryUsageRecord) wasMemoryKill(usage memoryUsage) (sign string, killed bool) {
 	switch {
 	case n == nil || n.EndedCleanly:
 		return "", false
@@ -73,8 +73,8 @@ func (n *memoryRecord) wasMemoryKill(usage memoryUsage) (sign string, killed boo
 
 // recordAfterRestart returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryRecord) recordAfterRestart(usage memoryUsage, at time.Time) (record memoryRecord, projectToStop string) {
-	record = memoryRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
+func (n *memoryUsageRecord) recordAfterRestart(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
+	record = memoryUsageRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
 	sign, killed := n.wasMemoryKill(usage)
 	if !killed {
 		return record, "" // the previous process ended otherwise: nothing is suspected any more
@@ -100,7 +100,7 @@ type memoryMonitor struct {
 	log       *slog.Logger
 
 	mu          sync.Mutex // guards what follows
-	record      memoryRecord
+	record      memoryUsageRecord
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
@@ -111,9 +111,9 @@ func openMemoryMonitor(
 	file string, readUsage func() memoryUsage, log *slog.Logger,
 ) (w *memoryMonitor, projectToStop string) {
 	w = &memoryMonitor{file: file, readUsage: readUsage, log: log}
-	var previous *memoryRecord
+	var previous *memoryUsageRecord
 	if text, err := os.ReadFile(file); err == nil {
-		previous = &memoryRecord{}
+		previous = &memoryUsageRecord{}
 		if err := json.Unmarshal(text, previous); err != nil {
 			previous = nil
 		}

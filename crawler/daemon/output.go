@@ -31,7 +31,7 @@ type jsonlRecorder struct {
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows, and known says how much of it is on the disk.
 func openJSONLRecorder(
-	c *confinement, name string, maxFileSize Size, mode fs.FileMode, stdout io.Writer, resume bool, durable durableFileRecords,
+	c *confinement, name string, maxFileSize Size, mode fs.FileMode, stdout io.Writer, resume bool, durable durableOutputLengths,
 ) (*jsonlRecorder, error) {
 	if name == "-" {
 		return &jsonlRecorder{w: stdout}, nil

@@ -31,7 +31,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := writeTempFile(t, "out.jsonl", tt.was)
-			o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableFileRecords{})
+			o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableOutputLengths{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, false, durableFileRecords{})
+	o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, false, durableOutputLengths{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFileMode, nil, false, durableFileRecords{})
+	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFileMode, nil, false, durableOutputLengths{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type ledgerWriter struct {
 
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *program) openLedgerWriter(p Project, c *confinement, durable durableFileRecords) (*ledgerWriter, error) {
+func (a *program) openLedgerWriter(p Project, c *confinement, durable durableOutputLengths) (*ledgerWriter, error) {
 	if !p.Output.WriteLedger {
 		return nil, nil
 	}

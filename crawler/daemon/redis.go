@@ -65,24 +65,24 @@ func checkRedis(p *Project) *fieldProblem {
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return newFieldProblem(itemPath("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
+			return newProjectFieldProblem(itemPath("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
 	switch {
 	case !r.isUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
-		return newFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
+		return newProjectFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
 	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return newFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
+		return newProjectFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
-		return newFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
+		return newProjectFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
-		return newFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
+		return newProjectFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
 	case r.Lease < Duration(minLease) || r.Lease > Duration(day):
-		return newFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
+		return newProjectFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
 	case r.CAFile != "" && !r.TLS:
-		return newFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
+		return newProjectFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.isUsed() && p.Name == "":
-		return newFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
+		return newProjectFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *streamedReport) writeText(ctx context.Context, w io.Writer, dataDir str
 		for _, t := range hostTotalsRows(&r.HostTotals) {
 			row(t[0], t[1])
 		}
-		row("pace", shortfallText(r.LargestDelayShortfall))
+		row("pace", delayShortfallText(r.LargestDelayShortfall))
 	})
 	p.writeLine("")
 	var heldLines textBuilder
@@ -124,7 +124,7 @@ func hostTotalsRows(t *api.HostTotals) [][2]string {
 	return rows
 }
 
-func shortfallText(shortfall api.Milliseconds) string {
+func delayShortfallText(shortfall api.Milliseconds) string {
 	if shortfall == 0 {
 		return "no rest was cut short"
 	}
@@ -176,7 +176,7 @@ func writeHostReport(w io.Writer, s *api.Report, limit int) error {
 		row("  state", hostStateText(h))
 		row("  origins", strings.Join(h.Origins, ", "))
 		row("  delay", fmt.Sprintf("declared %v, configured %v, owed after the last request %v", delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.RequiredDelay)))
-		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", delayText(h.MinObservedDelay), delayText(h.MedianObservedDelay), h.ObservedDelayCount, shortfallText(h.LargestDelayShortfall)))
+		row("  kept", fmt.Sprintf("least %v, median %v, of %d rests; %s", delayText(h.MinObservedDelay), delayText(h.MedianObservedDelay), h.ObservedDelayCount, delayShortfallText(h.LargestDelayShortfall)))
 		row("  slots", fmt.Sprintf("%d, failures in a row: %d", h.Slots, h.ConsecutiveFailures))
 		for _, r := range hostTotalsRows(&h.HostTotals) {
 			row("  "+r[0], r[1])

@@ -158,7 +158,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		r.crawler.Ledger = g.ledger
 	}
 	if g.archive != nil {
-		g.archive.captureNotes, g.archive.revisitsPages = r.frontier, settings.Revisit.IsEnabled()
+		g.archive.captureNotes, g.archive.isRevisitEnabled = r.frontier, settings.Revisit.IsEnabled()
 		r.crawler.Archive = g.archive
 	}
 	return r, nil

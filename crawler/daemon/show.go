@@ -61,7 +61,7 @@ func (r *runner) apiProject(ctx context.Context) api.Project {
 		p.UserAgent = loaded.project.userAgent()
 	}
 	p.Stats, p.RecentThroughput = r.meter.totalStats(), r.meter.recentRate()
-	p.MachinePauseReason, p.LoadConcurrencyLimit = r.meter.machinePauseAndLoadLimit()
+	p.MachinePauseReason, p.MachineLoadVisitLimit = r.meter.machinePauseAndLoadLimit()
 	if p.MachinePauseReason != "" && p.StateReason == "" {
 		p.StateReason = "visits are paused, and no host is charged: " + p.MachinePauseReason
 	}

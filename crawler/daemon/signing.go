@@ -41,25 +41,25 @@ func checkSigning(p *Project) *fieldProblem {
 	s := &p.Agent.Signature
 	for i, name := range s.KeyFiles {
 		if name == "" {
-			return newFieldProblem(itemPath("agent.signature.keys", i), "expected the name of a file")
+			return newProjectFieldProblem(itemPath("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
 	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
-		return newFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
+		return newProjectFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
 	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
-		return newFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
+		return newProjectFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	switch {
 	case s.Directory == "" && !s.isUsed():
 		return nil
 	case s.Directory == "":
-		return newFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
+		return newProjectFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
 	case !s.isUsed():
-		return newFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
+		return newProjectFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
 	if _, err := botauth.ParseDirectoryOrigin(s.Directory); err != nil {
-		return newFieldProblem("agent.signature.directory", "%q: %v", s.Directory, err)
+		return newProjectFieldProblem("agent.signature.directory", "%q: %v", s.Directory, err)
 	}
 	return nil
 }

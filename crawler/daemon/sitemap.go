@@ -134,7 +134,7 @@ func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	if q.limit < 0 {
 		return nil, usageErrorf("--limit: %d is less than 0", q.limit)
 	}
-	d := q.projectSource()
+	d := q.newProjectFromFlags()
 	d.Fetch.ContentTypes = nil
 	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
 	if err := applyProjectFieldFlags(d, q.projectFlags); err != nil {

@@ -221,7 +221,7 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 	for _, p := range v.projects {
 		shortfall = max(shortfall, p.LargestDelayShortfall)
 	}
-	s.writeLine("decorum, %s   projects: %d   %s", formatTime(now), len(v.projects), shortfallText(shortfall))
+	s.writeLine("decorum, %s   projects: %d   %s", formatTime(now), len(v.projects), delayShortfallText(shortfall))
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		row("", "PROJECT", "STATE", "PAGES/S", "PAGES", "ERRORS", "HOSTS", "DUE", "QUEUED", "")

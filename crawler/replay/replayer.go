@@ -30,9 +30,9 @@ type Replayer struct {
 	unreplayedRequests map[string][]*recordedRequest // requests that were not replayed yet, by URL
 	referrers          map[string]string             // what a URL was found on, by the ledger
 	discoveries        map[string][]discoveredURL    // and where pages led to
-	openVisits         map[int64]*visit              // requests that wait for their answer, by number
-	unmatchedVisits    map[string]*visit             // visits that the ledger does not show yet, by host
-	currentVisit       *visit                        // the one visit that goes on
+	openVisits         map[int64]*pendingVisit       // requests that wait for their answer, by number
+	unmatchedVisits    map[string]*pendingVisit      // visits that the ledger does not show yet, by host
+	currentVisit       *pendingVisit                 // the one visit that goes on
 	report             Report
 	replayErr          error // of a record that cannot be replayed
 }
@@ -70,25 +70,25 @@ type recordedRequest struct {
 	answer       *ledger.Response // nil: none is recorded
 }
 
-// A visit is a step of the crawl that has come to its request.
-type visit struct {
+// A pendingVisit is a step of the crawl that has come to its request.
+type pendingVisit struct {
 	ticket          crawler.Ticket
 	recordedRequest *recordedRequest // what the ledger has of it
-	times           visitTimes       // when it is made
+	times           requestInterval  // when it is made
 	headerOnly      bool             // its content is not archived
 	ticketReady     chan bool        // the ticket is there
 	proceed         chan error       // how it goes on: nil: with the archived answer
 	done            chan error       // how the step ended
 }
 
-// A visitTimes is when the ledger shows a request of a host.
-type visitTimes struct{ start, end time.Time }
+// A requestInterval is when the ledger shows a request of a host.
+type requestInterval struct{ start, end time.Time }
 
 // New returns a Replayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
 func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
 	p := &Replayer{records: records, archive: answers,
-		unreplayedRequests: map[string][]*recordedRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*visit{}, unmatchedVisits: map[string]*visit{}}
+		unreplayedRequests: map[string][]*recordedRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*pendingVisit{}, unmatchedVisits: map[string]*pendingVisit{}}
 	p.Store = newStore(p.awaitsReferrer)
 	return p, p.loadLedger()
 }
@@ -197,7 +197,7 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 }
 
 // matchRequest finds what the ledger has of a visit, and false if it has none.
-func (p *Replayer) matchRequest(v *visit) bool {
+func (p *Replayer) matchRequest(v *pendingVisit) bool {
 	url := v.ticket.URL().String()
 	requests := p.unreplayedRequests[url]
 	if len(requests) == 0 {
@@ -243,7 +243,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 
 // startNextVisit takes the next URL of a host through the house, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
-func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func(storage.Lease, error)) (*visit, error) {
+func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func(storage.Lease, error)) (*pendingVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {
 		delete(p.unmatchedVisits, host)
 		return v, nil
@@ -251,7 +251,7 @@ func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func
 	before := p.crawler.Hooks.Refused
 	p.crawler.Hooks.Refused = refused
 	defer func() { p.crawler.Hooks.Refused = before }()
-	v := &visit{ticketReady: make(chan bool, 1), proceed: make(chan error), done: make(chan error, 1)}
+	v := &pendingVisit{ticketReady: make(chan bool, 1), proceed: make(chan error), done: make(chan error, 1)}
 	p.Store.currentHost, p.currentVisit = host, v
 	go func() { v.done <- p.crawler.Step(ctx) }()
 	select {
@@ -263,7 +263,7 @@ func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func
 }
 
 // resumeVisit lets a visit go on, with the archived answer or without one, to its end.
-func (p *Replayer) resumeVisit(v *visit, why error) error {
+func (p *Replayer) resumeVisit(v *pendingVisit, why error) error {
 	p.currentVisit = v
 	v.proceed <- why
 	return errors.Join(<-v.done, p.replayErr)
@@ -271,7 +271,7 @@ func (p *Replayer) resumeVisit(v *visit, why error) error {
 
 // abandonVisits ends the visits of which the ledger has no answer.
 func (p *Replayer) abandonVisits() (err error) {
-	for _, waiting := range []iter.Seq[*visit]{iterateVisits(p.openVisits), iterateVisits(p.unmatchedVisits)} {
+	for _, waiting := range []iter.Seq[*pendingVisit]{iterateVisits(p.openVisits), iterateVisits(p.unmatchedVisits)} {
 		for v := range waiting {
 			v.recordedRequest = nil
 			err = errors.Join(err, p.resumeVisit(v, errNotInLedger))
@@ -280,8 +280,8 @@ func (p *Replayer) abandonVisits() (err error) {
 	return err
 }
 
-func iterateVisits[K comparable](m map[K]*visit) iter.Seq[*visit] {
-	return func(yield func(*visit) bool) {
+func iterateVisits[K comparable](m map[K]*pendingVisit) iter.Seq[*pendingVisit] {
+	return func(yield func(*pendingVisit) bool) {
 		for _, v := range m {
 			if !yield(v) {
 				return

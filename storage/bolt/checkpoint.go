@@ -94,7 +94,7 @@ func (s *Store) nextBatch() *writeBatch {
 	w.segments = s.redo.takeSegments()
 	s.nextSegment += uint64(len(w.segments))
 	if idle || s.isBacklogHigh() || s.hasTimeToCheckpoint(unwritten) {
-		s.addCheckpoints(w)
+		s.checkpointDirtyOrigins(w)
 	}
 	return w
 }
@@ -122,11 +122,11 @@ func (s *Store) logChangedRecords() {
 	s.unloggedOrigins, s.unloggedHosts = s.unloggedOrigins[:0], s.unloggedHosts[:0]
 }
 
-// addCheckpoints adds the next origins of the pass to w: their state of now, all of
+// checkpointDirtyOrigins adds the next origins of the pass to w: their state of now, all of
 // which is in the log or in w. A pass folds every origin that has changes at
 // its beginning, in the order of the file; when it has ended, the log from
 // before is not needed any more.
-func (s *Store) addCheckpoints(w *writeBatch) {
+func (s *Store) checkpointDirtyOrigins(w *writeBatch) {
 	if len(s.sweepQueue) == 0 {
 		s.sweepQueue, s.dirtyOrigins = s.dirtyOrigins, nil
 		slices.SortFunc(s.sweepQueue, func(a, b *loadedOrigin) int { return cmp.Compare(a.number, b.number) })

@@ -290,9 +290,9 @@ func (s *Store) prefetchCount() int {
 
 // trimHeads forgets the heads of queues that were read first while there are too many.
 func (s *Store) trimHeads() {
-	for maxWeight := s.maxCachedWeight(); s.cachedWeight > maxWeight || len(s.cachedOrigins) > maxWeight; {
-		s.dropHeads(s.cachedOrigins[0])
-		s.cachedOrigins = s.cachedOrigins[1:]
+	for maxWeight := s.maxCachedWeight(); s.cachedWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
+		s.dropHeads(s.originsWithCachedHeads[0])
+		s.originsWithCachedHeads = s.originsWithCachedHeads[1:]
 	}
 }
 
@@ -302,8 +302,8 @@ func (s *Store) removeFromHeadCache(o *loadedOrigin) {
 		return
 	}
 	s.dropHeads(o)
-	if s.staleCachedCount++; s.staleCachedCount > len(s.cachedOrigins)/2 {
-		s.cachedOrigins = slices.DeleteFunc(s.cachedOrigins, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
+	if s.staleCachedCount++; s.staleCachedCount > len(s.originsWithCachedHeads)/2 {
+		s.originsWithCachedHeads = slices.DeleteFunc(s.originsWithCachedHeads, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
 		s.staleCachedCount = 0
 	}
 }
@@ -326,7 +326,7 @@ func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
 	s.cachedWeight += l.cachedWeight
 	if !o.hasCachedHeads {
 		o.hasCachedHeads = true
-		s.cachedOrigins = append(s.cachedOrigins, o)
+		s.originsWithCachedHeads = append(s.originsWithCachedHeads, o)
 	}
 	if l.isHeadLoaded() {
 		return

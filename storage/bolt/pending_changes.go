@@ -109,15 +109,15 @@ type slotCursor interface {
 	next()
 }
 
-// bucketSlotCursor is the bucket urls as a source, of one lane.
-type bucketSlotCursor struct {
+// storedSlotCursor is the bucket urls as a source, of one lane.
+type storedSlotCursor struct {
 	cursor     *bbolt.Cursor
 	origin     uint32
 	lane       byte
 	key, value []byte
 }
 
-func (f *bucketSlotCursor) peek() (slotChange, bool) {
+func (f *storedSlotCursor) peek() (slotChange, bool) {
 	number, s, ok := parseURLKey(f.key)
 	if !ok || number != f.origin || byte(s.lane) != f.lane {
 		return slotChange{}, false
@@ -125,7 +125,7 @@ func (f *bucketSlotCursor) peek() (slotChange, bool) {
 	return slotChange{s, f.value}, true
 }
 
-func (f *bucketSlotCursor) next() { f.key, f.value = f.cursor.Next() }
+func (f *storedSlotCursor) next() { f.key, f.value = f.cursor.Next() }
 
 // forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are lent.
@@ -136,7 +136,7 @@ func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from slot, yiel
 			sources = append(sources, c.urls.seek(slotChange{slot: from}))
 		}
 	}
-	file := &bucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), origin: o.number, lane: byte(from.lane)}
+	file := &storedSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), origin: o.number, lane: byte(from.lane)}
 	file.key, file.value = file.cursor.Seek(appendURLKey(s.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {

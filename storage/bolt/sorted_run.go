@@ -92,20 +92,20 @@ func (c *sortedRunCursor[T]) peek() (x T, ok bool) {
 	switch {
 	case len(c.unmerged) == 0 && len(c.sorted) == 0:
 		return x, false
-	case c.isSortedNext():
+	case c.nextIsFromSorted():
 		return c.sorted[0], true
 	}
 	return c.unmerged[0], true
 }
 
 func (c *sortedRunCursor[T]) next() {
-	if c.isSortedNext() {
+	if c.nextIsFromSorted() {
 		c.sorted = c.sorted[1:]
 	} else {
 		c.unmerged = c.unmerged[1:]
 	}
 }
 
-func (c *sortedRunCursor[T]) isSortedNext() bool {
+func (c *sortedRunCursor[T]) nextIsFromSorted() bool {
 	return len(c.unmerged) == 0 || len(c.sorted) > 0 && c.sorted[0].compare(c.unmerged[0]) < 0
 }

@@ -51,12 +51,12 @@ type memoryState struct {
 	parkedCount        int
 	hostCounterState   hostCounterState
 
-	cachedWeight     int             // weight of the heads of lanes
-	cachedOrigins    []*loadedOrigin // that have some, or had: the first are forgotten first
-	staleCachedCount int             // of heads, that were made idle since heads was cleared of them
-	recentOrigins    []*loadedOrigin // looked at, and kept for a while though they may hold nothing
-	keyBuf           [urlKeyLen]byte // room for a key
-	entryBuf         []byte          // room for an entry
+	cachedWeight           int             // weight of the heads of lanes
+	originsWithCachedHeads []*loadedOrigin // that have some, or had: the first are forgotten first
+	staleCachedCount       int             // of heads, that were made idle since heads was cleared of them
+	recentOrigins          []*loadedOrigin // looked at, and kept for a while though they may hold nothing
+	keyBuf                 [urlKeyLen]byte // room for a key
+	entryBuf               []byte          // room for an entry
 
 	reportedDamage map[string]bool       // damaged places that were reported to Options.OnDamaged
 	outputFiles    map[string]OutputFile // as the file holds them, by path

@@ -47,7 +47,7 @@ func (v *verifier) checkRunStart(run *Run) {
 // have been answered until the moment of its last record, as far as is known.
 func (v *verifier) endInterruptedRun() {
 	v.report.UnansweredRequests += v.delayChecker.endInterruptedRun()
-	v.redirectTracker.endInterruptedRun()
+	v.robotsRedirects.endInterruptedRun()
 	v.run = nil
 }
 
@@ -81,7 +81,7 @@ func (v *verifier) checkRequest(r *Record) {
 	} else if q.Kind != KindRobotsTXT {
 		v.report.CheckedVerdicts++
 	}
-	if q.Kind == KindRobotsTXT && !v.redirectTracker.addRequest(r.Number, q) {
+	if q.Kind == KindRobotsTXT && !v.robotsRedirects.addRequest(r.Number, q) {
 		v.reportUnrecordedRedirect(q)
 	}
 	delay := v.verdictChecker.robotsDelay(q.RobotsVerdict, r.Time)
@@ -126,7 +126,7 @@ func (v *verifier) checkRefusal(q *Refusal) {
 // checkResponse checks what came of a request.
 func (v *verifier) checkResponse(r *Record) {
 	v.report.Responses++
-	v.redirectTracker.addResponse(r.Response)
+	v.robotsRedirects.addResponse(r.Response)
 	if reason := v.delayChecker.checkResponse(r); reason != "" {
 		v.addFindingf("%s", reason)
 	}

@@ -45,7 +45,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	s := all[len(all)-1]
 	name := filepath.Join(l.cfg.Dir, s.name)
 	if s.serial > 1 {
-		if err := l.loadChainHead(all); err != nil {
+		if err := l.loadHeadBeforeLastSegment(all); err != nil {
 			return nil, err
 		}
 	}
@@ -123,9 +123,9 @@ func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
 	return &Recovery{}, nil
 }
 
-// loadChainHead finds the end of what stands before the last segment: that segment
+// loadHeadBeforeLastSegment finds the end of what stands before the last segment: that segment
 // says it, if it has a record.
-func (l *Ledger) loadChainHead(all []segment) error {
+func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	err := all[len(all)-1].forEachLine(l.cfg.Dir, func(_ int, line []byte) error {
 		r, err := decodeRecord(line)
 		if err != nil || r.SegmentStart == nil || len(r.SegmentStart.ChainHash) != hashSize {

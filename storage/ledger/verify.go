@@ -85,23 +85,23 @@ type verifier struct {
 	opts   VerifyOptions
 	report VerifyReport
 
-	position            LinePosition
-	recordNumber        int64          // of the record
-	isHeadKnown         bool           // what the next record follows
-	possibleHeads       [2]chainHead   // it may: the last one as it states its hash, and as it has it
-	previousHead        chainHead      // what the record at hand follows
-	previousSegment     *segment       // that has been read
-	previousSHA256      string         // its SHA-256, in hex; empty: it could not be read to its end
-	lastTime            time.Time      // of the last record, had nobody set the clock
-	runEndTracker       runEndTracker  //
-	endsTorn            bool           // the last line is
-	run                 *Run           // nil: none has begun
-	requests            int64          // requests of it
-	keyID               string         // of the last run
-	verdictChecker      verdictChecker //
-	delayChecker        delayChecker   //
-	isExpectedHashFound []bool         // which of opts.ExpectedRecordHashes were found
-	redirectTracker     robotsRedirectTracker
+	position              LinePosition
+	recordNumber          int64          // of the record
+	isHeadKnown           bool           // what the next record follows
+	possibleHeads         [2]chainHead   // it may: the last one as it states its hash, and as it has it
+	previousHead          chainHead      // what the record at hand follows
+	previousSegment       *segment       // that has been read
+	previousSegmentSHA256 string         // its SHA-256, in hex; empty: it could not be read to its end
+	lastTime              time.Time      // of the last record, had nobody set the clock
+	runEndTracker         runEndTracker  //
+	endsTorn              bool           // the last line is
+	run                   *Run           // nil: none has begun
+	requests              int64          // requests of it
+	keyID                 string         // of the last run
+	verdictChecker        verdictChecker //
+	delayChecker          delayChecker   //
+	isExpectedHashFound   []bool         // which of opts.ExpectedRecordHashes were found
+	robotsRedirects       robotsRedirectTracker
 }
 
 // Verify checks the ledger in a directory. The error is not nil where it cannot be
@@ -119,7 +119,7 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 	}
 	v := &verifier{dir: dir, opts: opts, isHeadKnown: true, possibleHeads: [2]chainHead{genesisHead(), genesisHead()},
 		verdictChecker: newVerdictChecker(filepath.Join(dir, robotsDir)), delayChecker: newDelayChecker(),
-		isExpectedHashFound: make([]bool, len(opts.ExpectedRecordHashes)), redirectTracker: newRobotsRedirectTracker(),
+		isExpectedHashFound: make([]bool, len(opts.ExpectedRecordHashes)), robotsRedirects: newRobotsRedirectTracker(),
 		report: VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
 		if v.checkSegment(&all[i]); v.report.Stopped {
@@ -184,9 +184,9 @@ func (v *verifier) checkSegment(s *segment) {
 		}
 		return nil
 	})
-	v.previousSHA256 = ""
+	v.previousSegmentSHA256 = ""
 	if err == nil {
-		v.previousSHA256 = hex.EncodeToString(s.fileHash.Sum(nil))
+		v.previousSegmentSHA256 = hex.EncodeToString(s.fileHash.Sum(nil))
 	}
 	if err != nil && !errors.Is(err, errStopReading) {
 		v.position.Line, v.recordNumber = 0, 0
@@ -306,10 +306,10 @@ func (v *verifier) checkSegmentStart(s *SegmentStart) {
 		return
 	}
 	switch {
-	case v.previousSHA256 == "":
+	case v.previousSegmentSHA256 == "":
 		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf(
 			"cannot be read to its end, and so not be compared with the SHA-256 that record %d states", v.recordNumber)})
-	case v.previousSHA256 != s.PreviousSHA256:
+	case v.previousSegmentSHA256 != s.PreviousSHA256:
 		v.addFinding(Finding{File: s.PreviousFile, Message: fmt.Sprintf("does not have the SHA-256 that record %d states: it was changed", v.recordNumber)})
 	}
 }

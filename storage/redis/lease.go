@@ -75,7 +75,7 @@ func (s *Store) refreshChangedPartitions(ctx context.Context) error {
 		return s.refreshAllPartitions(ctx)
 	}
 	start := time.Now()
-	err := s.refreshPartitions(ctx, s.changedPartitions(ctx))
+	err := s.refreshPartitionSummaries(ctx, s.changedPartitions(ctx))
 	s.refreshTimes.Lock()
 	defer s.refreshTimes.Unlock()
 	s.refreshTimes.lastCheck = start
@@ -103,15 +103,15 @@ func (s *Store) changedPartitions(ctx context.Context) (changed []*partition) {
 // refreshAllPartitions asks all partitions what there is.
 func (s *Store) refreshAllPartitions(ctx context.Context) error {
 	start := time.Now()
-	err := s.refreshPartitions(ctx, s.partitions)
+	err := s.refreshPartitionSummaries(ctx, s.partitions)
 	s.refreshTimes.Lock()
 	defer s.refreshTimes.Unlock()
 	s.refreshTimes.lastCheck, s.refreshTimes.lastFullRefresh = start, start
 	return err
 }
 
-// refreshPartitions asks partitions what there is, and has them deal with what has run out.
-func (s *Store) refreshPartitions(ctx context.Context, partitions []*partition) error {
+// refreshPartitionSummaries asks partitions what there is, and has them deal with what has run out.
+func (s *Store) refreshPartitionSummaries(ctx context.Context, partitions []*partition) error {
 	startSeq := s.replySeq.Load()
 	for i, a := range s.tryScripts(ctx, leaseScript, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
@@ -156,7 +156,7 @@ func (s *Store) refreshOverduePartitions(ctx context.Context, now time.Time) err
 		if len(overdue) == 0 {
 			return nil
 		}
-		if err := s.refreshPartitions(ctx, overdue); err != nil || !s.clock.usesCallerTime {
+		if err := s.refreshPartitionSummaries(ctx, overdue); err != nil || !s.clock.usesCallerTime {
 			return err // by the server's clock it may not have run out yet
 		}
 	}

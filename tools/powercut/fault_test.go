@@ -37,7 +37,7 @@ func (r commandResult) checkEnd(t *testing.T) {
 // goes on, or ends with an error. When the disk is well again, after a power cut, the
 // crawl goes on to its end and has lost nothing.
 func TestFaults(t *testing.T) {
-	for _, op := range []disk.Op{disk.Write, disk.Sync, disk.Rename, disk.Truncate} {
+	for _, op := range []disk.OpKind{disk.Write, disk.Sync, disk.Rename, disk.Truncate} {
 		for i := range *faultMoments {
 			seed := *firstSeed + uint64(i)
 			t.Run(fmt.Sprint(op, " seed ", seed), func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 
 // faultTargets are the files whose operations fail, and about how many operations of the
 // kind each of them has: a fault comes at one of these.
-var faultTargets = map[disk.Op][]struct {
+var faultTargets = map[disk.OpKind][]struct {
 	name  string
 	count int
 }{
@@ -60,7 +60,7 @@ var faultTargets = map[disk.Op][]struct {
 	disk.Truncate: {{"", 2}},
 }
 
-func testFault(t *testing.T, op disk.Op, seed uint64) {
+func testFault(t *testing.T, op disk.OpKind, seed uint64) {
 	m, rnd := newMachine(t), rand.New(rand.NewPCG(seed, uint64(len(op))))
 	defer m.logRepeatFlags(fmt.Sprintf("-run 'TestFaults/%s' -faults 1 -seed %d", op, seed))
 	target := faultTargets[op][rnd.IntN(len(faultTargets[op]))]

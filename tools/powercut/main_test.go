@@ -93,7 +93,7 @@ func newMachine(t *testing.T) *machine {
 	if _, err := m.disk.CreateNode(m.disk.Root(), "data", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.disk.Sync(m.disk.Root(), "/"); err != nil {
+	if err := m.disk.SyncNode(m.disk.Root(), "/"); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.powerOn(); err != nil {

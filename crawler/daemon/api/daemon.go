@@ -109,12 +109,12 @@ type Project struct {
 	// MachinePauseReason is why no visit begins for now, though the project runs: this machine lacks a
 	// network, or descriptors. Absent: visits begin.
 	MachinePauseReason string `json:"paused,omitempty"`
-	// LoadConcurrencyLimit is how many visits all projects make at a time because the machine is
+	// MachineLoadVisitLimit is how many visits all projects make at a time because the machine is
 	// too busy for more. Absent: no such limit.
-	LoadConcurrencyLimit int              `json:"visit_limit,omitempty"`
-	Stats                ProjectStats     `json:"stats"`
-	FrontierCounts       FrontierCounts   `json:"counts"`
-	RecentThroughput     ThroughputSample `json:"rate"` // of the last seconds
+	MachineLoadVisitLimit int              `json:"visit_limit,omitempty"`
+	Stats                 ProjectStats     `json:"stats"`
+	FrontierCounts        FrontierCounts   `json:"counts"`
+	RecentThroughput      ThroughputSample `json:"rate"` // of the last seconds
 	// LargestDelayShortfall is the most by which a rest of a host fell short, over all runs: it must be 0.
 	LargestDelayShortfall Milliseconds `json:"shortfall_ms"`
 }

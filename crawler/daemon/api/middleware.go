@@ -76,7 +76,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		p := s.problemOf(r, err)
 		if isUnsafeMethod(r.Method) {
 			s.appendAudit(r, p.Status, err)
-		} else if p.Status == http.StatusUnauthorized && isFromBrowser(r) {
+		} else if p.Status == http.StatusUnauthorized && acceptsHTML(r) {
 			http.Redirect(w, r, loginPath+"?"+url.Values{"next": {LocalRedirectPath(r.URL.RequestURI())}}.Encode(), http.StatusSeeOther)
 			return
 		}

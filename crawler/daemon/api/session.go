@@ -105,7 +105,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		if !s.tokenThrottle.allow(r.RemoteAddr) {
 			err = tooManyRequestsProblem()
 		}
-		if !isFromBrowser(r) {
+		if !acceptsHTML(r) {
 			return reply{}, err
 		}
 		q := url.Values{"failed": {"1"}, "next": {LocalRedirectPath(r.PostForm.Get("next"))}}
@@ -118,7 +118,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	connlimit.FromContext(r.Context()).Trust()
 	auditNoteOf(r).Who, auditNoteOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
-	if isFromBrowser(r) {
+	if acceptsHTML(r) {
 		return redirectReply(LocalRedirectPath(r.PostForm.Get("next"))), nil
 	}
 	return reply{}, nil
@@ -130,7 +130,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) (reply, error) {
 		s.sessions.remove(cookie.Value)
 	}
 	http.SetCookie(w, s.newSessionCookie(r, "", -1))
-	if isFromBrowser(r) {
+	if acceptsHTML(r) {
 		return redirectReply(loginPath), nil
 	}
 	return reply{}, nil
@@ -149,8 +149,8 @@ func (s *Server) newSessionCookie(r *http.Request, id string, lifetime time.Dura
 	}
 }
 
-// isFromBrowser reports whether a person looks at the answer.
-func isFromBrowser(r *http.Request) bool {
+// acceptsHTML reports whether a person looks at the answer.
+func acceptsHTML(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 

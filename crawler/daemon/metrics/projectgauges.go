@@ -59,7 +59,7 @@ func (h *projectCollector) Collect(ch chan<- prometheus.Metric) {
 		if p.MachinePauseReason != "" {
 			paused = 1
 		}
-		limit = max(limit, p.LoadConcurrencyLimit)
+		limit = max(limit, p.MachineLoadVisitLimit)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

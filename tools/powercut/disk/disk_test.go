@@ -21,8 +21,8 @@ func createSynced(t *testing.T, d *Disk, name string, content []byte) *Node {
 	n, err := d.CreateNode(d.Root(), name, false)
 	must(t, err)
 	must(t, d.Write(n, name, content, 0))
-	must(t, d.Sync(n, name))
-	must(t, d.Sync(d.Root(), "/"))
+	must(t, d.SyncNode(n, name))
+	must(t, d.SyncNode(d.Root(), "/"))
 	return n
 }
 
@@ -99,7 +99,7 @@ func TestSyncIsStable(t *testing.T) {
 	checkOutcomes(t, cutOutcomes(t, false, "f", func(d *Disk) {
 		n := createSynced(t, d, "f", blocksOf("ab"))
 		must(t, d.Write(n, "f", blocksOf("xyz"), 0))
-		must(t, d.Sync(n, "f"))
+		must(t, d.SyncNode(n, "f"))
 	}), "xyz")
 }
 
@@ -109,11 +109,11 @@ func TestFailedSync(t *testing.T) {
 		n := createSynced(t, d, "f", blocksOf("ab"))
 		must(t, d.Write(n, "f", blocksOf("x"), 0))
 		fault := d.InjectFault(Fault{Op: Sync, NamePart: "f", FailCount: 1})
-		if err := d.Sync(n, "f"); !errors.Is(err, syscall.EIO) || d.FailedOps(fault) != 1 {
+		if err := d.SyncNode(n, "f"); !errors.Is(err, syscall.EIO) || d.FailedOps(fault) != 1 {
 			t.Errorf("error %v", err)
 		}
 		must(t, d.Write(n, "f", blocksOf("y"), BlockSize))
-		must(t, d.Sync(n, "f"))
+		must(t, d.SyncNode(n, "f"))
 	}), "ay")
 }
 
@@ -124,14 +124,14 @@ func TestRenameAfterCut(t *testing.T) {
 			n, err := d.CreateNode(d.Root(), "new", false)
 			must(t, err)
 			must(t, d.Write(n, "new", blocksOf("b"), 0))
-			must(t, d.Sync(n, "new"))
+			must(t, d.SyncNode(n, "new"))
 			must(t, d.Rename(d.Root(), "new", d.Root(), "f"))
 			sync(d, n)
 		}
 	}
 	nothing := func(*Disk, *Node) {}
-	ofFile := func(d *Disk, n *Node) { must(t, d.Sync(n, "f")) }
-	ofDir := func(d *Disk, _ *Node) { must(t, d.Sync(d.Root(), "/")) }
+	ofFile := func(d *Disk, n *Node) { must(t, d.SyncNode(n, "f")) }
+	ofDir := func(d *Disk, _ *Node) { must(t, d.SyncNode(d.Root(), "/")) }
 	checkOutcomes(t, cutOutcomes(t, false, "f", replace(nothing)), "a", "b")
 	checkOutcomes(t, cutOutcomes(t, false, "f", replace(ofFile)), "b")
 	checkOutcomes(t, cutOutcomes(t, true, "f", replace(ofFile)), "a", "b")

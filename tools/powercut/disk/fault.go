@@ -5,21 +5,21 @@ import (
 	"syscall"
 )
 
-// An Op is a kind of operation that can fail.
-type Op string
+// An OpKind is a kind of operation that can fail.
+type OpKind string
 
 // Ops.
 const (
-	Read     Op = "read" // one that fails under a mapping raises SIGBUS
-	Write    Op = "write"
-	Sync     Op = "fsync"
-	Rename   Op = "rename"
-	Truncate Op = "truncate"
+	Read     OpKind = "read" // one that fails under a mapping raises SIGBUS
+	Write    OpKind = "write"
+	Sync     OpKind = "fsync"
+	Rename   OpKind = "rename"
+	Truncate OpKind = "truncate"
 )
 
 // A Fault makes operations fail with EIO.
 type Fault struct {
-	Op         Op
+	Op         OpKind
 	NamePart   string // part of the name of the file; empty: of any file
 	AfterCount int    // so many operations succeed first
 	FailCount  int    // so many fail then; negative: all do
@@ -50,7 +50,7 @@ func (d *Disk) FailedOps(f *Fault) int {
 }
 
 // faultError returns the error that an operation on a file fails with, if it does.
-func (d *Disk) faultError(op Op, name string) error {
+func (d *Disk) faultError(op OpKind, name string) error {
 	for _, f := range d.faults {
 		if f.Op != op || !strings.Contains(name, f.NamePart) {
 			continue

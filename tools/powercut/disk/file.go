@@ -68,8 +68,8 @@ func (n *Node) resize(size int) {
 	n.data = append(n.data, make([]byte, size-len(n.data))...)
 }
 
-// Sync makes the content of a file stable, or the names in a directory.
-func (d *Disk) Sync(n *Node, name string) error {
+// SyncNode makes the content of a file stable, or the names in a directory.
+func (d *Disk) SyncNode(n *Node, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.faultError(Sync, name); err != nil {

@@ -212,7 +212,7 @@ func (n *mountedNode) Write(_ context.Context, h fs.FileHandle, b []byte, offset
 }
 
 func (n *mountedNode) Fsync(_ context.Context, h fs.FileHandle, _ uint32) syscall.Errno {
-	return errnoOf(n.disk.Sync(n.diskNode, n.nameOf(h)))
+	return errnoOf(n.disk.SyncNode(n.diskNode, n.nameOf(h)))
 }
 
 // Statfs says that there is room: decorum pauses on a full disk.
