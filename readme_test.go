@@ -18,7 +18,7 @@ import (
 
 var runReadme = flag.Bool("tour", false, "walk through the README as a newcomer does: builds, a demo, a crawl, callbacks, a daemon")
 
-// A readmeBlock of the tour is a block of the README behind a comment that readers do not
+// A readmeBlock is a block of the README behind a comment that readers do not
 // see: commands, or the text of a file.
 type readmeBlock struct{ file, text string }
 

@@ -289,7 +289,7 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 	})
 }
 
-// A slowHoldStore store takes its time to hold an origin for long.
+// A slowHoldStore takes its time to hold an origin for long.
 type slowHoldStore struct{ storage.Store }
 
 func (s slowHoldStore) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {

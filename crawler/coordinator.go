@@ -19,7 +19,7 @@ type Coordinator interface {
 	AddBytes(bytes int64)
 }
 
-// askCoordinator is Coordinator.May, of a crawl that may be alone.
+// askCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
 func (c *Crawler) askCoordinator(now time.Time) error {
 	if c.Coordinator == nil {
 		return nil

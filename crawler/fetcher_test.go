@@ -25,7 +25,7 @@ func newTicket(t *testing.T, origin string) crawler.Ticket {
 	return ticket
 }
 
-// A namedFetcher fetcher answers each visit with its name.
+// A namedFetcher answers each visit with its name.
 type namedFetcher string
 
 func (n namedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Response, error) {

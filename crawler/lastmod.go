@@ -117,7 +117,7 @@ func (c *Crawler) rescheduleListed(ctx context.Context, sitemapReader *sitemapRe
 	return failed
 }
 
-// A lastmodReschedule of a sitemap knows how many pages of each origin it may still recall.
+// A lastmodReschedule knows how many pages of each origin a sitemap may still reschedule.
 type lastmodReschedule struct {
 	crawler           *Crawler
 	now               time.Time

@@ -20,7 +20,7 @@ const maxCached = 10_000
 // of an origin has been acted upon.
 const appliedRobotsNote = "heeded"
 
-// An appliedRobotsFiles robots.txt is one whose sitemaps are queued, and by which parked
+// appliedRobotsFiles are the robots.txt files whose sitemaps are queued, and by which parked
 // URLs have been judged again.
 type appliedRobotsFiles struct {
 	mu      sync.Mutex

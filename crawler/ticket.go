@@ -126,7 +126,7 @@ func (t Ticket) Validators() (etag, lastModified string) {
 }
 
 // Redeem spends the ticket on a request to url. Whoever sends requests must call
-// it, and send nothing if it returns an error: of LedgerKind Unticketed, or InDoubt if
+// it, and send nothing if it returns an error: of Kind Unticketed, or InDoubt if
 // the request must not be sent twice and was sent before.
 func (t Ticket) Redeem(url string) error {
 	if err := t.redeem(url); err != nil {
@@ -169,7 +169,7 @@ func (t Ticket) CheckLease() error {
 // BindAddr asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
-// error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of LedgerKind Unticketed.
+// error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of Kind Unticketed.
 func (t Ticket) BindAddr(addr netip.Addr) error {
 	if err := t.CheckLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}

@@ -37,7 +37,7 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 //
 // In adaptive mode the rate at which a page changes is estimated from how many
 // of the last visits found it changed, with the bias-reduced estimator of Cho
-// and Garcia-Molina (Estimating Frequency of URLChange, 2003). The page then rests
+// and Garcia-Molina (Estimating Frequency of Change, 2003). The page then rests
 // for the geometric mean of its time between changes and the middle of the
 // plan: pages are visited as often as the square root of how often they change.
 // Of all ways to spend a number of visits, that one keeps changes waiting the

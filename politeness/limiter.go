@@ -135,7 +135,7 @@ type PermitRequest struct {
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
 // if the crawl's own limit of requests is reached; and with a *NetworkPausedError while the
-// Breaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and RecordNextVisit.
+// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and RecordNextVisit.
 func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (Permit, error) {
 	l.lock()
 	defer l.unlockAndWake()

@@ -33,7 +33,7 @@ type lookupExample struct {
 	Note string
 }
 
-// A scriptedResponse response is what a server is to answer.
+// A scriptedResponse is what a server is to answer.
 type scriptedResponse struct {
 	Status   int
 	Error    string

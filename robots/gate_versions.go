@@ -20,7 +20,7 @@ type FileVersion struct {
 	RedirectedTo string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 }
 
-// An archivedVersion file is one that an origin had before. Its bytes are in a note of
+// An archivedVersion is a robots.txt that an origin had before. Its bytes are in a note of
 // their own, so that it costs no more to keep many: the key ends with the slot.
 type archivedVersion struct {
 	FileVersion

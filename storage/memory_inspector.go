@@ -80,7 +80,7 @@ func (m *Memory) URLs(ctx context.Context, name decorum.Origin, state EntryState
 	return nil
 }
 
-// A listedEntry URL is one that an Inspector tells of.
+// A listedEntry is a URL that an Inspector tells of.
 type listedEntry struct {
 	Entry
 	notBefore time.Time

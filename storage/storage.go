@@ -78,7 +78,7 @@ type Store interface {
 	// then in the order of Add. Pages whose revisit has come take turns with
 	// URLs of class ClassNormal and ClassLate. A lease that is neither acked nor renewed
 	// within ttl runs out: its URL goes back to the head of its queue, and the
-	// host rests its Gap from then. If there is none, Wait says when to ask
+	// host rests its Delay from then. If there is none, Wait says when to ask
 	// again. While the Store cannot write it returns an error wrapping ErrWriteStalled,
 	// and when it has failed for good one that wraps ErrFailed.
 	Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error)
@@ -277,7 +277,7 @@ type Ack struct {
 	// Page, before.
 	Lease     Lease
 	Outcome   Outcome   // what became of the URL
-	NotBefore time.Time // Later, RevisitAt: not before
+	NotBefore time.Time // RetryAt, RevisitAt: not before
 	// Host is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
 	Host *HostState

@@ -10,7 +10,7 @@ import (
 // linksPerPage is how many a page has.
 const linksPerPage = 50
 
-// A discoveryOrder of discovery is which page of which host the n-th link is.
+// A discoveryOrder says which page of which host the n-th link is.
 type discoveryOrder struct {
 	name   string
 	linkAt func(n, hosts int) (host, page int)

@@ -102,7 +102,7 @@ func (p *Spool) Open() io.Reader {
 	return yieldingReader{io.LimitReader(r, p.length)}
 }
 
-// A yieldingReader reader lets other goroutines run before each piece. Where few compressed
+// A yieldingReader lets other goroutines run before each piece. Where few compressed
 // bytes expand to many, reading is pure computation: without yielding, a few dozen such
 // bodies would make every other visit wait that many time slices each time it becomes
 // runnable.

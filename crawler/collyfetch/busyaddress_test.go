@@ -62,7 +62,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	}
 }
 
-// A oneAddressWeb wire is a web whose hosts are all at one address.
+// A oneAddressWeb is a web whose hosts are all at one address.
 type oneAddressWeb struct{ web *crawltest.Web }
 
 func (s oneAddressWeb) RoundTrip(r *http.Request) (*http.Response, error) {

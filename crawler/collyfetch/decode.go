@@ -141,7 +141,7 @@ func newDecoderInput(r io.Reader, limit int64) *decodeStageReader {
 	return &decodeStageReader{bufio.NewReader(source), source}
 }
 
-// A maxBytesReader reader fails where it should have ended.
+// A maxBytesReader fails where it should have ended.
 type maxBytesReader struct {
 	r         io.Reader
 	remaining int64
@@ -170,7 +170,7 @@ type decodedBody struct {
 	releaseDecoders []func()
 }
 
-// A resettableDecoder decoder, as all of those in pools are.
+// A resettableDecoder can be reset, as all decoders in pools can.
 type resettableDecoder interface {
 	io.Reader
 	Reset(io.Reader) error

@@ -15,7 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A fetchError error is an error of the network in words that need no knowledge of Go.
+// A fetchError is an error of the network in words that need no knowledge of Go.
 type fetchError struct {
 	message string
 	kind    decorum.Kind // empty: none of its own
@@ -42,7 +42,7 @@ func (t *fetchError) Unwrap() []error {
 	return errs
 }
 
-// A timeoutError error is a time that was over before the server was done.
+// A timeoutError is a time that was over before the server was done.
 type timeoutError struct {
 	phase string
 	limit time.Duration

@@ -34,7 +34,7 @@ func withShortTimeouts(cfg collyfetch.Config) collyfetch.Config {
 	return cfg
 }
 
-// A hostileServer server is what it does with a connection on which a page was asked
+// A hostileServer is what it does with a connection on which a page was asked
 // for, and what has to become of the visit.
 type hostileServer struct {
 	name    string

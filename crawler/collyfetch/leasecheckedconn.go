@@ -8,7 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 )
 
-// A leaseCheckedConn connection asks right before each write whether the lease of the visit still
+// A leaseCheckedConn asks right before each write whether the lease of the visit still
 // runs: a process that was stopped, or a machine that slept, does not know for how long
 // when it wakes up in the midst of sending.
 type leaseCheckedConn struct {

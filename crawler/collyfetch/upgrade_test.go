@@ -126,7 +126,7 @@ func TestUpgradesHoldNoWorker(t *testing.T) {
 	}
 }
 
-// An uncancelledTransport transport hides the end of a visit from net/http, which then reads bodies
+// An uncancelledTransport hides the end of a visit from net/http, which then reads bodies
 // as it reads that of an upgrade.
 type uncancelledTransport struct{ http.RoundTripper }
 

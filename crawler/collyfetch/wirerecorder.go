@@ -142,7 +142,7 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 	return decorum.TruncatedUnspecified
 }
 
-// A recordedConn connection writes what passes through it onto the tape that is in.
+// A recordedConn writes what passes through it onto the tape that is in.
 type recordedConn struct {
 	net.Conn
 	recorder atomic.Pointer[wireRecorder]

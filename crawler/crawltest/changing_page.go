@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A ChangingPage page is another after each of its ChangedAt.
+// A ChangingPage is another after each of its ChangedAt.
 type ChangingPage struct {
 	ChangedAt     []time.Time          // in order
 	ResponseAfter func(n int) Response // what the page is after n changes

@@ -14,7 +14,7 @@ import (
 
 // ServeHTTP answers a request by its Host header. It is good for HTTP/1 only:
 // a fault breaks the connection. A host that the web does not have is answered
-// with 421 (Misdirected PageRequest).
+// with 421 (Misdirected Request).
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	scheme := "http"
 	if r.TLS != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An explainedURL URL is what a crawl makes of it, and what that rests on.
+// An explainedURL is what a crawl makes of a URL, and what that rests on.
 type explainedURL struct {
 	api.Explanation
 	urlFrontierState urlFrontierState

@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// An offlineCrawl crawl is one that nobody runs at the moment, opened to be looked into.
+// An offlineCrawl is one that nobody runs at the moment, opened to be looked into.
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
 type offlineCrawl struct {

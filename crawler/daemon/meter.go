@@ -21,7 +21,7 @@ type projectMeter struct {
 	throughput            throughputHistory
 }
 
-// A rest of a project's limits; 0: no limit.
+// remainingLimits are what is left of a project's limits; 0: no limit.
 type remainingLimits struct {
 	pages, bytes int64
 	duration     time.Duration

@@ -71,7 +71,7 @@ func TestOutputWritesWholeLines(t *testing.T) {
 	}
 }
 
-// A tornWriter writer takes half of what it is given, and then no more.
+// A tornWriter takes half of what it is given, and then no more.
 type tornWriter struct{ bytes.Buffer }
 
 func (b *tornWriter) Write(p []byte) (int, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// An apiFixture farm is one that can be spoken to.
+// An apiFixture is a daemonFixture with the API served.
 type apiFixture struct {
 	*daemonFixture
 	server *httptest.Server

@@ -43,7 +43,7 @@ func recalculateCoverage(t *api.HostTotals) {
 	}
 }
 
-// A hostReport host is what is said of it, and what that rests on.
+// A hostReport is what is said of a host, and what that rests on.
 type hostReport struct {
 	api.Host
 	refusals         refusalTally

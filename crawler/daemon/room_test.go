@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A limitedWriter writer takes as many bytes as it has room for.
+// A limitedWriter takes as many bytes as it has room for.
 type limitedWriter struct {
 	bytes.Buffer
 	mu       sync.Mutex // of room

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A syncBuffer buffer can be read while a process writes to it.
+// A syncBuffer can be read while a process writes to it.
 type syncBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer

@@ -25,7 +25,7 @@ type Link struct {
 	// may be followed as an alternate only.
 	FollowableKind LinkKind
 	Rel            Rel  // if every mention of the URL bears one: all of them; else none
-	IsFeed         bool // one of the mentions announces it as a feed, whatever its LinkKind
+	IsFeed         bool // one of the mentions announces it as a feed, whatever its Kind
 }
 
 // NoFollow reports whether the page asks not to follow the link: whatever it

@@ -206,7 +206,7 @@ func replyCode(err error) int {
 // maxErrorBytes is how many bytes are told of what a server says.
 const maxErrorBytes = 200
 
-// A printableError error is why a visit failed, in words that are fit to be printed: they
+// A printableError is why a visit failed, in words that are fit to be printed: they
 // may be the server's.
 type printableError struct{ err error }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A recordingFile file tells what becomes of it.
+// A recordingFile tells what becomes of it.
 type recordingFile struct {
 	*os.File
 	t           *testing.T

@@ -228,7 +228,7 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A checkpointingStore store puts all changes in their place every few calls, so that hosts
+// A checkpointingStore puts all changes in their place every few calls, so that hosts
 // become idle all the time.
 type checkpointingStore struct {
 	*Store

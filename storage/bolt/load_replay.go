@@ -81,7 +81,7 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 	})
 }
 
-// A replayedLog log is the changes that it makes, and the origins and hosts as
+// A replayedLog is the changes that it makes, and the origins and hosts as
 // they are in the end.
 type replayedLog struct {
 	origins              map[uint32]*loadedOrigin

@@ -202,7 +202,7 @@ func TestCrashDelayOutlivesAnotherStop(t *testing.T) {
 	}
 }
 
-// A URL that is out at Close: its host rests its Gap from then.
+// A URL that is out at Close: its host rests its Delay from then.
 func TestCloseDelaysLeasedHosts(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	opts := Options{Now: func() time.Time { return now }, noSync: true}

@@ -5,7 +5,7 @@ import "time"
 // Options are the settings of a Store. The zero value means the defaults.
 type Options struct {
 	// InterruptedDelay is how long every host rests at least, from Open on, if
-	// the store was not closed in order; its Gap if that is longer. If it was,
+	// the store was not closed in order; its Delay if that is longer. If it was,
 	// those rest so from Close on of which a URL was out. 0 means 1 s.
 	InterruptedDelay time.Duration
 	// FlushEvery is how often changes are written. 0 means 200 ms.

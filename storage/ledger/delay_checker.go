@@ -16,7 +16,7 @@ type delayChecker struct {
 	measuredDelays int64                       // rests
 }
 
-// An unansweredRequest request waits for its answer.
+// An unansweredRequest waits for its answer.
 type unansweredRequest struct {
 	host   string
 	sentAt time.Time

@@ -50,7 +50,7 @@ func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
 	}
 }
 
-// A syncRecorder file tells whether it was synced.
+// A syncRecorder is a file that tells whether it was synced.
 type syncRecorder struct {
 	*os.File
 	synced bool

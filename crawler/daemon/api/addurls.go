@@ -50,7 +50,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	return reply{}, p
 }
 
-// A deadlineReader reader gives a body as long as it takes: only a minute in which nothing
+// A deadlineReader gives a body as long as it takes: only a minute in which nothing
 // comes, though we ask, ends it.
 type deadlineReader struct {
 	body        io.Reader

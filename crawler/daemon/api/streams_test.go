@@ -136,7 +136,7 @@ func TestAddURLsBackpressure(t *testing.T) {
 	}
 }
 
-// A stallWriter writer notices when a write is not taken for long, and how much was
+// A stallWriter notices when a write is not taken for long, and how much was
 // before.
 type stallWriter struct {
 	w          io.Writer

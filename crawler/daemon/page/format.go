@@ -104,7 +104,7 @@ func formatDelay(m api.Milliseconds) string {
 	return formatDuration(time.Duration(m))
 }
 
-// A formattedTime time is one as people say it, with what it is exactly.
+// A formattedTime is one as people say it, with what it is exactly.
 type formattedTime struct{ Text, Exact, RFC3339 string }
 
 // formatRelativeTime says a time relative to now.

@@ -61,14 +61,14 @@ func (s *webUI) redirectToExplanation(r *http.Request) (pageView, error) {
 
 func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNotFound }
 
-// An explanationView URL is an explanation as the page shows it.
+// An explanationView is an explanation as the page shows it.
 type explanationView struct {
 	*api.Explanation
 	Verdict   string     // allowed, disallowed or not known
 	PathParts []pathPart // of the path that the rules were compared with
 }
 
-// A pathPart of a path is matched by the rule that decides, or is not.
+// A pathPart is a part of a path that is matched by the rule that decides, or is not.
 type pathPart struct {
 	Text    string
 	Matched bool

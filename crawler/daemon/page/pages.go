@@ -58,7 +58,7 @@ func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 	return pageView{template: "projects", title: "Projects", data: o}, nil
 }
 
-// A projectView at a project is what all of its pages show, and what one of them does.
+// A projectView of a project is what all of its pages show, and what one of them does.
 type projectView struct {
 	api.Project
 	Tab     string

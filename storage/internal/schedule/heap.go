@@ -1,6 +1,6 @@
 package schedule
 
-// A heapItem of a heap knows its order, and its place in the heap: index + 1, so
+// A heapItem knows its order, and its place in the heap: index + 1, so
 // that the zero value is in none.
 type heapItem[T any] interface {
 	before(T) bool
