@@ -24,13 +24,6 @@ func hostFingerprintArg(host string) string {
 	return fingerprintArg(h.Sum64())
 }
 
-func flagArg(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
 // AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
 func (s *Store) AdmitHosts(
@@ -44,12 +37,12 @@ func (s *Store) AdmitHosts(
 		return nil, err
 	}
 	defer end()
-	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), flagArg(limits.RefuseNewHosts)}
+	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts)}
 	results := make([]storage.NewHostResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, maxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
-			args = append(args, hostFingerprintArg(h.Host), h.Domain, flagArg(h.IgnoreLimits))
+			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
 		reply, _, err := s.runUpdate(ctx, s.partitions[0], true, admitHostsScript, args...)
 		if err != nil {
