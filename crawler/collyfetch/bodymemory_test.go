@@ -53,7 +53,8 @@ func TestBodiesShareMemory(t *testing.T) {
 	rules := gzipped(t, append([]byte("User-agent: *\nDisallow: /no\n"), bytes.Repeat([]byte("# nothing\n"), 1<<20/10)...))
 	for _, capture := range []bool{false, true} {
 		t.Run(fmt.Sprint("capture ", capture), func(t *testing.T) {
-			// All answers begin at once and go on together, so that they hold memory together.
+			// No answer goes on before a visit got no memory, so that bodies hold memory together.
+			denied := make(chan struct{})
 			address := serveAddr(t, func(w http.ResponseWriter, r *http.Request) {
 				body := page
 				if r.URL.Path == "/robots.txt" {
@@ -63,7 +64,10 @@ func TestBodiesShareMemory(t *testing.T) {
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = w.Write(body[:len(body)/2])
 				w.(http.Flusher).Flush()
-				time.Sleep(20 * time.Millisecond)
+				select {
+				case <-denied:
+				case <-r.Context().Done():
+				}
 				_, _ = w.Write(body[len(body)/2:])
 			})
 			memory, err := bodymem.New(bodymem.MinSize)
@@ -78,12 +82,14 @@ func TestBodiesShareMemory(t *testing.T) {
 			crawl.Log = slog.New(slog.NewTextHandler(&log, nil))
 			var mu sync.Mutex
 			pages := map[string]int{}
+			closeDenied := sync.OnceFunc(func() { close(denied) })
 			crawl.Hooks.Visited = func(v *crawler.Visit) {
 				mu.Lock()
 				defer mu.Unlock()
 				full := new(bodymem.FullError)
 				switch {
 				case errors.As(v.Err, &full):
+					closeDenied()
 				case v.Err != nil || v.Lease.FailedAttempts > 0:
 					t.Errorf("%s: %v, attempt %d", v.URL(), v.Err, v.Lease.FailedAttempts)
 				case !v.Clearance.IsForRobots():
