@@ -235,10 +235,15 @@ func TestKeyFileRepaired(t *testing.T) {
 		if got := f.reloadAndFind(name); got.Change != "refused" || !strings.Contains(got.Error, file) {
 			t.Errorf("%s: without its key: %+v", name, got)
 		}
-		if _, err := createSigningKeyFile(file); err != nil {
+		// The daemon follows the files by itself, too: it must never see the key with mode 0600.
+		temp := filepath.Join(t.TempDir(), "key.pem")
+		if _, err := createSigningKeyFile(temp); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(file, 0o644); err != nil {
+		if err := os.Chmod(temp, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(temp, file); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.reloadAndFind(name); got.Change != "refused" || !strings.Contains(got.Error, "chmod 600") {
