@@ -197,7 +197,7 @@ func (s *Server) getMetrics(_ http.ResponseWriter, r *http.Request) (reply, erro
 }
 
 func (s *Server) getOpenAPI(http.ResponseWriter, *http.Request) (reply, error) {
-	return rawReply("application/json", s.openAPIDoc()), nil
+	return rawReply("application/json", openAPIDocument(s.cfg.Version)), nil
 }
 
 // The handlers of what changes something.

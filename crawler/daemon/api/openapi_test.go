@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -137,40 +135,6 @@ func TestAnswersFitSchemas(t *testing.T) {
 	}
 }
 
-// externalTypes returns the types of the document that are of other packages.
-func externalTypes() []reflect.Type {
-	var types []reflect.Type
-	seen := map[reflect.Type]bool{}
-	var walk func(reflect.Type)
-	walk = func(t reflect.Type) {
-		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-			walk(t.Elem())
-		case reflect.Struct:
-			if seen[t] {
-				return
-			}
-			seen[t] = true
-			if strings.Contains(goTypeName(t), ".") && strings.HasPrefix(t.PkgPath(), decorum.ModulePath) {
-				types = append(types, t)
-			}
-			for f := range t.Fields() {
-				if f.IsExported() && f.Tag.Get("json") != "-" {
-					walk(f.Type)
-				}
-			}
-		}
-	}
-	for _, rt := range routes {
-		for _, v := range []any{rt.responseBodyPrototype, rt.requestBodyPrototype} {
-			if v != nil {
-				walk(reflect.TypeOf(v))
-			}
-		}
-	}
-	return types
-}
-
 // TestComponentNames: each schema has a name from componentNames, and no two have the same.
 func TestComponentNames(t *testing.T) {
 	s := &schemaBuilder{components: map[string]schema{}}
@@ -193,51 +157,27 @@ func TestComponentNames(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write others.json anew")
+var update = flag.Bool("update", false, "write openapi.json again")
 
-// TestExternalComments: external_comments.json says what the sources of other packages say of their
-// types in the document. With -update it is written anew.
-func TestExternalComments(t *testing.T) {
-	want := map[string]string{}
-	for _, typ := range externalTypes() {
-		files, err := filepath.Glob("../../.." + strings.TrimPrefix(typ.PkgPath(), decorum.ModulePath) + "/*.go")
-		if err != nil || files == nil {
-			t.Fatal(typ, files, err)
-		}
-		for _, name := range files {
-			src, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for key, comment := range parseDocComments(src) {
-				if comment != "" && (key == typ.Name() || strings.HasPrefix(key, typ.Name()+".")) {
-					want[strings.TrimSuffix(goTypeName(typ), typ.Name())+key] = comment
-				}
-			}
-		}
-	}
+// TestOpenAPIDocument: openapi.json is what the routes, the types and their comments make of
+// it now. With -update it is written again.
+func TestOpenAPIDocument(t *testing.T) {
+	want := generateOpenAPI(t, routes)
 	if *update {
-		text, err := json.MarshalIndent(want, "", "  ")
-		if err != nil {
+		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("external_comments.json", append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		return
 	}
-	var got map[string]string
-	if err := json.Unmarshal(externalComments, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Errorf("others.json differs from the sources; to write it anew: go test ./crawler/daemon/api -run TestExternalComments -update\n%s", diff)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(openAPIJSON), "\n")); diff != "" {
+		t.Errorf("openapi.json is not up to date; to write it again: go test ./crawler/daemon/api -run TestOpenAPIDocument -update\n%s", diff)
 	}
 }
 
 // TestDocumentHasComments: what the source says of fields is in the document, in which
 // they have the names of JSON.
 func TestDocumentHasComments(t *testing.T) {
-	s := &schemaBuilder{components: map[string]schema{}, docComments: loadDocComments()}
+	s := &schemaBuilder{components: map[string]schema{}, docComments: parseDocComments(t)}
 	s.schemaOf(reflect.TypeFor[Brake]())
 	fields := s.components["Brake"]["properties"].(schema)
 	if got := fields["delay_ms"].(schema)["description"]; got != "else: at least this rest, one visit at a time" {

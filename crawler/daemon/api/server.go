@@ -43,7 +43,6 @@ type Server struct {
 	auditThrottle         untrustedThrottle // of what the audit keeps of calls that were not let in
 	connLimiter           *connlimit.Limiter
 	openStreamCount       atomic.Int64
-	openAPIDoc            func() []byte
 	stopStreams           chan struct{} // closed when streams have to end
 	stopOnce              sync.Once
 }
@@ -55,7 +54,6 @@ func NewServer(d Daemon, cfg Config) *Server {
 		cfg.Log = slog.Default()
 	}
 	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), stopStreams: make(chan struct{})}
-	s.openAPIDoc = sync.OnceValue(func() []byte { return openAPIDocument(routes, cfg.Version) })
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
 	}

@@ -1,0 +1,411 @@
+package api
+
+import (
+	"encoding"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/robots"
+)
+
+// This file makes openapi.json from the table of routes, the types of their requests and
+// answers, and the comments in their source. TestOpenAPIDocument compares and writes it.
+
+// generateOpenAPI returns the OpenAPI document (3.1) of routes. Its version is openAPIVersion.
+func generateOpenAPI(t *testing.T, routes []route) []byte {
+	t.Helper()
+	s := &schemaBuilder{components: map[string]schema{}, docComments: parseDocComments(t)}
+	paths := map[string]schema{}
+	for _, rt := range routes {
+		if paths[rt.path] == nil {
+			paths[rt.path] = schema{}
+		}
+		paths[rt.path][strings.ToLower(rt.method)] = s.operation(&rt)
+	}
+	s.schemaOf(reflect.TypeFor[Problem]())
+	text, err := json.MarshalIndent(schema{
+		"openapi": "3.1.0",
+		"info": schema{"title": "decorum", "version": openAPIVersion, "license": schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "The API of a decorum daemon, a polite web crawler. Errors are problem details (RFC 9457). " +
+				"Times are RFC 3339; what ends in _ms is in milliseconds."},
+		"security": []schema{{"token": []string{}}, {"session": []string{}}},
+		"paths":    paths,
+		"components": schema{
+			"schemas": s.components,
+			"responses": schema{"Problem": schema{"description": "Why not",
+				"content": mediaTypeContent("application/problem+json", schema{"$ref": componentRefPrefix + "Problem"})}},
+			"parameters": schema{"Reason": schema{"name": reasonHeader, "in": "header", "description": "why, for the audit", "schema": schema{"type": "string"}}},
+			"securitySchemes": schema{
+				"token":   schema{"type": "http", "scheme": "bearer", "description": "of the file token or token-read in the daemon's data directory"},
+				"session": schema{"type": "apiKey", "in": "cookie", "name": sessionCookieName},
+			},
+		},
+	}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, '\n')
+}
+
+func mediaTypeContent(contentType string, s schema) schema {
+	return schema{contentType: schema{"schema": s}}
+}
+
+// operation describes a route.
+func (s *schemaBuilder) operation(rt *route) schema {
+	op := schema{
+		"operationId": rt.operationID, "summary": rt.summary,
+		"responses": schema{rt.successStatus(): s.responseSchema(rt), "default": schema{"$ref": "#/components/responses/Problem"}},
+	}
+	description := rt.description
+	if rt.role == RolePublic {
+		op["security"] = []schema{}
+	} else {
+		description = strings.TrimSpace("Needs the role " + string(rt.role) + ". " + description)
+		op["x-decorum-role"] = rt.role
+	}
+	if description != "" {
+		op["description"] = description
+	}
+	if p := s.parameters(rt); len(p) > 0 {
+		op["parameters"] = p
+	}
+	if body := s.requestBody(rt); body != nil {
+		op["requestBody"] = body
+	}
+	responses := op["responses"].(schema)
+	if rt.mayCreate {
+		responses["201"] = schema{"description": "Made", "headers": schema{"Location": schema{"schema": schema{"type": "string"}}}}
+	}
+	return op
+}
+
+// successStatus returns the status of an answer that is none of failure.
+func (rt *route) successStatus() string {
+	if rt.responseBodyPrototype == nil {
+		return "204"
+	}
+	return "200"
+}
+
+// responseSchema describes what a route gives.
+func (s *schemaBuilder) responseSchema(rt *route) schema {
+	if rt.responseBodyPrototype == nil {
+		return schema{"description": "Done"}
+	}
+	contentType := rt.responseMediaType
+	if contentType == "" {
+		contentType = "application/json"
+	}
+	a := schema{"description": rt.summary, "content": mediaTypeContent(contentType, s.schemaOf(reflect.TypeOf(rt.responseBodyPrototype)))}
+	if _, ok := rt.responseBodyPrototype.(Project); ok && rt.method == "GET" {
+		a["content"].(schema)["application/yaml"] = schema{"schema": schema{"type": "string"}}
+	}
+	return a
+}
+
+var pathParamPattern = regexp.MustCompile(`{(\w+)}`)
+
+// parameters describes what stands in the path and the query, and the reason.
+func (s *schemaBuilder) parameters(rt *route) []schema {
+	var all []schema
+	for _, m := range pathParamPattern.FindAllStringSubmatch(rt.path, -1) {
+		all = append(all, schema{"name": m[1], "in": "path", "required": true, "schema": schema{"type": "string"}})
+	}
+	for _, p := range rt.params {
+		paramSchema := schema{"type": p.jsonType}
+		if p.enum != nil {
+			paramSchema["enum"] = p.enum
+		}
+		all = append(all, schema{"name": p.name, "in": "query", "description": p.description, "schema": paramSchema})
+	}
+	if isUnsafeMethod(rt.method) && rt.role == RoleOperate {
+		all = append(all, schema{"$ref": "#/components/parameters/Reason"})
+	}
+	return all
+}
+
+// requestBody describes what a route takes.
+func (s *schemaBuilder) requestBody(rt *route) schema {
+	if len(rt.requestMediaTypes) == 0 {
+		return nil
+	}
+	bodySchema := schema{"type": "string"}
+	if rt.requestBodyPrototype != nil {
+		bodySchema = s.schemaOf(reflect.TypeOf(rt.requestBodyPrototype))
+	}
+	contents := schema{}
+	for _, t := range rt.requestMediaTypes {
+		contents[t] = schema{"schema": bodySchema}
+		if rt.requestBodyPrototype == nil && t == "application/json" {
+			contents[t] = schema{"schema": schema{"type": "array"}}
+		}
+		if t == formTypes[0] {
+			contents[t] = schema{"schema": schema{"type": "object", "properties": schema{"token": bodySchema, "next": bodySchema}}}
+		}
+	}
+	return schema{"content": contents}
+}
+
+// A schema is a JSON Schema (2020-12).
+type schema = map[string]any
+
+// enumValues are the values of types that have few.
+var enumValues = map[reflect.Type]any{
+	reflect.TypeFor[ProjectState](): []ProjectState{StateRunning, StatePausing, StatePaused, StateStopped, StateDone, StateFailed},
+	reflect.TypeFor[Role]():         []Role{RolePublic, RoleRead, RoleOperate},
+}
+
+// schemaBuilder makes the schemas of types as encoding/json writes them, by name.
+type schemaBuilder struct {
+	components  map[string]schema
+	docComments map[string]string // what the source says of goTypeName(type), and of its fields: Type.Field
+}
+
+var (
+	timeType          = reflect.TypeFor[time.Time]()
+	millisecondsType  = reflect.TypeFor[Milliseconds]()
+	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonMarshalerType = reflect.TypeFor[json.Marshaler]()
+	bytesType         = reflect.TypeFor[[]byte]()
+)
+
+// componentRefPrefix is where a document has its schemas.
+const componentRefPrefix = "#/components/schemas/"
+
+// schemaOf returns the schema of a type, or a reference to it.
+func (s *schemaBuilder) schemaOf(t reflect.Type) schema {
+	switch {
+	case t == timeType:
+		return schema{"type": "string", "format": "date-time"}
+	case t == millisecondsType:
+		return schema{"type": "integer", "description": "milliseconds"}
+	case t == bytesType:
+		return schema{"type": "string", "contentEncoding": "base64"}
+	case t.Implements(jsonMarshalerType):
+		return schema{}
+	case t.Implements(textMarshalerType):
+		return schema{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.schemaOf(t.Elem())
+	case reflect.Slice, reflect.Array:
+		return schema{"type": "array", "items": s.schemaOf(t.Elem())}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": s.schemaOf(t.Elem())}
+	case reflect.Struct:
+		return s.componentRef(t)
+	case reflect.String:
+		stringSchema := schema{"type": "string"}
+		if values := enumValues[t]; values != nil {
+			stringSchema["enum"] = values
+		}
+		return stringSchema
+	case reflect.Bool:
+		return schema{"type": "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.Interface:
+		return schema{}
+	}
+	return schema{"type": "integer"}
+}
+
+// componentRef returns a reference to a struct's schema, which is made if it is not there.
+func (s *schemaBuilder) componentRef(t reflect.Type) schema {
+	name := componentNames[t]
+	if s.components[name] == nil {
+		s.components[name] = schema{} // for types that hold themselves
+		s.components[name] = s.objectSchema(t)
+	}
+	return schema{"$ref": componentRefPrefix + name}
+}
+
+// goTypeName returns a type's name in Go, with its package if that is not this one.
+func goTypeName(t reflect.Type) string {
+	pkg := path.Base(t.PkgPath())
+	if pkg == path.Base(reflect.TypeFor[Project]().PkgPath()) {
+		return t.Name()
+	}
+	return pkg + "." + t.Name()
+}
+
+// objectSchema returns the schema of a struct.
+func (s *schemaBuilder) objectSchema(t reflect.Type) schema {
+	properties, required := schema{}, []string{}
+	s.addFields(t, properties, &required)
+	o := schema{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	if description := s.descriptionOf(t, ""); description != "" {
+		o["description"] = description
+	}
+	return o
+}
+
+var goNamePattern = regexp.MustCompile(`\b[A-Z][a-z]\w*`) // not URL, which is a word
+
+// descriptionOf returns what the source says of a struct, or of a field of it, with the
+// struct called as in the document, and the fields that it names as in JSON.
+func (s *schemaBuilder) descriptionOf(t reflect.Type, field string) string {
+	return goNamePattern.ReplaceAllStringFunc(s.docComments[strings.TrimSuffix(goTypeName(t)+"."+field, ".")], func(word string) string {
+		if name, ok := componentNames[t]; ok && word == t.Name() {
+			return name[strings.LastIndex(name, ".")+1:]
+		}
+		f, ok := t.FieldByName(word)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); ok && name != "" {
+			return name
+		}
+		return word
+	})
+}
+
+// addFields adds the fields of a struct; those of structs in it come last, and give
+// way to fields of the same name further out.
+func (s *schemaBuilder) addFields(t reflect.Type, properties schema, required *[]string) {
+	var inner []reflect.Type
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			inner = append(inner, f.Type)
+			continue
+		case name == "-" || !f.IsExported() || properties[name] != nil:
+			continue
+		}
+		p := s.schemaOf(f.Type)
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		if !optional {
+			*required = append(*required, name)
+			p = allowNull(p, f.Type)
+		}
+		if description := s.descriptionOf(t, f.Name); description != "" {
+			p["description"] = description
+		}
+		properties[name] = p
+	}
+	for _, t := range inner {
+		s.addFields(t, properties, required)
+	}
+}
+
+// allowNull adds null to the types of what may be nil.
+func allowNull(p schema, t reflect.Type) schema {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map:
+		p["type"] = []string{p["type"].(string), "null"}
+	case reflect.Pointer:
+		return schema{"oneOf": []schema{p, {"type": "null"}}}
+	}
+	return p
+}
+
+// componentNames are the names of the OpenAPI document's schemas. Clients are
+// generated from them, so a type that is renamed in Go keeps its name here.
+var componentNames = map[reflect.Type]string{
+	reflect.TypeFor[About]():                  "About",
+	reflect.TypeFor[AuditEntry]():             "AuditEntry",
+	reflect.TypeFor[AuditPage]():              "AuditPage",
+	reflect.TypeFor[Brake]():                  "Brake",
+	reflect.TypeFor[BrakeRequest]():           "BrakeOrder",
+	reflect.TypeFor[FrontierCounts]():         "Counts",
+	reflect.TypeFor[DiffLine]():               "DiffLine",
+	reflect.TypeFor[Event]():                  "Event",
+	reflect.TypeFor[ExplainedRules]():         "ExplainedRules",
+	reflect.TypeFor[ExplainedScope]():         "ExplainedScope",
+	reflect.TypeFor[ExplainedFrontierState](): "ExplainedState",
+	reflect.TypeFor[ExplainedVisit]():         "ExplainedVisit",
+	reflect.TypeFor[Explanation]():            "Explanation",
+	reflect.TypeFor[Health]():                 "Health",
+	reflect.TypeFor[Host]():                   "Host",
+	reflect.TypeFor[HostDetail]():             "HostDetail",
+	reflect.TypeFor[HostPage]():               "HostPage",
+	reflect.TypeFor[AddURLsResult]():          "Intake",
+	reflect.TypeFor[ActiveVisit]():            "LiveVisit",
+	reflect.TypeFor[VisitHistory]():           "Page",
+	reflect.TypeFor[Problem]():                "Problem",
+	reflect.TypeFor[CrawlerIdentity]():        "Product",
+	reflect.TypeFor[Project]():                "Project",
+	reflect.TypeFor[RefusalSummary]():         "Refusal",
+	reflect.TypeFor[ReloadResult]():           "Reloaded",
+	reflect.TypeFor[Report]():                 "Report",
+	reflect.TypeFor[RewriteStep]():            "Rewriting",
+	reflect.TypeFor[RobotsDiff]():             "RobotsDiff",
+	reflect.TypeFor[RobotsFile]():             "RobotsFile",
+	reflect.TypeFor[RobotsVersion]():          "RobotsVersion",
+	reflect.TypeFor[ThroughputSample]():       "Sample",
+	reflect.TypeFor[ProjectStats]():           "Stats",
+	reflect.TypeFor[FrontierURL]():            "URL",
+	reflect.TypeFor[botauth.JWK]():            "botauth.JWK",
+	reflect.TypeFor[botauth.KeySet]():         "botauth.KeySet",
+	reflect.TypeFor[frontier.RefusalCount]():  "frontier.Sighted",
+	reflect.TypeFor[robots.RuleMatch]():       "robots.Match",
+	reflect.TypeFor[robots.UsageSignal]():     "robots.Signal",
+	reflect.TypeFor[robots.PathSpan]():        "robots.Span",
+	reflect.TypeFor[robots.Verdict]():         "robots.Verdict",
+}
+
+// parseDocComments returns what the source says of the types of the document's packages,
+// and of their fields, by goTypeName(type) and goTypeName(type).Field.
+func parseDocComments(t *testing.T) map[string]string {
+	t.Helper()
+	comments := map[string]string{}
+	done := map[string]bool{}
+	for typ := range componentNames {
+		if done[typ.PkgPath()] {
+			continue
+		}
+		done[typ.PkgPath()] = true
+		files, err := filepath.Glob("../../.." + strings.TrimPrefix(typ.PkgPath(), decorum.ModulePath) + "/*.go")
+		if err != nil || files == nil {
+			t.Fatal(typ, files, err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			collectTypeComments(comments, f, strings.TrimSuffix(goTypeName(typ), typ.Name()))
+		}
+	}
+	return comments
+}
+
+// collectTypeComments adds what a file says of types and their fields. prefix is that of
+// goTypeName for its types.
+func collectTypeComments(comments map[string]string, f *ast.File, prefix string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		g, ok := n.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE || len(g.Specs) != 1 {
+			return true
+		}
+		spec := g.Specs[0].(*ast.TypeSpec)
+		comments[prefix+spec.Name.Name] = commentText(g.Doc)
+		if s, ok := spec.Type.(*ast.StructType); ok {
+			for _, field := range s.Fields.List {
+				for _, name := range field.Names {
+					comments[prefix+spec.Name.Name+"."+name.Name] = strings.TrimSpace(commentText(field.Doc) + " " + commentText(field.Comment))
+				}
+			}
+		}
+		return true
+	})
+}
+
+func commentText(c *ast.CommentGroup) string {
+	return strings.Join(strings.Fields(c.Text()), " ")
+}
