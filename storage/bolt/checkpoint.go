@@ -43,7 +43,6 @@ type writeBatch struct {
 	newHosts       *newHosts // new hosts; nil: no host is new
 	trimBefore     uint64    // the whole log before this piece is folded; 0: a part is not
 	trimmedChanges int       // changes of the log that go with that
-	noChecksums    bool      // without checksums, as in formats before 4: for migrations
 }
 
 // An originCheckpoint is what becomes of one origin.
@@ -199,7 +198,7 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 		{bucketNotes, (*originCheckpoint).putNotes},
 	}
 	for _, step := range steps {
-		b := checksummedBucket{tx.Bucket([]byte(step.bucket)), w.noChecksums}
+		b := openBucket(tx, step.bucket)
 		b.FillPercent = fillPercent
 		for i := range w.checkpoints {
 			if err := step.put(&w.checkpoints[i], b); err != nil {

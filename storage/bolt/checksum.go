@@ -42,7 +42,6 @@ func verifyChecksum(key, checksummed []byte) ([]byte, error) {
 // A checksummedBucket reads and writes values with their checksums.
 type checksummedBucket struct {
 	*bbolt.Bucket
-	noChecksums bool // values have no checksum, as in formats before 4
 }
 
 func openBucket(tx *bbolt.Tx, name string) checksummedBucket {
@@ -56,24 +55,13 @@ func (b checksummedBucket) get(key []byte) ([]byte, error) {
 	if value == nil {
 		return nil, nil
 	}
-	return b.verify(key, value)
-}
-
-// verify returns a value that was found under the key.
-func (b checksummedBucket) verify(key, value []byte) ([]byte, error) {
-	if b.noChecksums {
-		return value, nil
-	}
 	return verifyChecksum(key, value)
 }
 
 // set puts a value; a nil value deletes the key.
 func (b checksummedBucket) set(key, value []byte) error {
-	switch {
-	case value == nil:
+	if value == nil {
 		return b.Delete(key)
-	case b.noChecksums:
-		return b.Put(key, value)
 	}
 	return b.Put(key, withChecksum(key, value))
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -43,6 +44,11 @@ var openErrors = []struct {
 			return writeMeta(tx, map[string][]byte{keyFormat: encodeUvarint(formatVersion + 1)})
 		})
 	}, "format 5 is newer than this program's, 4: update the program"},
+	{"a format from before the first release", func(t *testing.T, path string) {
+		editFile(t, path, func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeUvarint(2))
+		})
+	}, "format 2 is from before the first release, and decorum " + decorum.Version() + " reads formats 3 to 4: use the program that wrote the file"},
 	{"no format", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error { return writeMeta(tx, map[string][]byte{keyFormat: nil}) })
 	}, "damaged record"},

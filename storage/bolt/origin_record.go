@@ -40,12 +40,6 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	r := record.Reader{B: b}
 	o.name = r.Origin()
-	o.parseState(&r)
-	return r.CheckFullyRead()
-}
-
-// parseState reads what the record of an origin says beside its name.
-func (o *loadedOrigin) parseState(r *record.Reader) {
 	o.queue = queue{}
 	o.lastSeq = int64(r.Int())
 	o.HeldUntil = r.Time()
@@ -57,11 +51,12 @@ func (o *loadedOrigin) parseState(r *record.Reader) {
 		id := schedule.Lane(r.Byte())
 		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
 			r.Fail()
-			return
+			break
 		}
 		l := o.getOrCreateLane(id)
 		l.count, l.firstSortKey = r.Int(), r.Varint()
 		l.lowerBound = firstPosition
 		o.AddURLs(id, l.count)
 	}
+	return r.CheckFullyRead()
 }

@@ -90,7 +90,7 @@ func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFile, error) {
 	files := make(map[string]OutputFile)
 	b := openBucket(tx, bucketFiles)
 	err := b.ForEach(func(key, value []byte) error {
-		value, err := b.verify(key, value)
+		value, err := verifyChecksum(key, value)
 		if err != nil {
 			return err
 		}

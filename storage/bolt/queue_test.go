@@ -4,7 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
@@ -51,3 +53,35 @@ func TestLane(t *testing.T) {
 }
 
 func hasPosition(i storedURL, p lanePosition) bool { return i.lanePosition == p }
+
+// TestLongRequestsAreNotAllCached: the heads of queues are bounded by how long
+// their URLs are, and not by their number alone.
+func TestLongRequestsAreNotAllCached(t *testing.T) {
+	const cached = 1 << 12 // of 256 bytes: 1 MiB
+	s := openStore(t, t.TempDir(), Options{MaxCachedURLs: cached, noSync: true})
+	defer s.Close()
+	now, body := time.Now(), make([]byte, 100<<10)
+	for i := range 300 {
+		e := newEntry(t, "https://h%d.example/%d", i%20, i)
+		e.Request = &storage.Request{Method: "POST", Body: body}
+		addEntries(t, s, e)
+	}
+	for range 200 {
+		for _, l := range mustLease(t, s, now, 5) {
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
+		}
+		s.mu.Lock()
+		bytes := 0
+		for _, o := range s.origins {
+			for _, l := range o.lanes {
+				for _, i := range l.head {
+					bytes += len(i.value)
+				}
+			}
+		}
+		s.mu.Unlock()
+		if bytes > 256*cached {
+			t.Fatalf("%d bytes are cached, the limit is about %d", bytes, 256*cached)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func addFingerprints(b checksummedBucket, origin uint32, added []fingerprint) er
 		key, value := b.Cursor().Seek(appendFingerprintKey(keyBuf[:0], origin, added[0]))
 		if len(key) == 4+fingerprintLen && binary.BigEndian.Uint32(key) == origin {
 			last = fingerprint(binary.BigEndian.Uint64(key[4:]))
-			checked, err := b.verify(key, value)
+			checked, err := verifyChecksum(key, value)
 			if err != nil || len(checked)%fingerprintLen != 0 {
 				checked, put = mergeFingerprints(nil, salvageFingerprints(value)), b.setWithWrongChecksum
 			}
