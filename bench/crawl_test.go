@@ -23,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // startSite serves pages of 20 KiB without end: each links to the 25 pages after it
@@ -49,7 +50,7 @@ func startSite(b *testing.B) *httptest.Server {
 }
 
 func BenchmarkCrawl(b *testing.B) {
-	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, storage.NewMemory(storage.MemoryConfig{})) })
+	b.Run("decorum/memory", func(b *testing.B) { benchmarkDecorum(b, memory.New(memory.Config{})) })
 	b.Run("decorum/bolt", func(b *testing.B) {
 		store, err := bolt.Open(filepath.Join(b.TempDir(), "frontier.db"), bolt.Options{})
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // An outage is a network that is gone between two moments: nothing arrives then, and
@@ -129,7 +129,7 @@ func TestNetworkOutage(t *testing.T) {
 				web, seeds := manyHosts(100, 20)
 				begin := time.Now()
 				network := &outage{web: web, from: begin.Add(10 * time.Second), to: begin.Add(70 * time.Second), fail: fail}
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), seeds...)
+				c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 				c.Fetcher = newFetcher(t, network)
 				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
 					t.Fatal(err)
@@ -173,7 +173,7 @@ func TestDeadHosts(t *testing.T) {
 						fmt.Sscanf(host, "site%d.test", &n)
 						return n < tt.alive
 					}}
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), seeds...)
+				c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 				c.Fetcher = newFetcher(t, network)
 				err := c.Run(t.Context())
 				if !errors.Is(err, frontier.ErrSuspended) {
@@ -199,9 +199,9 @@ func TestWildcardOfDeadHosts(t *testing.T) {
 		begin := time.Now()
 		network := &outage{web: web, to: begin.Add(1000 * time.Hour), fail: neverAnswer,
 			isReachable: func(host string) bool { return !strings.HasSuffix(host, ".hostile.test") }}
-		good := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), seeds...)
+		good := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 		good.Fetcher = newFetcher(t, network)
-		bad := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}))
+		bad := newCrawl(t, web, memory.New(memory.Config{}))
 		bad.Fetcher, bad.Limiter = newFetcher(t, network), good.Limiter
 		for i := range 1000 {
 			addSeeds(t, bad, fmt.Sprintf("http://%d.hostile.test/", i))
@@ -246,7 +246,7 @@ func TestRefusedHostsRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 10 * time.Second
 		web, seeds := manyHosts(20, 2)
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), seeds...)
+		c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 		c.Policy.Delay = delay
 		f := &refusingFetcher{Fetcher: c.Fetcher, until: time.Now().Add(time.Minute), attempts: map[string][]time.Time{}}
 		c.Fetcher = f

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // crawlCleaning crawls a.test, which answers robots.txt so, from the paths,
@@ -23,7 +24,7 @@ func crawlCleaning(t *testing.T, site crawltest.Site, early bool, paths ...strin
 	t.Helper()
 	site.Host = "a.test"
 	web := crawltest.New(site)
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	seeds := make([]string, len(paths))
 	for i, path := range paths {
 		seeds[i] = "http://a.test" + path
@@ -163,7 +164,7 @@ func TestCleanParamUnparks(t *testing.T) {
 				}
 				return crawltest.Robots{Response: crawltest.Text(text)}
 			}})
-		store := storage.NewMemory(storage.MemoryConfig{})
+		store := memory.New(memory.Config{})
 		runCrawl(t, newCrawl(t, web, store, "http://a.test/x?sid=1"))
 		if got := requestedPages(web); got != nil {
 			t.Fatalf("asked for %q, though it is disallowed", got)
@@ -215,7 +216,7 @@ func TestYandexSession(t *testing.T) {
 				}
 				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
-		store := storage.NewMemory(storage.MemoryConfig{})
+		store := memory.New(memory.Config{})
 		for _, seeds := range [][]string{{"http://a.test/x"}, {"http://a.test/x/2", "http://a.test/y"}} {
 			c := newCrawl(t, web, store, seeds...)
 			c.Gate = robots.NewGate(robots.GateConfig{Dialect: robots.Yandex, SessionStart: time.Now()}, store)

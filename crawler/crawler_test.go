@@ -22,6 +22,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // newCrawl returns a crawl of web in memory, seeded, ready to Run. It goes
@@ -132,7 +133,7 @@ func testCrawlDelay(t *testing.T, workers int) {
 		})
 	}
 	web := crawltest.New(sites...)
-	c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/0")
+	c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/0")
 	c.Settings.Workers = workers
 	begin := time.Now()
 	if err := c.Run(t.Context()); err != nil {
@@ -178,7 +179,7 @@ func TestRetryAfterIsWaitedOut(t *testing.T) {
 			},
 			"/other": crawltest.StaticPage(crawltest.HTML("other")),
 		}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 				web := crawltest.New(
 					crawltest.Site{Host: "open.test", Fallback: page},
 					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{Response: fault.answer})})
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://open.test/", "http://shut.test/")
+				c := newCrawl(t, web, memory.New(memory.Config{}), "http://open.test/", "http://shut.test/")
 				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
 				}
@@ -253,7 +254,7 @@ func TestRobotsReturns(t *testing.T) {
 				}
 				return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n")}
 			}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/", "http://a.test/x")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/", "http://a.test/x")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +283,7 @@ func TestRobotsRedirect(t *testing.T) {
 			site("a.test", crawltest.Redirect(301, "http://b.test/r.txt")),
 			site("b.test", crawltest.Redirect(302, "/r.txt")),
 			site("c.test", crawltest.Redirect(302, "http://c.test/robots.txt?again")))
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/", "http://b.test/", "http://c.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/", "http://b.test/", "http://c.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +317,7 @@ func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 			}},
 			crawltest.Site{Host: "b.test", Fallback: crawltest.StaticPage(crawltest.HTML("b")),
 				Robots: robotsText("User-agent: *\nDisallow: /private/\n", 0, func(p string) bool { return strings.HasPrefix(p, "/private/") })})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +339,7 @@ func TestRedirectsAreDiscoveredNotFollowed(t *testing.T) {
 func TestPanicIsCaughtAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/1", "http://a.test/2")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
 			if strings.HasSuffix(v.URL().String(), "/1") {
 				panic("oh no")
@@ -359,7 +360,7 @@ func TestPanicIsCaughtAndCounted(t *testing.T) {
 func TestGoexitIsNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/1", "http://a.test/2")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 		c.Settings.Workers = 1
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { runtime.Goexit(); return nil, nil }
 		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Goexit") {
@@ -384,7 +385,7 @@ func TestVerdicts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, tt.verdict }
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
@@ -411,7 +412,7 @@ func TestMaxPages(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: func(r crawltest.PageRequest) crawltest.Response {
 			return crawltest.HTML("<a href=" + r.Path + "x>on</a>")
 		}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		c.Settings.MaxPages = 7
 		if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrPages) {
 			t.Errorf("Run returned %v, want ErrPages", err)
@@ -434,7 +435,7 @@ func TestStop(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test",
 					Fallback: crawltest.StaticPage(crawltest.HTML("<a href=/next>next</a>")),
 					Latency:  crawltest.Latency{Base: 10 * time.Second}})
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(25*time.Second, cancel) // the page is asked for at 20 s (adaptive delay)
 				if halt {
@@ -461,7 +462,7 @@ func TestMaxCrawlDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		begin := time.Now()
 		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
 			t.Errorf("Run returned %v, want ErrDormant", err)
@@ -482,8 +483,8 @@ func TestSecondCrawlKnowsTheRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x")),
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
-		first := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
-		second := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/again")
+		first := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
+		second := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/again")
 		second.Gate = first.Gate
 		for _, c := range []*crawler.Crawler{first, second} {
 			if err := c.Run(t.Context()); err != nil {
@@ -513,7 +514,7 @@ func TestNoFollow(t *testing.T) {
 						"<link rel=alternate hreflang=de href=/de><a rel=nofollow href=/de>5</a><a rel=ugc href=/one.png><img src=/one.png></a>")),
 					"/meta":   crawltest.StaticPage(crawltest.HTML("<meta name=robots content=nofollow><a href=/by-meta>x</a>")),
 					"/header": crawltest.StaticPage(header), "/other": crawltest.StaticPage(other)}})
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 				c.Settings.IgnoreNoFollow = ignore
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A timedURL is one line of the log of a crawl: what was asking for, and when.
@@ -28,7 +28,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.DemoWeb()
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}))
+		c := newCrawl(t, web, memory.New(memory.Config{}))
 		var roots []decorum.URL
 		for _, s := range web.CrawlPlan.Seeds {
 			u, err := decorum.ParseURL(s)
@@ -38,7 +38,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 			roots = append(roots, u)
 		}
 		scope := frontier.NewScope(frontier.ScopeConfig{MaxDepth: web.CrawlPlan.MaxDepth, MaxURLsPerPattern: 40}, roots)
-		c.Frontier = frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: c.Limiter, Scope: scope})
+		c.Frontier = frontier.New(memory.New(memory.Config{}), frontier.Config{Budget: c.Limiter, Scope: scope})
 		c.Policy.JitterFunc, c.Policy.JitterSeed, c.Settings.Workers = nil, seed, workers
 		addSeeds(t, c, web.CrawlPlan.Seeds...)
 		began := time.Now()

@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // noDescriptorsEnv is the variable that makes the test of this process the crawl of
@@ -87,7 +87,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 			seeds = append(seeds, fmt.Sprintf("http://site%d.test/%d", host, page))
 		}
 	}
-	c := newCrawl(t, crawltest.New(), storage.NewMemory(storage.MemoryConfig{}), seeds...)
+	c := newCrawl(t, crawltest.New(), memory.New(memory.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A run that scouts visits robots.txt files and sitemaps, and passes by the pages
@@ -25,7 +26,7 @@ func TestDryRun(t *testing.T) {
 				Pages: map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.Text("http://a.test/1\nhttp://a.test/closed\nhttp://a.test/2\n"))}},
 			crawltest.Site{Host: "slow.test", Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)},
 		)
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/", "http://a.test/closed", "http://slow.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/", "http://a.test/closed", "http://slow.test/")
 		c.Settings.DryRun = true
 		var mu sync.Mutex
 		var skipped []string

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // assemble puts a crawl together, one room after the other. A real one keeps
@@ -28,7 +29,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
 	gate := robots.NewGate(robots.GateConfig{Agent: agent}, store)
 	return &crawler.Crawler{

@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A failingFetcher fails the first visits to each URL, before or after the request is
@@ -57,7 +57,7 @@ func TestLocalErrorsAreNotCharged(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page, Robots: func(time.Time) crawltest.Robots {
 					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /x\n"), IsDisallowed: hasPrefixFunc("/x")}
 				}})
-				c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/1", "http://a.test/2")
+				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 				const times = 12 // more than any class of failures is tried again
 				c.Fetcher = &failingFetcher{Fetcher: c.Fetcher, times: times, sends: sends,
 					err: &decorum.Error{Op: "read", Kind: decorum.LocalFailure, Err: errors.New("no room for the body")}}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // TestLinksInHeaders: what header fields link to is visited, whatever the
@@ -25,7 +25,7 @@ func TestLinksInHeaders(t *testing.T) {
 		closed.Header.Set("X-Robots-Tag", "nofollow")
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": crawltest.StaticPage(home), "/text": crawltest.StaticPage(text), "/last": crawltest.StaticPage(closed)}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestImages(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
-			c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+			c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 			c.Settings.Follow = test.follow
 			runCrawl(t, c)
 			wantLines(t, requestedPages(web), test.want...)
@@ -83,7 +83,7 @@ func TestMaxLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": crawltest.StaticPage(crawltest.HTML("<a href=/1><a href=/2><a href=/3>"))}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		c.Settings.MaxLinks = 2
 		var log strings.Builder
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A faultyStore is a Store with a fault: of Add, Ack or Renew, as far as they are
@@ -50,7 +51,7 @@ func (f *faultyStore) Renew(ctx context.Context, l storage.Lease, now time.Time,
 	return f.Store.Renew(ctx, l, now, ttl)
 }
 
-func newMemoryStore() storage.Store { return storage.NewMemory(storage.MemoryConfig{}) }
+func newMemoryStore() storage.Store { return memory.New(memory.Config{}) }
 
 // pageWithLinks returns a page with links.
 func pageWithLinks(links ...string) crawltest.PageFunc {

@@ -14,7 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // gzippedSitemap returns a sitemap of pages as a file that is compressed, whatever the
@@ -193,7 +193,7 @@ func TestIndexesWithoutEnd(t *testing.T) {
 				}
 				return crawltest.HTML("page")
 			}})
-		runCrawl(t, newScopedCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
+		runCrawl(t, newScopedCrawl(t, web, memory.New(memory.Config{}), frontier.ScopeConfig{MaxRedirects: 5}, "http://a.test/"))
 		indexes, redirects := 0, 0
 		for _, path := range requestedPages(web) {
 			if strings.HasPrefix(path, "/i/") {

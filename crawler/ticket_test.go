@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // newClearanceAndPermits returns a clearance for the robots.txt of an origin of a.test, and
@@ -22,7 +22,7 @@ func newClearanceAndPermits(t *testing.T, origin string) (robots.Clearance, poli
 		t.Fatal(err)
 	}
 	now := time.Now()
-	clearance, err := robots.NewGate(robots.GateConfig{}, storage.NewMemory(storage.MemoryConfig{})).Check(t.Context(), now, u)
+	clearance, err := robots.NewGate(robots.GateConfig{}, memory.New(memory.Config{})).Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // TestIncompleteCrawler: a crawl that lacks a part, or has a setting that makes no
@@ -25,7 +25,7 @@ func TestIncompleteCrawler(t *testing.T) {
 		"durations must not be negative": func(c *crawler.Crawler) { c.Settings.GracePeriod = -1 },
 	} {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("a"))}})
-		c := newCrawl(t, web, storage.NewMemory(storage.MemoryConfig{}), "http://a.test/")
+		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		spoil(c)
 		if err := c.Run(t.Context()); !errors.Is(err, decorum.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run returns %v, want %s", err, want)

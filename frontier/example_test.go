@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A crawl without a network: what is discovered comes back when its host is due,
@@ -21,7 +22,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{home})
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Scope: scope})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{Scope: scope})
 	if _, err := f.Discover(ctx, storage.Entry{URL: home, Source: storage.SourceSeed}); err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // entries returns entries for n pages of host.
@@ -46,7 +47,7 @@ func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Dur
 // Who offers URLs is told which of them are out of scope, and the crawl is too.
 func TestDiscoverWithCallback(t *testing.T) {
 	crawl, refused := 0, map[string]frontier.RefusalReason{}
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		Scope:     frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		OnRefused: func(storage.Entry, error) { crawl++ },
 	})
@@ -64,7 +65,7 @@ func TestDiscoverWithCallback(t *testing.T) {
 
 func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	var discovered, refused, reasons []string
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		OnDiscovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
 		Scope:        frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		CleanURL: func(u decorum.URL) decorum.URL {
@@ -111,7 +112,7 @@ func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 func TestNextHandsOutWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, pages, workers, delay = 5, 20, 8, 3 * time.Second
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 		for h := range hosts {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), pages)...)
 		}
@@ -156,7 +157,7 @@ func TestNextHandsOutWhatIsDue(t *testing.T) {
 // TestNextWakes: a worker that waits for the next day hears of a URL at once.
 func TestNextWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{LeaseTTL: 48 * time.Hour})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{LeaseTTL: 48 * time.Hour})
 		discover(t, f, entries(t, "a.test", 2)...)
 		first, err := f.Next(t.Context())
 		if err != nil {
@@ -174,7 +175,7 @@ func TestNextWakes(t *testing.T) {
 // TestNextWaitsWhenEmpty: a frontier that a daemon feeds has no end.
 func TestNextWaitsWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitWhenEmpty: true})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitWhenEmpty: true})
 		for range 2 {
 			begin := time.Now()
 			time.AfterFunc(100*24*time.Hour, func() { discover(t, f, entries(t, fmt.Sprintf("h%d.test", begin.Unix()), 1)...) })
@@ -203,7 +204,7 @@ func (s sharedStore) Lease(ctx context.Context, now time.Time, ttl time.Duration
 
 func TestNextSeesOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := sharedStore{storage.NewMemory(storage.MemoryConfig{})}
+		store := sharedStore{memory.New(memory.Config{})}
 		f := frontier.New(store, frontier.Config{LeaseTTL: 48 * time.Hour})
 		discover(t, f, entries(t, "a.test", 2)...)
 		first, err := f.Next(t.Context())
@@ -225,7 +226,7 @@ func TestNextSeesOtherProcesses(t *testing.T) {
 
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrEmpty) {
 			t.Errorf("an empty frontier: %v, want ErrEmpty", err)
 		}
@@ -254,7 +255,7 @@ func TestNextEnds(t *testing.T) {
 
 func TestWaitForSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitForRevisits: true})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisits: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
@@ -281,7 +282,7 @@ func (b *tenASecondBudget) AvailableVisits(now time.Time, _ int) (int, time.Dura
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: budget})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{Budget: budget})
 		for h := range 100 {
 			discover(t, f, entries(t, fmt.Sprintf("h%d.test", h), 1)...)
 		}
@@ -303,7 +304,7 @@ func TestBudget(t *testing.T) {
 func TestBudgetAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &tenASecondBudget{}
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{Budget: budget})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{Budget: budget})
 		discover(t, f, entries(t, "a.test", 2)...)
 		for i, waits := range []time.Duration{0, time.Hour} {
 			begin := time.Now()
@@ -337,7 +338,7 @@ func TestMaxWait(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

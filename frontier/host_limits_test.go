@@ -6,6 +6,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // hostURLs returns the URLs of n hosts made from the format.
@@ -38,7 +39,7 @@ func TestRegistrableDomain(t *testing.T) {
 // TestMaxHostsPerDomain: a domain has so many hosts in all runs together, and its
 // hosts go on being crawled.
 func TestMaxHostsPerDomain(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 10}, nil)}
 	f := frontier.New(store, cfg)
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/")...); n != 8 {
@@ -70,7 +71,7 @@ func TestMaxHostsPerDomain(t *testing.T) {
 
 // A domain that makes up hosts is one line of the report, not one for each host.
 func TestRefusedHostsAreCountedByDomain(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
 	f := frontier.New(store, cfg)
 	discoverURLs(t, f, storage.SourceLink, hostURLs(50, "http://h%d.wild.example/")...)
@@ -90,7 +91,7 @@ func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 
 // TestMaxHosts: the crawl has so many hosts, however many domains there are.
 func TestMaxHosts(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHosts: 10}, nil)}
 	f := frontier.New(store, cfg)
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(25, "http://d%d.example/")...); n != 10 {
@@ -111,7 +112,7 @@ func TestMaxHosts(t *testing.T) {
 // While memory is nearly used up, new hosts are refused and known ones go on.
 func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 	low := false
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope}, nil), IsMemoryLow: func() bool { return low }})
 	discoverURLs(t, f, storage.SourceLink, "http://a.example/")
 	low = true
@@ -129,7 +130,7 @@ func TestLowMemoryAdmitsNoNewHost(t *testing.T) {
 
 // The hosts of a store that counted none are counted once, when a run goes on.
 func TestCountHosts(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	free := frontier.New(store, frontier.Config{}) // no scope: nothing is counted
 	discoverURLs(t, free, storage.SourceLink, hostURLs(5, "http://h%d.wild.example/")...)
 	f := frontier.New(store, frontier.Config{

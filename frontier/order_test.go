@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 func TestPriorityRank(t *testing.T) {
@@ -72,7 +73,7 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{AssignOrder: tt.order})
+				f := frontier.New(memory.New(memory.Config{}), frontier.Config{AssignOrder: tt.order})
 				discover(t, f, offered...)
 				var got []string
 				for range offered {
@@ -96,7 +97,7 @@ func TestOrder(t *testing.T) {
 func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{WaitForRevisits: wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisits: wait})
 			discover(t, f, entries(t, "a.test", 1)...)
 			l, err := f.Next(t.Context())
 			if err != nil {
@@ -143,7 +144,7 @@ func (l *holdRecorder) Origins(_ context.Context, yield func(storage.OriginInfo)
 // and others that are held are not.
 func TestReleaseHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &holdRecorder{Store: storage.NewMemory(storage.MemoryConfig{}), holds: map[decorum.Origin]storage.OriginInfo{}}
+		store := &holdRecorder{Store: memory.New(memory.Config{}), holds: map[decorum.Origin]storage.OriginInfo{}}
 		f := frontier.New(store, frontier.Config{})
 		for host, suspended := range map[string]bool{"a.test": true, "b.test": false, "c.test": true} {
 			es := entries(t, host, 1)
@@ -173,7 +174,7 @@ func TestReleaseHolds(t *testing.T) {
 // whatever name it is known; others rest on.
 func TestRescheduleModified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 			CleanURL: func(u decorum.URL) decorum.URL {
 				clean, _, _ := strings.Cut(u.String(), "?sid=")
 				return mustURL(t, clean)

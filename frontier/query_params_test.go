@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 func mustParamCleaner(t testing.TB, rules frontier.ParamRules) *frontier.ParamCleaner {
@@ -100,7 +101,7 @@ func FuzzParamCleaner(f *testing.F) {
 // TestDiscoverRewrites: what is queued went through the project's rules first,
 // and what it was found as is kept.
 func TestDiscoverRewrites(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	f := frontier.New(store, frontier.Config{ParamCleaner: mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}})})
 	if n := discoverURLs(t, f, storage.SourceLink, "http://a.test/p?ref=1", "http://a.test/p;jsessionid=2?ref=2", "http://a.test/p"); n != 1 {
 		t.Errorf("%d pages, want 1", n)
@@ -114,7 +115,7 @@ func TestDiscoverRewrites(t *testing.T) {
 // TestUpgradeURL: three pages in a row that redirect to https make the links to http
 // that are found later links to https, until that is no longer so.
 func TestUpgradeURL(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	f := frontier.New(store, frontier.Config{})
 	answered := func(u string, toHTTPS, failed bool) {
 		t.Helper()
@@ -178,7 +179,7 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 		"include": {Include: []*regexp.Regexp{regexp.MustCompile(`^http://a\.test/`)}},
 		"exclude": {Exclude: []*regexp.Regexp{regexp.MustCompile(`^https:`)}},
 	} {
-		store := storage.NewMemory(storage.MemoryConfig{})
+		store := memory.New(memory.Config{})
 		f := frontier.New(store, frontier.Config{Scope: frontier.NewScope(cfg, []decorum.URL{mustURL(t, "http://a.test/")})})
 		for range 3 {
 			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://a.test/account"), true, false); err != nil {
@@ -194,7 +195,7 @@ func TestUpgradeURLWithinScope(t *testing.T) {
 // TestUpgradeURLByOrigin: what happens on a port of its own says nothing of the
 // usual ones, and a host with a final dot is an origin of its own.
 func TestUpgradeURLByOrigin(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	for _, host := range []string{"a.test", "b.test."} {
 		for range 3 {
 			if err := f.RecordHTTPSEvidence(t.Context(), mustURL(t, "http://"+host+"/"), true, false); err != nil {
@@ -216,7 +217,7 @@ func TestUpgradeURLByOrigin(t *testing.T) {
 // TestRefusalsAreSaved: what is refused is counted by host and reason, over all
 // runs, and bounded.
 func TestRefusalsAreSaved(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	save := func(f *frontier.Frontier) {
 		t.Helper()
@@ -263,7 +264,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 // TestSessionsAreCounted: who puts the id of a session into the paths of a
 // crawl's URLs is named by host, over all runs, and nothing of it is a refusal.
 func TestSessionsAreCounted(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	params, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{"ref"}})
 	if err != nil {
 		t.Fatal(err)

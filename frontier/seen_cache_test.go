@@ -9,12 +9,13 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // TestRecentlyOffered: what the store has is known, whether it was new or not. What was refused
 // is not, nor what is asked for otherwise than by GET: they may be wanted later.
 func TestRecentlyOffered(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 2, MaxDepth: 3}, nil)}
 	a, b, third, deep := mustURL(t, "http://a.test/a?sid=1"), mustURL(t, "http://a.test/b"), mustURL(t, "http://a.test/c"), mustURL(t, "http://b.test/")
 	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
@@ -45,7 +46,7 @@ func TestRecentlyOffered(t *testing.T) {
 func TestNoLongerRecentlyOffered(t *testing.T) {
 	session, moved, other := mustURL(t, "https://a.test/p?sid=1"), mustURL(t, "http://b.test/p"), mustURL(t, "http://b.test:8080/p")
 	clean := func(u decorum.URL) decorum.URL { return u }
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{CleanURL: func(u decorum.URL) decorum.URL { return clean(u) }})
 	all := []decorum.URL{session, moved, other}
 	for _, u := range all {
 		discoverURLs(t, f, storage.SourceLink, u.String())
@@ -74,7 +75,7 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 func TestFrontierIsSmall(t *testing.T) {
 	const many, maxBytes = 100, 16 << 10 // bytes of each
 	var before, after runtime.MemStats
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	runtime.ReadMemStats(&before)
 	for range many {
 		frontier.New(store, frontier.Config{})
@@ -87,7 +88,7 @@ func TestFrontierIsSmall(t *testing.T) {
 
 // BenchmarkRecentlyOffered offers the links of pages of a site, all of which are known.
 func BenchmarkRecentlyOffered(b *testing.B) {
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	links := make([]storage.Entry, 50)
 	for i := range links {
 		links[i] = storage.Entry{URL: mustURL(b, fmt.Sprintf("http://a.test/section/page-%d.html", i)), Source: storage.SourceLink}
@@ -106,7 +107,7 @@ func BenchmarkRecentlyOffered(b *testing.B) {
 
 // TestManyRecentlyOffered: of as many URLs as there is room for, most are known.
 func TestManyRecentlyOffered(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{})
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{})
 	u := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("http://a.test/%d", i)) }
 	const many = 1 << 16
 	for i := range many {

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // Each limit lets the last through and refuses the first beyond, by default and
@@ -189,7 +190,7 @@ func numberedURLs(from, to int, format string) (urls []string) {
 // TestPatternLimit: so many URLs of a pattern are queued, counted once however
 // often they are met, but those that a person or a sitemap names beyond that.
 func TestPatternLimit(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 10}, nil)}
 	f := frontier.New(store, cfg)
 	const days = "http://a.test/day/%d"
@@ -222,7 +223,7 @@ func TestPatternLimit(t *testing.T) {
 
 // TestHostLimit: a host has so many URLs in all runs together.
 func TestHostLimit(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerHost: 10}, nil)}
 	f := frontier.New(store, cfg)
 	word := func(i int) string { return fmt.Sprintf("http://a.test/%s", strings.Repeat("x", i+1)) }
@@ -252,7 +253,7 @@ func TestHostLimit(t *testing.T) {
 // TestPatternsAreBounded: patterns without end do not fill the memory, and do
 // not make the one forgotten that has the most URLs.
 func TestPatternsAreBounded(t *testing.T) {
-	f := frontier.New(storage.NewMemory(storage.MemoryConfig{}), frontier.Config{
+	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxURLsPerPattern: 5}, nil)})
 	discoverURLs(t, f, storage.SourceLink, numberedURLs(0, 5, "http://a.test/day/%d")...)
 	const words = "abcdefghijklmnopqrstuvwxyz"

@@ -6,12 +6,13 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // TestReturnUnusedLeases: leases that were made for workers which have gone are queued
 // again.
 func TestReturnUnusedLeases(t *testing.T) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	f := New(store, Config{})
 	for _, s := range []string{"http://a.test/", "http://b.test/"} {
 		u, err := decorum.ParseURL(s)

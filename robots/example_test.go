@@ -9,7 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 const file = `User-agent: *
@@ -69,7 +69,7 @@ func ExampleGate() {
 		fmt.Println(err)
 		return
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.MemoryConfig{}))
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, s := range []string{"https://shop.example/", "https://shop.example/", "https://shop.example/cart/7"} {
 		u, err := decorum.ParseURL(s)

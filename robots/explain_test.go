@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 func TestExplain(t *testing.T) {
@@ -144,7 +144,7 @@ func (r *Rules) hasSameSpans(m RuleMatch, path string) bool {
 
 func TestGateExplain(t *testing.T) {
 	ctx := context.Background()
-	g := NewGate(GateConfig{}, storage.NewMemory(storage.MemoryConfig{}))
+	g := NewGate(GateConfig{}, memory.New(memory.Config{}))
 	page := mustURL(t, "https://example.com/a")
 	if e, err := g.Explain(ctx, page); err != nil || e.Allowed || e.SHA256 != "" {
 		t.Errorf("while nothing is known: %+v, %v", e, err)

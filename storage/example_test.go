@@ -8,13 +8,14 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A URL is added once, leased when its host is due, and acked. The ack says when
 // the host is due again: until then it has nothing to hand out.
 func Example() {
 	ctx, now := context.Background(), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	var store storage.Store = storage.NewMemory(storage.MemoryConfig{})
+	var store storage.Store = memory.New(memory.Config{})
 	defer store.Close()
 	var entries []storage.Entry
 	for _, s := range []string{"https://example.com/1", "https://example.com/2", "https://example.com/1"} {

@@ -8,7 +8,7 @@
 // what was parked, Recall what rests.
 //
 // The verbs are the crawl's own, not a key-value store's, so that each engine
-// can do each of them atomically in its own way. Memory is the engine for tests
+// can do each of them atomically in its own way. storage/memory is for tests
 // and for crawls that need not survive their process, storage/bolt for those that
 // must, storage/redis for those of many processes. storagetest is the
 // specification: every Store passes it. An engine may be an Inspector as well, for

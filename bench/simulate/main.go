@@ -1,6 +1,6 @@
 // The program simulate plans a crawl of many processes that no machine at hand could
 // run: workers and hosts are made up, time is virtual, and the state is kept by the
-// verbs of storage.Memory, one for each partition of storage/redis.
+// verbs of memory.Store, one for each partition of storage/redis.
 //
 //	go run ./bench/simulate
 //	go run ./bench/simulate -hosts 1000,1000000 -partitions 64,256 -warm 20m -time 20m

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A simulation is one run. Times are nanoseconds since it began.
 type simulation struct {
 	simulationOptions
 	*web
-	stores                []*storage.Memory
+	stores                []*memory.Store
 	partitionChangeCounts []int // of each partition
 	processes             []process
 	workers               []worker
@@ -68,7 +69,7 @@ func timeAt(at int64) time.Time { return startTime.Add(time.Duration(at)) }
 func newSimulation(p simulationOptions, hosts, processes, partitions int) *simulation {
 	c := &simulation{simulationOptions: p, web: newWeb(hosts, partitions, p.Seed), processes: make([]process, processes), workers: make([]worker, p.TotalWorkers)}
 	for range partitions {
-		c.stores = append(c.stores, storage.NewMemory(storage.MemoryConfig{MaxURLs: math.MaxInt}))
+		c.stores = append(c.stores, memory.New(memory.Config{MaxURLs: math.MaxInt}))
 	}
 	c.partitionChangeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)

@@ -23,6 +23,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 const userAgent = "testbot/1.0 (+https://bot.test/)"
@@ -30,7 +31,7 @@ const userAgent = "testbot/1.0 (+https://bot.test/)"
 // newCrawl returns a crawl and its collector, ready for callbacks.
 func newCrawl(t *testing.T, cfg collyfetch.Config) (*crawler.Crawler, *collyfetch.Collector) {
 	t.Helper()
-	return newCrawlWithStore(t, storage.NewMemory(storage.MemoryConfig{}), cfg)
+	return newCrawlWithStore(t, memory.New(memory.Config{}), cfg)
 }
 
 // newCrawlWithStore is begin for a crawl whose state is in a store.
@@ -216,7 +217,7 @@ func newGate(t testing.TB) *robots.Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.MemoryConfig{}))
+	return robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
 }
 
 func checkRobots(t testing.TB, gate *robots.Gate, url string) robots.Clearance {

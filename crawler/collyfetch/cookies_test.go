@@ -11,7 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A cookieWeb answers in memory: each page sets what its host and path are to
@@ -32,7 +32,7 @@ func (w *cookieWeb) RoundTrip(r *http.Request) (*http.Response, error) {
 // restart of the crawl.
 func TestCookies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		notes := storage.NewMemory(storage.MemoryConfig{})
+		notes := memory.New(memory.Config{})
 		web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{
 			"http://a.example.co.uk/in": {"host=1", "site=2; Domain=example.co.uk; Path=/", "deep=3; Path=/deep",
 				"safe=4; Secure; Domain=example.co.uk", "brief=5; Max-Age=60", "day=6; Max-Age=86400",
@@ -113,7 +113,7 @@ func TestCookiesOfSiblings(t *testing.T) {
 		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
 		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
 	}}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(storage.NewMemory(storage.MemoryConfig{}))})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(memory.New(memory.Config{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestCookiesOfSiblings(t *testing.T) {
 // TestCookiesAreBounded: a site that sets cookies without end keeps its last
 // ones, and those of others stay.
 func TestCookiesAreBounded(t *testing.T) {
-	notes := storage.NewMemory(storage.MemoryConfig{})
+	notes := memory.New(memory.Config{})
 	web := &cookieWeb{receivedCookies: map[string]string{}, setCookies: map[string][]string{"http://good.test/": {"kept=1"}}}
 	for i := range 50 {
 		for j := range 100 {

@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A requestRecorder is a server that keeps each request to the byte, but for what is
@@ -143,7 +144,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 					cfg.ConnectTo, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
 				}
 				if tt.name == "cookies" {
-					cfg.Cookies = collyfetch.NewCookies(storage.NewMemory(storage.MemoryConfig{}))
+					cfg.Cookies = collyfetch.NewCookies(memory.New(memory.Config{}))
 				}
 				outcomes[i] = crawlPage(t, cfg, tt.url, tt.request, i == 1)
 				requests[i] = s.recorded()

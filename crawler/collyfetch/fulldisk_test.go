@@ -16,11 +16,12 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A fullDiskStore takes nothing while its disk is full: whoever adds waits.
 type fullDiskStore struct {
-	*storage.Memory
+	*memory.Store
 	full atomic.Bool
 }
 
@@ -29,7 +30,7 @@ func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPer
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return s.Memory.Add(ctx, entries, maxPerOrigin)
+	return s.Store.Add(ctx, entries, maxPerOrigin)
 }
 
 // TestFullDiskDoesNotBlockHalt: a crawl can be halted though a callback waits for the disk to
@@ -48,7 +49,7 @@ func testFullDiskDoesNotBlockHalt(t *testing.T, visit visitFunc) {
 			fmt.Fprintf(&page, "<a href=/%d>x</a>", i)
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page.String()))}})
-		store := &fullDiskStore{Memory: storage.NewMemory(storage.MemoryConfig{})}
+		store := &fullDiskStore{Store: memory.New(memory.Config{})}
 		crawl, c := newCrawlWithStore(t, store, collyfetch.Config{Transport: web})
 		crawl.Settings.MaxAttempts = 1
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {

@@ -13,6 +13,7 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A ticketFetcher shows the ticket of each visit while it lasts.
@@ -35,7 +36,7 @@ func TestLeaseConn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	c := &crawler.Crawler{
 		Frontier: frontier.New(store, frontier.Config{}), Gate: robots.NewGate(robots.GateConfig{Agent: agent}, store),
 		Policy: politeness.Policy{Delay: time.Millisecond}, Limiter: politeness.NewLimiter(politeness.LimiterConfig{}),

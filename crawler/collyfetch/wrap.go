@@ -21,6 +21,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // WrapOptions are how a wrapped collector crawls. Agent and Contact are compulsory;
@@ -139,7 +140,7 @@ func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 // openStores opens the state of the crawl.
 func (c *Crawl) openStores(o WrapOptions) error {
 	if o.Dir == "" {
-		c.stores = []storage.Store{storage.NewMemory(storage.MemoryConfig{})}
+		c.stores = []storage.Store{memory.New(memory.Config{})}
 		return nil
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {

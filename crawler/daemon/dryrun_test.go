@@ -24,7 +24,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // sitemapPage returns a sitemap of pages, or of sitemaps.
@@ -111,7 +111,7 @@ func forecastProject(seeds []string) Project {
 func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
-		stores:    crawlStores{frontier: storage.NewMemory(storage.MemoryConfig{}), robots: storage.NewMemory(storage.MemoryConfig{})},
+		stores:    crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})},
 		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }

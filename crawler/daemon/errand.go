@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A politeFetcher fetches robots.txt files, and what they allow, one after the other,
@@ -52,7 +52,7 @@ func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 
 // newPoliteFetcher returns an errand that fetches as the project says.
 func (d *projectWithPositions) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := d.newFetcher(nil, store, nil, bodyMemory)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // An offlineCrawl is one that nobody runs at the moment, opened to be looked into.
@@ -86,7 +86,7 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 	if hasCrawl {
 		err = k.openStores(a)
 	} else {
-		k.store, k.robotsStore = storage.NewMemory(storage.MemoryConfig{}), storage.NewMemory(storage.MemoryConfig{})
+		k.store, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 	}
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 var (
@@ -150,14 +151,14 @@ func TestLargeCrawl(t *testing.T) {
 // of each, which is gone in the end. A list of hosts keeps what it takes to sort them.
 func TestReportMemory(t *testing.T) {
 	const hosts = 5000
-	store := storage.NewMemory(storage.MemoryConfig{})
+	store := memory.New(memory.Config{})
 	fillLargeCrawl(t, store, hosts)
 	p := DefaultProject()
 	gate, err := p.gateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.MemoryConfig{})), now: time.Now()}
+	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), now: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)

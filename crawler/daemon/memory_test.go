@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // While memory is low, a project's links to new hosts are refused with a reason, and
@@ -23,7 +24,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engineConfig{stores: crawlStores{frontier: storage.NewMemory(storage.MemoryConfig{}), robots: storage.NewMemory(storage.MemoryConfig{})}, log: a.log}
+	g := engineConfig{stores: crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})}, log: a.log}
 	g.memoryPressure = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 const replayHelp = `Take a crawl that was recorded, in a ledger and WARC files, through the crawler
@@ -115,7 +115,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 func (a *program) runReplay(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
-		stores:  crawlStores{frontier: replayer.Store, robots: storage.NewMemory(storage.MemoryConfig{})},
+		stores:  crawlStores{frontier: replayer.Store, robots: memory.New(memory.Config{})},
 		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedHandlers: a.namedHandlers, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // inspectorOfHosts returns an inquiry into a crawl of n hosts with URLs in all states. Every
@@ -64,7 +65,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inspector{project: p, store: store, gate: robots.NewGate(gate, storage.NewMemory(storage.MemoryConfig{})), now: now}
+	return &inspector{project: p, store: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), now: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.

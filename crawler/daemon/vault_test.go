@@ -4,18 +4,18 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // A slowStore takes its time to close.
 type slowStore struct {
-	*storage.Memory
+	*memory.Store
 	closing chan struct{}
 }
 
 func (s slowStore) Close() error {
 	<-s.closing
-	return s.Memory.Close()
+	return s.Store.Close()
 }
 
 // While a vault is being closed, which waits for servers that may be silent, it tells what
@@ -27,7 +27,7 @@ func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
 		opened := 0
 		v := newStoreHandle(dir, func() string { return "" }, func() (crawlStores, error) {
 			opened++
-			return crawlStores{frontier: slowStore{storage.NewMemory(storage.MemoryConfig{}), closing}}, nil
+			return crawlStores{frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
 		})
 		acquireStore := func() {
 			if _, err := v.acquire(); err != nil {

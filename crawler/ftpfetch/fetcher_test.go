@@ -19,7 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // newFetcher returns a Fetcher whose connections go to addr, as those of a crawl do.
@@ -61,7 +61,7 @@ func ticketFor(t *testing.T, url string) crawler.Ticket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := robots.NewGate(robots.GateConfig{Agent: agent}, storage.NewMemory(storage.MemoryConfig{}))
+	gate := robots.NewGate(robots.GateConfig{Agent: agent}, memory.New(memory.Config{}))
 	clearance, err := gate.Check(t.Context(), now, u)
 	if err != nil {
 		t.Fatal(err)

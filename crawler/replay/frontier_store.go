@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 // errNothingDue says that a host has nothing that may be asked for now.
@@ -20,7 +21,7 @@ var errNothingDue = errors.New("nothing may be asked for")
 type FrontierStore struct {
 	mu          sync.Mutex
 	hostIndexes map[string]int
-	stores      []*storage.Memory
+	stores      []*memory.Store
 	currentHost string // the host whose URLs Lease hands out
 	// awaitsReferrer reports whether an entry is left for another page to be found on.
 	awaitsReferrer func(*storage.Entry) bool
@@ -35,27 +36,27 @@ func newStore(awaitsReferrer func(*storage.Entry) bool) *FrontierStore {
 const hostIndexBits = 24
 
 // getOrCreateHostStore returns the store of a host, and its number.
-func (s *FrontierStore) getOrCreateHostStore(host string) (*storage.Memory, int) {
+func (s *FrontierStore) getOrCreateHostStore(host string) (*memory.Store, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.hostIndexes[host]
 	if !ok {
 		i = len(s.stores)
 		s.hostIndexes[host] = i
-		s.stores = append(s.stores, storage.NewMemory(storage.MemoryConfig{}))
+		s.stores = append(s.stores, memory.New(memory.Config{}))
 	}
 	return s.stores[i], i
 }
 
 // storeOfLease returns the store that a lease is of, and the lease as that knows it.
-func (s *FrontierStore) storeOfLease(l storage.Lease) (*storage.Memory, storage.Lease) {
+func (s *FrontierStore) storeOfLease(l storage.Lease) (*memory.Store, storage.Lease) {
 	m, _ := s.getOrCreateHostStore(l.URL.Origin().Host())
 	l.Token >>= hostIndexBits
 	return m, l
 }
 
 // storesOfHosts returns the stores of all hosts.
-func (s *FrontierStore) storesOfHosts() []*storage.Memory {
+func (s *FrontierStore) storesOfHosts() []*memory.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stores[:len(s.stores):len(s.stores)]
@@ -133,7 +134,7 @@ func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool
 // Ack implements storage.Store.
 func (s *FrontierStore) Ack(ctx context.Context, acks []storage.Ack) (err error) {
 	for _, a := range acks {
-		var m *storage.Memory
+		var m *memory.Store
 		m, a.Lease = s.storeOfLease(a.Lease)
 		err = errors.Join(err, m.Ack(ctx, []storage.Ack{a}))
 	}

@@ -1,4 +1,4 @@
-package storage
+package memory
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-var _ Inspector = (*Memory)(nil)
+var _ storage.Inspector = (*Store)(nil)
 
-// Origins implements Inspector.
-func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error {
+// Origins implements storage.Inspector.
+func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -29,21 +30,21 @@ func (m *Memory) Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	return nil
 }
 
-// Origin implements Inspector.
-func (m *Memory) Origin(ctx context.Context, name decorum.Origin) (info OriginInfo, ok bool, err error) {
+// Origin implements storage.Inspector.
+func (m *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, ok bool, err error) {
 	if err := m.lock(ctx); err != nil {
-		return OriginInfo{}, false, err
+		return storage.OriginInfo{}, false, err
 	}
 	defer m.mu.Unlock()
 	o := m.origins[name]
 	if o == nil || name.IsZero() {
-		return OriginInfo{}, false, nil
+		return storage.OriginInfo{}, false, nil
 	}
 	return o.info(name, m.leaseCountsByOrigin()[o]), true, nil
 }
 
 // leaseCountsByOrigin counts the leases of each origin.
-func (m *Memory) leaseCountsByOrigin() map[*memoryOrigin]int {
+func (m *Store) leaseCountsByOrigin() map[*memoryOrigin]int {
 	leased := make(map[*memoryOrigin]int)
 	for _, l := range m.leases {
 		leased[l.origin]++
@@ -51,19 +52,19 @@ func (m *Memory) leaseCountsByOrigin() map[*memoryOrigin]int {
 	return leased
 }
 
-func (o *memoryOrigin) info(name decorum.Origin, leased int) OriginInfo {
+func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo {
 	queued, _ := o.Queue.QueuedCounts()
 	awaitingRevisit, _ := o.Queue.AwaitingRevisit()
 	nextDue, _ := o.NextDue()
-	return OriginInfo{
-		Origin: name, Host: HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
+	return storage.OriginInfo{
+		Origin: name, Host: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
 		Queued: queued, Leased: leased, AwaitingRevisit: awaitingRevisit, Parked: len(o.parked), Seen: o.seenCount, NextDue: nextDue,
 	}
 }
 
-// URLs implements Inspector. Leased URLs come first: there they go if their
+// URLs implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
-func (m *Memory) URLs(ctx context.Context, name decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error {
+func (m *Store) URLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -82,20 +83,20 @@ func (m *Memory) URLs(ctx context.Context, name decorum.Origin, state EntryState
 
 // A listedEntry is a URL that an Inspector tells of.
 type listedEntry struct {
-	Entry
+	storage.Entry
 	notBefore time.Time
 }
 
 // entriesInState returns the URLs of o that are in the state.
-func (m *Memory) entriesInState(o *memoryOrigin, s EntryState) (all []listedEntry) {
+func (m *Store) entriesInState(o *memoryOrigin, s storage.EntryState) (all []listedEntry) {
 	switch s {
-	case StateParked:
+	case storage.StateParked:
 		for _, e := range o.parked {
 			all = append(all, listedEntry{Entry: e})
 		}
-	case StateAwaitingRevisit:
+	case storage.StateAwaitingRevisit:
 		all = o.Queue.laneEntries(schedule.AwaitingRevisit)
-	case StateQueued:
+	case storage.StateQueued:
 		for _, l := range m.leases {
 			if l.origin == o {
 				all = append(all, listedEntry{Entry: l.entry})
@@ -120,18 +121,18 @@ func (q *memoryQueue) laneEntries(lane schedule.Lane) (all []listedEntry) {
 	return all
 }
 
-// HasSeen implements Inspector.
-func (m *Memory) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
+// HasSeen implements storage.Inspector.
+func (m *Store) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	if err := m.lock(ctx); err != nil {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	_, known := m.seen[seenKey{u.Origin(), Fingerprint(u)}]
+	_, known := m.seen[seenKey{u.Origin(), storage.Fingerprint(u)}]
 	return known, nil
 }
 
-// SeenFingerprints implements Inspector.
-func (m *Memory) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+// SeenFingerprints implements storage.Inspector.
+func (m *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -144,8 +145,8 @@ func (m *Memory) SeenFingerprints(ctx context.Context, o decorum.Origin, yield f
 	return nil
 }
 
-// OriginNotes implements Inspector.
-func (m *Memory) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
+// OriginNotes implements storage.Inspector.
+func (m *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package storage
+package memory
 
 import (
 	"cmp"
@@ -6,10 +6,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// memoryQueue is what waits for one origin in a Memory.
+// memoryQueue is what waits for one origin in a Store.
 type memoryQueue struct {
 	lanes        [schedule.NumLanes]entryHeap
 	alternation  schedule.RevisitAlternation
@@ -44,7 +45,7 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 }
 
 // addEntry queues e behind those of its class and rank. Hops know no rank.
-func (q *memoryQueue) addEntry(e Entry) {
+func (q *memoryQueue) addEntry(e storage.Entry) {
 	lane, rank := laneOfEntry(&e), int64(e.Rank)
 	if lane.IsRobotsHop() {
 		rank = 0
@@ -53,19 +54,19 @@ func (q *memoryQueue) addEntry(e Entry) {
 }
 
 // addToFront queues e before all others.
-func (q *memoryQueue) addToFront(e Entry) { q.insert(laneOfEntry(&e).ReturnedLane(), 0, e) }
+func (q *memoryQueue) addToFront(e storage.Entry) { q.insert(laneOfEntry(&e).ReturnedLane(), 0, e) }
 
 // addDelayed queues e to be handed out not before at.
-func (q *memoryQueue) addDelayed(e Entry, at time.Time) {
+func (q *memoryQueue) addDelayed(e storage.Entry, at time.Time) {
 	q.insert(laneOfEntry(&e).DelayedLane(), schedule.Nanos(at), e)
 }
 
 // addRevisit queues e for its revisit, not before at.
-func (q *memoryQueue) addRevisit(e Entry, at time.Time) *queuedEntry {
+func (q *memoryQueue) addRevisit(e storage.Entry, at time.Time) *queuedEntry {
 	return q.insert(schedule.AwaitingRevisit, schedule.Nanos(at), e)
 }
 
-func (q *memoryQueue) insert(lane schedule.Lane, at int64, e Entry) *queuedEntry {
+func (q *memoryQueue) insert(lane schedule.Lane, at int64, e storage.Entry) *queuedEntry {
 	q.lastSequence++
 	w := &queuedEntry{sortKey: at, sequence: q.lastSequence, Entry: e}
 	if lane.IsLIFO() {
@@ -79,7 +80,7 @@ func (q *memoryQueue) insert(lane schedule.Lane, at int64, e Entry) *queuedEntry
 // rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
 func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
-	var history VisitHistory
+	var history storage.VisitHistory
 	if w.History != nil {
 		history = *w.History
 	}
@@ -94,7 +95,7 @@ func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Ti
 
 // pop takes out the URL whose turn it is; false if there is none. Under a hold
 // it is asked only when a hop is due, and hops go first.
-func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
+func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 	first := schedule.AwaitingRevisit
 	for lane := range schedule.AwaitingRevisit {
 		if q.hasDue(lane, now) {
@@ -105,7 +106,7 @@ func (q *memoryQueue) pop(now time.Time) (e Entry, ok bool) {
 	if q.alternation.ChooseRevisit(first, first < schedule.AwaitingRevisit, q.hasDue(schedule.AwaitingRevisit, now)) {
 		first = schedule.AwaitingRevisit
 	} else if first == schedule.AwaitingRevisit {
-		return Entry{}, false
+		return storage.Entry{}, false
 	}
 	q.AddURLs(first, -1)
 	return heap.Pop(&q.lanes[first]).(*queuedEntry).Entry, true
@@ -117,7 +118,7 @@ func (q *memoryQueue) hasDue(lane schedule.Lane, now time.Time) bool {
 	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
 }
 
-func laneOfEntry(e *Entry) schedule.Lane {
+func laneOfEntry(e *storage.Entry) schedule.Lane {
 	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
 }
 
@@ -126,7 +127,7 @@ type queuedEntry struct {
 	sortKey   int64 // rank, or not before, in nanoseconds, in lanes that are timed
 	sequence  int64
 	heapIndex int // in its line
-	Entry
+	storage.Entry
 }
 
 func (w *queuedEntry) notBefore() time.Time { return time.Unix(0, w.sortKey) }

@@ -1,4 +1,4 @@
-package storage
+package memory
 
 import (
 	"bytes"
@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// Ack implements Store.
-func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
-	if err := CheckAcks(acks); err != nil {
+// Ack implements storage.Store.
+func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
+	if err := storage.CheckAcks(acks); err != nil {
 		return err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -25,7 +26,7 @@ func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 		a := &acks[i]
 		l := m.leases[a.Lease.Token]
 		if l == nil || l.entry.URL != a.Lease.URL {
-			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, ErrStaleLease))
+			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
 			continue
 		}
 		delete(m.leases, a.Lease.Token)
@@ -35,21 +36,21 @@ func (m *Memory) Ack(ctx context.Context, acks []Ack) error {
 }
 
 // endLease ends the lease as a says.
-func (m *Memory) endLease(l *memoryLease, a *Ack) {
+func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
 	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
 	switch a.Outcome {
-	case Requeue:
+	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
-	case RetryAt:
+	case storage.RetryAt:
 		l.origin.Queue.addDelayed(e, a.NotBefore)
-	case RevisitAt:
+	case storage.RevisitAt:
 		if !e.RobotsFor.IsZero() {
 			break
 		}
 		m.seen[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
-	case Park:
+	case storage.Park:
 		m.parkEntry(l.origin, e)
 	}
 	if a.Host != nil {
@@ -58,27 +59,27 @@ func (m *Memory) endLease(l *memoryLease, a *Ack) {
 	m.schedule.EndLease(l.Lease)
 }
 
-func (m *Memory) parkEntry(o *memoryOrigin, e Entry) {
+func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
 	o.parked = append(o.parked, e)
 	m.parkedCount++
 }
 
-// MarkSent implements Store.
-func (m *Memory) MarkSent(ctx context.Context, l Lease, sent bool) error {
+// MarkSent implements storage.Store.
+func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	leased := m.leases[l.Token]
 	if leased == nil || leased.entry.URL != l.URL {
-		return fmt.Errorf("mark %v: %w", l.URL, ErrStaleLease)
+		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	leased.entry.Sent = sent
 	return nil
 }
 
-// Hold implements Store.
-func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+// Hold implements storage.Store.
+func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -89,14 +90,14 @@ func (m *Memory) Hold(ctx context.Context, o decorum.Origin, until time.Time, su
 	return nil
 }
 
-// RescheduleModified implements Store.
-func (m *Memory) RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error) {
+// RescheduleModified implements storage.Store.
+func (m *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
 	for _, s := range lastmods {
-		w := m.seen[seenKey{s.URL.Origin(), Fingerprint(s.URL)}]
+		w := m.seen[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
 		if w == nil || w.URL != s.URL {
 			continue
 		}
@@ -109,8 +110,8 @@ func (m *Memory) RescheduleModified(ctx context.Context, now time.Time, lastmods
 	return rescheduled, nil
 }
 
-// Unpark implements Store.
-func (m *Memory) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error) {
+// Unpark implements storage.Store.
+func (m *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	if err := m.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -119,7 +120,7 @@ func (m *Memory) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func
 	if origin == nil {
 		return 0, nil
 	}
-	var stillParked []Entry
+	var stillParked []storage.Entry
 	for _, e := range origin.parked {
 		if shouldUnpark(e) {
 			origin.Queue.addEntry(e)
@@ -134,8 +135,8 @@ func (m *Memory) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func
 	return unparked, nil
 }
 
-// ParkedOrigins implements Store.
-func (m *Memory) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
+// ParkedOrigins implements storage.Store.
+func (m *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	if err := m.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -148,8 +149,8 @@ func (m *Memory) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, e
 	return origins, nil
 }
 
-// ReadNote implements Store.
-func (m *Memory) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
+// ReadNote implements storage.Store.
+func (m *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
 	if err := m.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -161,10 +162,10 @@ func (m *Memory) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]
 	return bytes.Clone(origin.notes[key]), nil
 }
 
-// SetNote implements Store.
-func (m *Memory) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
-	if len(value) > MaxNoteBytes {
-		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), MaxNoteBytes)
+// SetNote implements storage.Store.
+func (m *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error {
+	if len(value) > storage.MaxNoteBytes {
+		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
 	if err := m.lock(ctx); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package storage_test
+package memory_test
 
 import (
 	"errors"
@@ -7,10 +7,11 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
 func TestMemoryRefusesURLsBeyondItsLimit(t *testing.T) {
-	m := storage.NewMemory(storage.MemoryConfig{MaxURLs: 3})
+	m := memory.New(memory.Config{MaxURLs: 3})
 	defer m.Close()
 	add := func(urls ...int) (int, error) {
 		var entries []storage.Entry

@@ -1,18 +1,19 @@
-package storage
+package memory
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-var _ Importer = (*Memory)(nil)
+var _ storage.Importer = (*Store)(nil)
 
-// Import implements Importer.
-func (m *Memory) Import(ctx context.Context, dumps []OriginDump) error {
-	if err := CheckDumps(dumps); err != nil {
+// Import implements storage.Importer.
+func (m *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
+	if err := storage.CheckDumps(dumps); err != nil {
 		return err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -20,7 +21,7 @@ func (m *Memory) Import(ctx context.Context, dumps []OriginDump) error {
 	}
 	defer m.mu.Unlock()
 	if !m.hasCapacityForImport(dumps) {
-		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
+		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seen), storage.ErrFull)
 	}
 	for i := range dumps {
 		m.importOrigin(&dumps[i])
@@ -29,7 +30,7 @@ func (m *Memory) Import(ctx context.Context, dumps []OriginDump) error {
 }
 
 // hasCapacityForImport reports whether the seen set has room for what is new in the parcels.
-func (m *Memory) hasCapacityForImport(dumps []OriginDump) bool {
+func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 	free := m.maxURLs - len(m.seen)
 	newKeys := make(map[seenKey]struct{})
 	addKey := func(k seenKey) {
@@ -51,7 +52,7 @@ func (m *Memory) hasCapacityForImport(dumps []OriginDump) bool {
 	return len(newKeys) <= free
 }
 
-func (m *Memory) importOrigin(p *OriginDump) {
+func (m *Store) importOrigin(p *storage.OriginDump) {
 	o := m.getOrCreateOrigin(p.Origin)
 	if p.Host != nil {
 		host := schedule.HostState(*p.Host)
@@ -71,13 +72,13 @@ func (m *Memory) importOrigin(p *OriginDump) {
 	m.schedule.Update(&o.Origin)
 }
 
-func (m *Memory) importEntry(o *memoryOrigin, k StoredEntry) {
+func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := k.Entry
 	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
 	switch {
-	case k.State == StateAwaitingRevisit:
+	case k.State == storage.StateAwaitingRevisit:
 		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)
-	case k.State == StateParked:
+	case k.State == storage.StateParked:
 		m.parkEntry(o, e)
 	case k.NotBefore.IsZero():
 		o.Queue.addEntry(e)

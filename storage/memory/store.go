@@ -1,4 +1,4 @@
-package storage
+package memory
 
 import (
 	"bytes"
@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// A MemoryConfig is the settings of a Memory.
-type MemoryConfig struct {
+// A Config is the settings of a Store.
+type Config struct {
 	// MaxURLs is how many URLs the seen set may hold. An Add that would go
 	// beyond is refused whole with ErrFull. 0 means ten million.
 	MaxURLs int
 }
 
-// A Memory is a Store for tests and for crawls that need not survive their
-// process. Use NewMemory.
-type Memory struct {
+// A Store is a storage.Store in memory. Use New.
+type Store struct {
 	maxURLs int
 
 	mu           sync.Mutex
@@ -39,7 +39,7 @@ type memoryHost = schedule.Host[*memoryQueue]
 
 type memoryOrigin struct {
 	schedule.Origin[*memoryQueue]
-	parked    []Entry
+	parked    []storage.Entry
 	notes     map[string][]byte
 	seenCount int // of its URLs in the seen set
 }
@@ -47,7 +47,7 @@ type memoryOrigin struct {
 type memoryLease struct {
 	*schedule.Lease[*memoryQueue]
 	origin *memoryOrigin
-	entry  Entry
+	entry  storage.Entry
 }
 
 // A seenKey is what the seen set holds of an entry.
@@ -56,16 +56,16 @@ type seenKey struct {
 	fingerprint uint64
 }
 
-func seenKeyOf(e *Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
+func seenKeyOf(e *storage.Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
 
-var _ Store = (*Memory)(nil)
+var _ storage.Store = (*Store)(nil)
 
-// NewMemory returns an empty Memory.
-func NewMemory(cfg MemoryConfig) *Memory {
+// New returns an empty Store.
+func New(cfg Config) *Store {
 	if cfg.MaxURLs <= 0 {
 		cfg.MaxURLs = 10_000_000
 	}
-	return &Memory{
+	return &Store{
 		maxURLs: cfg.MaxURLs,
 		hosts:   make(map[string]*memoryHost),
 		origins: make(map[decorum.Origin]*memoryOrigin),
@@ -75,20 +75,20 @@ func NewMemory(cfg MemoryConfig) *Memory {
 }
 
 // lock locks m for a call, unless the call must not be made.
-func (m *Memory) lock(ctx context.Context) error {
+func (m *Store) lock(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
-		return ErrClosed
+		return storage.ErrClosed
 	}
 	return nil
 }
 
 // getOrCreateOrigin returns the state of o, new if need be.
-func (m *Memory) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
+func (m *Store) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 	if origin := m.origins[o]; origin != nil {
 		return origin
 	}
@@ -103,9 +103,9 @@ func (m *Memory) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 	return origin
 }
 
-// Add implements Store.
-func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddResult, error) {
-	if err := CheckEntries(entries); err != nil {
+// Add implements storage.Store.
+func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
+	if err := storage.CheckEntries(entries); err != nil {
 		return nil, err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -113,33 +113,33 @@ func (m *Memory) Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]
 	}
 	defer m.mu.Unlock()
 	if !m.hasCapacity(entries) {
-		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), ErrFull)
+		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), storage.ErrFull)
 	}
-	results := make([]AddResult, len(entries))
+	results := make([]storage.AddResult, len(entries))
 	for i, e := range entries {
 		results[i] = m.addEntry(e, maxPerOrigin)
 	}
 	return results, nil
 }
 
-func (m *Memory) addEntry(e Entry, maxPerOrigin int) AddResult {
+func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddResult {
 	o := m.getOrCreateOrigin(e.URL.Origin())
 	if e.RobotsFor.IsZero() {
 		if _, seen := m.seen[seenKeyOf(&e)]; !seen && maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
-			return OverLimit
+			return storage.OverLimit
 		}
 		if !m.markSeen(o, seenKeyOf(&e)) {
-			return Duplicate
+			return storage.Duplicate
 		}
 	}
 	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
 	o.Queue.addEntry(e)
 	m.schedule.Update(&o.Origin)
-	return Added
+	return storage.Added
 }
 
 // markSeen puts an entry of o into the seen set; false if it was there.
-func (m *Memory) markSeen(o *memoryOrigin, k seenKey) bool {
+func (m *Store) markSeen(o *memoryOrigin, k seenKey) bool {
 	if _, seen := m.seen[k]; seen {
 		return false
 	}
@@ -149,7 +149,7 @@ func (m *Memory) markSeen(o *memoryOrigin, k seenKey) bool {
 }
 
 // hasCapacity reports whether the seen set has room for the new ones of the entries.
-func (m *Memory) hasCapacity(entries []Entry) bool {
+func (m *Store) hasCapacity(entries []storage.Entry) bool {
 	free := m.maxURLs - len(m.seen)
 	if len(entries) <= free {
 		return true
@@ -163,15 +163,15 @@ func (m *Memory) hasCapacity(entries []Entry) bool {
 	return len(newKeys) <= free
 }
 
-// Lease implements Store.
-func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]Lease, Wait, error) {
+// Lease implements storage.Store.
+func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
 	if err := m.lock(ctx); err != nil {
-		return nil, Wait{}, err
+		return nil, storage.Wait{}, err
 	}
 	defer m.mu.Unlock()
 	m.schedule.Advance(now)
 	m.expireLeases(now)
-	var leases []Lease
+	var leases []storage.Lease
 	for len(leases) < max {
 		origin := m.schedule.NextOrigin(now)
 		if origin == nil {
@@ -179,16 +179,16 @@ func (m *Memory) Lease(ctx context.Context, now time.Time, ttl time.Duration, ma
 		}
 		e, ok := origin.Queue.pop(now)
 		if !ok {
-			return leases, Wait{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
+			return leases, storage.Wait{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
 		}
 		leases = append(leases, m.newLease(origin, e, now, now.Add(ttl)))
 	}
 	remaining, until := m.schedule.Remaining()
-	return leases, Wait{RemainingWork: RemainingWork(remaining), Until: until}, nil
+	return leases, storage.Wait{RemainingWork: storage.RemainingWork(remaining), Until: until}, nil
 }
 
 // newLease makes the lease of e, which was just taken out of the queue of o.
-func (m *Memory) newLease(o *schedule.Origin[*memoryQueue], e Entry, now, expires time.Time) Lease {
+func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now, expires time.Time) storage.Lease {
 	if e.RobotsFor.IsZero() {
 		m.seen[seenKeyOf(&e)] = nil // it rests no more
 	}
@@ -198,12 +198,12 @@ func (m *Memory) newLease(o *schedule.Origin[*memoryQueue], e Entry, now, expire
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := Lease{Entry: e, Host: HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
+	l := storage.Lease{Entry: e, Host: storage.HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
 	l.Context, l.History = bytes.Clone(e.Context), cloneHistory(e.History) // its holder may write to them
 	return l
 }
 
-func cloneHistory(p *VisitHistory) *VisitHistory {
+func cloneHistory(p *storage.VisitHistory) *storage.VisitHistory {
 	if p == nil {
 		return nil
 	}
@@ -212,7 +212,7 @@ func cloneHistory(p *VisitHistory) *VisitHistory {
 }
 
 // expireLeases gives back the URLs of leases that ran out.
-func (m *Memory) expireLeases(now time.Time) {
+func (m *Store) expireLeases(now time.Time) {
 	for {
 		expired := m.schedule.ExpireNext(now)
 		if expired == nil {
@@ -225,28 +225,28 @@ func (m *Memory) expireLeases(now time.Time) {
 	}
 }
 
-// Renew implements Store.
-func (m *Memory) Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error {
+// Renew implements storage.Store.
+func (m *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	leased := m.leases[l.Token]
 	if leased == nil || leased.entry.URL != l.URL || !leased.Expires.After(now) {
-		return fmt.Errorf("renew %v: %w", l.URL, ErrStaleLease)
+		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
 	m.schedule.Advance(now)
 	m.schedule.RenewLease(leased.Lease, now.Add(ttl))
 	return nil
 }
 
-// Counts implements Store.
-func (m *Memory) Counts(ctx context.Context) (Counts, error) {
+// Counts implements storage.Store.
+func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	if err := m.lock(ctx); err != nil {
-		return Counts{}, err
+		return storage.Counts{}, err
 	}
 	defer m.mu.Unlock()
-	return Counts{
+	return storage.Counts{
 		Hosts:           m.schedule.HostCount,
 		DueHosts:        m.schedule.DueHosts(),
 		QueuedURLs:      m.schedule.QueuedURLs,
@@ -258,8 +258,8 @@ func (m *Memory) Counts(ctx context.Context) (Counts, error) {
 	}, nil
 }
 
-// Flush implements Store: there is nothing to do.
-func (m *Memory) Flush(ctx context.Context) error {
+// Flush implements storage.Store: there is nothing to do.
+func (m *Store) Flush(ctx context.Context) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -267,8 +267,8 @@ func (m *Memory) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Close implements Store. What the Memory held is gone.
-func (m *Memory) Close() error {
+// Close implements storage.Store. The URLs and notes of the Store are gone.
+func (m *Store) Close() error {
 	if err := m.lock(context.Background()); err != nil {
 		return err
 	}

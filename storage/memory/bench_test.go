@@ -1,14 +1,15 @@
-package storage_test
+package memory_test
 
 import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/memory"
 	"github.com/decorum-crawler/decorum/storage/storagetest"
 )
 
 func BenchmarkMemory(b *testing.B) {
 	storagetest.Bench(b, func(testing.TB) storage.Store {
-		return storage.NewMemory(storage.MemoryConfig{MaxURLs: 1 << 40})
+		return memory.New(memory.Config{MaxURLs: 1 << 40})
 	})
 }
