@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // apiProjectRestrictions say what projects from the API may do.
@@ -39,10 +41,10 @@ func (r apiProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 		}
 		full, err := filepath.Abs(*root.path)
 		if err != nil {
-			return r, usageErrorf("%s: %w", root.flag, err)
+			return r, usage.Errorf("%s: %w", root.flag, err)
 		}
 		if info, err := os.Stat(full); err != nil || !info.IsDir() {
-			return r, usageErrorf("%s: %s is not a directory: create it, or name another", root.flag, full)
+			return r, usage.Errorf("%s: %s is not a directory: create it, or name another", root.flag, full)
 		}
 		*root.path = full
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -52,7 +53,7 @@ func (a *program) openArchive(p Project, c *confinement, durable durableOutputLe
 	}
 	dir, err := openWARCDir(p.Output.WARC, p.Output.fileMode(), c)
 	if err != nil {
-		return nil, usageErrorf("cannot make the directory for WARC files: %w", err)
+		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
 	lock, err := lockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
 	if err != nil {

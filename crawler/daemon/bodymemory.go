@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // addBodyMemoryFlag adds the flag that sets the memory for bodies. It is a setting of the
@@ -22,7 +23,7 @@ func (a *program) initBodyMemory(size Size) error {
 	}
 	m, err := bodymem.New(int64(size))
 	if err != nil {
-		return usageErrorf("--body-memory: %w", err)
+		return usage.Errorf("--body-memory: %w", err)
 	}
 	a.bodyMemory = m
 	return nil

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
@@ -15,8 +14,7 @@ func TestBodyMemory(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", tt.size, err, tt.want)
 		}
 	}
-	var exitErr *exitError
-	if err := new(program).initBodyMemory(1 << 20); !errors.As(err, &exitErr) || exitErr.code != ExitUsage {
+	if err := new(program).initBodyMemory(1 << 20); exitCode(err) != ExitUsage {
 		t.Errorf("1 MiB: got %v, want wrong usage", err)
 	}
 }

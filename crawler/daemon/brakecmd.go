@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const brakeHelp = `Stop or slow a host at once, in all projects of a running daemon: requests in
@@ -51,7 +52,7 @@ func (a *program) brakeCommand() *cobra.Command {
 		defer stop()
 		for _, name := range []string{"stop", "domain", "lift", "reason", "delay", "for"} {
 			if len(args) == 0 && fs.Changed(name) {
-				return usageErrorf("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
+				return usage.Errorf("--%s: no HOST is named; without one, decorum brake only lists the brakes that are on", name)
 			}
 		}
 		if len(args) == 0 {
@@ -82,13 +83,13 @@ func (t durationFlag) Type() string { return "TIME" }
 func (b *brakeOptions) check() error {
 	switch {
 	case b.reason == "":
-		return usageErrorf("--reason is compulsory: it is kept with the brake, and in the audit")
+		return usage.Errorf("--reason is compulsory: it is kept with the brake, and in the audit")
 	case b.stop && b.delay != 0:
-		return usageErrorf("--stop and --delay: a brake either stops or slows")
+		return usage.Errorf("--stop and --delay: a brake either stops or slows")
 	case b.lift && (b.stop || b.delay != 0 || b.duration != 0 || b.withSubdomains):
-		return usageErrorf("--lift takes the brake off whatever it does: leave out the other flags")
+		return usage.Errorf("--lift takes the brake off whatever it does: leave out the other flags")
 	case b.delay < 0, b.duration < 0:
-		return usageErrorf("--delay and --for cannot be less than nothing")
+		return usage.Errorf("--delay and --for cannot be less than nothing")
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	}
 	host, ok := parseHost(name)
 	if !ok {
-		return usageErrorf("%q is not the name of a host, as example.com", name)
+		return usage.Errorf("%q is not the name of a host, as example.com", name)
 	}
 	client, err := b.newClient(ctx)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
@@ -118,7 +119,7 @@ func (a *program) rootCommand() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageErrorf("%w; see %s --help", err, c.CommandPath())
+		return usage.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.PersistentFlags().String("log-level", "info", "say `LEVEL` and worse: debug, info, warn or error")
 	root.PersistentFlags().String("log-format", "text", "`FORMAT` of log lines: text or json")
@@ -166,14 +167,14 @@ func rejectUnknownCommand(c *cobra.Command, args []string) error {
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usageErrorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
 // withUsageError makes cobra's check of arguments an error of usage.
 func withUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usageErrorf("%w; see %s --help", err, c.CommandPath())
+			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
 		}
 		return nil
 	}
@@ -185,7 +186,7 @@ func withUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		if isEmptyFlagValue(f.Value) {
-			err = usageErrorf("--%s: its value is empty; give it one, or leave the flag out", f.Name)
+			err = usage.Errorf("--%s: its value is empty; give it one, or leave the flag out", f.Name)
 		}
 	})
 	return err
@@ -218,7 +219,7 @@ func (a *program) initLog(c *cobra.Command) error {
 	var level slog.Level
 	name, _ := c.Flags().GetString("log-level")
 	if err := level.UnmarshalText([]byte(name)); err != nil {
-		return usageErrorf("--log-level: %q is not one of debug, info, warn, error", name)
+		return usage.Errorf("--log-level: %q is not one of debug, info, warn, error", name)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	switch format, _ := c.Flags().GetString("log-format"); format {
@@ -227,7 +228,7 @@ func (a *program) initLog(c *cobra.Command) error {
 	case "json":
 		a.log = slog.New(slog.NewJSONHandler(a.stderr, options))
 	default:
-		return usageErrorf("--log-format: %q is not one of text, json", format)
+		return usage.Errorf("--log-format: %q is not one of text, json", format)
 	}
 	if a.ownsProcess {
 		a.setDefaultLogger()

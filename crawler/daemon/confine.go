@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A confinement restricts the files that a project names to two directories. It applies
@@ -111,7 +112,7 @@ func (c *confinement) checkAppend(name string, f *os.File, size int64) error {
 	} else if isWithin(name, c.projectDir) && string(head[:n]) == recordPrefix {
 		return nil
 	}
-	return usageErrorf("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
+	return usage.Errorf("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
 		"move it away, name another file, or put the project file into %s by hand", name, c.projectFilesDir)
 }
 
@@ -126,7 +127,7 @@ func (c *confinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
 		return err
 	}
 	if len(unfinished) > 0 {
-		return usageErrorf("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
+		return usage.Errorf("output.warc: %s holds %s, and this project, which came by the API, has not written it: "+
 			"move it away, name another directory, or put the project file into %s by hand", name, unfinished[0], c.projectFilesDir)
 	}
 	return c.recordOutput(name)

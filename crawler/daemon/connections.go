@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/internal/connlimit"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // connectionLimits are the limits on the connections of a daemon's listeners. The defaults
@@ -44,13 +45,13 @@ func (c *connectionLimits) check() error {
 	for flag, n := range map[string]int{"connections": c.maxTrusted, "stranger-connections": c.maxUntrusted,
 		"bot-connections": c.maxBot, "connections-per-address": c.maxUntrustedPerAddress, "stranger-time": int(c.untrustedRequestTimeout)} {
 		if n < 0 {
-			return usageErrorf("--%s: it must not be negative", flag)
+			return usage.Errorf("--%s: it must not be negative", flag)
 		}
 	}
 	maxFiles := maxDescriptors()
 	effective := c.withDefaults(maxFiles)
 	if sum := uint64(effective.maxTrusted + effective.maxUntrusted + effective.maxBot); maxFiles > 0 && sum > maxFiles/2 {
-		return usageErrorf("--connections, --stranger-connections and --bot-connections come to %d, "+
+		return usage.Errorf("--connections, --stranger-connections and --bot-connections come to %d, "+
 			"and the process may have %d files open, half of which the crawl needs: "+
 			"set lower limits, or allow more files (ulimit -n, LimitNOFILE)", sum, maxFiles)
 	}

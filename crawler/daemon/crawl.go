@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const crawlHelp = `Crawl from the given URLs until there is nothing left to visit or a limit is
@@ -66,7 +68,7 @@ func (a *program) crawlCommand() *cobra.Command {
 // crawl reads what is wanted, makes the data directory fit for it, and runs.
 func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if s.resume && s.startFresh {
-		return usageErrorf("--resume goes on and --fresh starts anew: choose one")
+		return usage.Errorf("--resume goes on and --fresh starts anew: choose one")
 	}
 	if err := errors.Join(checkProgressFlag(s.progress), s.dryRun.resolveFlags(c.Flags())); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (s *crawlOptions) loadBaseProject() (*projectWithPositions, error) {
 	}
 	saved, err := readProjectSource(dir.path(projectFile))
 	if err != nil {
-		return nil, usageErrorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
+		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
 			err, dir.path(projectFile))
 	}
 	saved.Store.Path = string(dir) // it may have been moved since

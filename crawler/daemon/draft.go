@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A projectWithPositions is a project in the making: it knows where each value came from, so
@@ -39,12 +41,12 @@ func newDefaultProjectWithPositions() *projectWithPositions {
 func readProjectSource(file string) (*projectWithPositions, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, usageErrorf("cannot read the project file: %w", err)
+		return nil, usage.Errorf("cannot read the project file: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxProjectFileSize+1))
 	if err != nil {
-		return nil, usageErrorf("cannot read the project file: %w", err)
+		return nil, usage.Errorf("cannot read the project file: %w", err)
 	}
 	return parseProjectWithPositions(file, text)
 }
@@ -53,7 +55,7 @@ func readProjectSource(file string) (*projectWithPositions, error) {
 // errors.
 func parseProjectWithPositions(file string, text []byte) (*projectWithPositions, error) {
 	if len(text) > maxProjectFileSize {
-		return nil, usageErrorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
+		return nil, usage.Errorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
 	d := newDefaultProjectWithPositions()
 	d.file, d.text = file, strings.TrimPrefix(string(text), byteOrderMark)

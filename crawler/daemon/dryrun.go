@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -40,13 +41,13 @@ func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
 func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
 	if !r.enabled {
 		if fs.Changed("page-size") {
-			return usageErrorf("--page-size: says what a dry run assumes; give --dry-run with it")
+			return usage.Errorf("--page-size: says what a dry run assumes; give --dry-run with it")
 		}
 		return nil
 	}
 	for _, name := range []string{"resume", "fresh", "warc"} {
 		if fs.Changed(name) {
-			return usageErrorf("--dry-run keeps nothing, and goes on with nothing: leave --%s away", name)
+			return usage.Errorf("--dry-run keeps nothing, and goes on with nothing: leave --%s away", name)
 		}
 	}
 	if output := fs.Lookup("output"); output.Changed { // what the project file says is for pages

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // Exit codes. Scripts rely on them.
@@ -30,22 +32,24 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageErrorf returns an error of wrong usage or configuration.
-func usageErrorf(format string, args ...any) error {
-	return &exitError{ExitUsage, fmt.Errorf(format, args...)}
+// exitCode returns the exit code for the error that a command ended with.
+func exitCode(err error) int {
+	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*projectFileError)(nil)
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &wrongUsage), errors.As(err, &wrongFile):
+		return ExitUsage
+	}
+	return ExitFailed
 }
 
 // printError tells what went wrong, and returns the exit code for it.
 func printError(w io.Writer, err error) int {
-	if err == nil {
-		return ExitDone
-	}
 	if text := terminalErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
-	var e *exitError
-	if errors.As(err, &e) {
-		return e.code
-	}
-	return ExitFailed
+	return exitCode(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const explainHelp = `Say what a crawl makes of a URL, step by step, and which rule acts: its canonical
@@ -45,7 +46,7 @@ func (a *program) explainCommand() *cobra.Command {
 		Long: explainHelp, Example: explainExample, Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.configFile != "" && c.Flags().Changed("data") {
-				return usageErrorf("--data and -c name two crawls: choose one")
+				return usage.Errorf("--data and -c name two crawls: choose one")
 			}
 			return a.explain(c.Context(), q, args[0])
 		},
@@ -64,7 +65,7 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 		return err
 	}
 	if _, err := decorum.ParseURL(text); err != nil {
-		return usageErrorf("%q is not a URL: %s", text, innerErrorText(err))
+		return usage.Errorf("%q is not a URL: %s", text, innerErrorText(err))
 	}
 	k, err := a.openCrawlToExplain(q)
 	if err != nil {

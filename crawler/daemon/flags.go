@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A flag of the crawl command is a field of the project file under another
@@ -120,7 +122,7 @@ func applyProjectFieldFlags(d *projectWithPositions, flags []*pflag.Flag) error 
 		}
 		s := f.Value.(*projectFieldFlagValue)
 		if err := s.applyTo(d, "--"+f.Name, s.values); err != nil {
-			return usageErrorf("--%s: %w", f.Name, err)
+			return usage.Errorf("--%s: %w", f.Name, err)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const frontierAddHelp = `Queue URLs in a crawl's frontier. They pass what every URL found by the crawl
@@ -42,7 +43,7 @@ func (a *program) frontierAddCommand() *cobra.Command {
 			}
 			for _, u := range urls {
 				if _, err := decorum.ParseURL(u); err != nil && (u != "-" || len(urls) > 1) {
-					return usageErrorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
+					return usage.Errorf("%q is not a URL that a crawl can visit: expected https://host/path", u)
 				}
 			}
 			readURLs := readURLLines

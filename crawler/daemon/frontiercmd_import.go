@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const frontierImportHelp = `Take over a crawl that decorum frontier export wrote, from standard input: URLs that
@@ -107,11 +109,11 @@ func parseExportHeader(line string) (*exportHeader, error) {
 	head, err := decodeExportLine[exportHeader](line)
 	switch {
 	case line == "":
-		return nil, usageErrorf("there is nothing to import on standard input: expected what decorum frontier export writes")
+		return nil, usage.Errorf("there is nothing to import on standard input: expected what decorum frontier export writes")
 	case err != nil || head.Type != "export":
-		return nil, usageErrorf("what is on standard input was not written by decorum frontier export")
+		return nil, usage.Errorf("what is on standard input was not written by decorum frontier export")
 	case head.Format != exportFormat:
-		return nil, usageErrorf("the export is of format %d, and this version of decorum reads %d", head.Format, exportFormat)
+		return nil, usage.Errorf("the export is of format %d, and this version of decorum reads %d", head.Format, exportFormat)
 	}
 	return head, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -72,13 +73,13 @@ func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host 
 	}
 	switch {
 	case len(states) == 0:
-		return nil, "", o, usageErrorf("--state: %q is not one of queued, resting, parked", q.state)
+		return nil, "", o, usage.Errorf("--state: %q is not one of queued, resting, parked", q.state)
 	case q.limit < 0:
-		return nil, "", o, usageErrorf("--limit: %d is not a number of URLs", q.limit)
+		return nil, "", o, usage.Errorf("--limit: %d is not a number of URLs", q.limit)
 	case q.origin != "":
 		u, err := decorum.ParseURL(q.origin)
 		if err != nil || u.PathAndQuery() != "/" {
-			return nil, "", o, usageErrorf("--origin: %q is not an origin, as https://example.com", q.origin)
+			return nil, "", o, usage.Errorf("--origin: %q is not an origin, as https://example.com", q.origin)
 		}
 		o = u.Origin()
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // The modes of the files and directories that decorum creates: only the daemon's user
@@ -41,7 +43,7 @@ func (h *directoryLock) Close() error {
 func lockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) (*directoryLock, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFileMode)
 	if err != nil {
-		return nil, usageErrorf("cannot use %s: %w", dirDescription, err)
+		return nil, usage.Errorf("cannot use %s: %w", dirDescription, err)
 	}
 	h := &directoryLock{lockFile: f}
 	switch acquired, err := tryLock(f); {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -43,7 +44,7 @@ func requireCompleteImport(frontier inspectableStore) error {
 	defer cancel()
 	m, imported, err := readImportStatus(ctx, frontier)
 	if err == nil && imported && !m.Complete {
-		err = usageErrorf("only a part of this crawl was imported: repeat decorum frontier import with the whole export")
+		err = usage.Errorf("only a part of this crawl was imported: repeat decorum frontier import with the whole export")
 	}
 	return err
 }
@@ -76,13 +77,13 @@ func (m *importer) beginImport(ctx context.Context) (complete bool, err error) {
 		m.isResumed = true
 		return storedStatus.Complete, nil
 	case imported && !storedStatus.Complete:
-		return false, usageErrorf("it holds a part of another export: import that one, or into an empty store")
+		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
 	}
 	for _, s := range []inspectableStore{m.stores.frontier, m.stores.robots} {
 		if empty, err := isEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {
-			return false, usageErrorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
+			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
 		}
 	}
 	return false, errors.Join(m.saveProject(), m.status.save(ctx, m.stores.frontier))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -66,7 +67,7 @@ func findLedger(name string) (dir string, isRunning bool, err error) {
 	dir = d.path(ledgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
-			return "", false, usageErrorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
+			return "", false, usage.Errorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
 		home, err := filepath.Abs(name)
 		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).isInUse(), err
@@ -89,19 +90,19 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	if key != "" {
 		text, err := readSmallFile(nil, key)
 		if err != nil {
-			return usageErrorf("--key: %w", err)
+			return usage.Errorf("--key: %w", err)
 		}
 		if opts.PublicKey, err = ledger.ParsePublicKey(text); err != nil {
-			return usageErrorf("--key: %s: %w", key, err)
+			return usage.Errorf("--key: %s: %w", key, err)
 		}
 	}
 	if recordsFile != "" {
 		text, err := readSmallFile(nil, recordsFile)
 		if err != nil {
-			return usageErrorf("--holds: %w", err)
+			return usage.Errorf("--holds: %w", err)
 		}
 		if opts.ExpectedRecordHashes, err = ledger.ParseRecordHashes(text); err != nil {
-			return usageErrorf("--holds: %s: %w", recordsFile, err)
+			return usage.Errorf("--holds: %s: %w", recordsFile, err)
 		}
 	}
 	report, err := ledger.Verify(dir, opts)

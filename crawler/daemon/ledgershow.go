@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -53,7 +54,7 @@ func (a *program) showLedger(q ledgerShowOptions) (err error) {
 	if q.url != "" {
 		u, err := decorum.ParseURL(q.url)
 		if err != nil {
-			return usageErrorf("--url: %w", err)
+			return usage.Errorf("--url: %w", err)
 		}
 		q.url = u.String()
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A jsonlFile is a file of lines, which are appended. One that would grow beyond
@@ -49,7 +50,7 @@ func openJSONLFile(
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
-		return nil, usageErrorf("cannot open the output: %w", err)
+		return nil, usage.Errorf("cannot open the output: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -58,7 +59,7 @@ func openJSONLFile(
 	}()
 	info, statErr := dir.lstat(filepath.Base(name))
 	if maxBytes > 0 && statErr == nil && !info.Mode().IsRegular() {
-		return nil, usageErrorf("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
+		return nil, usage.Errorf("output.jsonl_max_size: %s is no regular file, which could be given another name when it is full", name)
 	}
 	// Record the name before the file is created: a crash between the two must not
 	// leave a file that the project may not continue.
@@ -67,7 +68,7 @@ func openJSONLFile(
 	}
 	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, privateFileMode)
 	if err != nil {
-		return nil, usageErrorf("cannot open the output: %w", err)
+		return nil, usage.Errorf("cannot open the output: %w", err)
 	}
 	if errors.Is(statErr, fs.ErrNotExist) {
 		err = disk.SetMode(file, mode)

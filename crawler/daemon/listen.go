@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A listenOptions is where a daemon can be spoken to.
@@ -48,13 +50,13 @@ func (d *listenOptions) check() error {
 	})
 	switch {
 	case err != nil:
-		return usageErrorf("--listen: %q is not HOST:PORT (IPv6 addresses in brackets)", d.addr)
+		return usage.Errorf("--listen: %q is not HOST:PORT (IPv6 addresses in brackets)", d.addr)
 	case badHost >= 0:
-		return usageErrorf("--host: %q is not the name of a host, as in crawler.example.com", d.allowedHosts[badHost])
+		return usage.Errorf("--host: %q is not the name of a host, as in crawler.example.com", d.allowedHosts[badHost])
 	case (d.certFile == "") != (d.keyFile == ""):
-		return usageErrorf("--tls-cert and --tls-key go together")
+		return usage.Errorf("--tls-cert and --tls-key go together")
 	case d.certFile == "" && !d.allowPlaintext && !isLoopbackAddr(d.addr):
-		return usageErrorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.addr)
+		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.addr)
 	}
 	return d.connectionLimits.check()
 }
@@ -72,7 +74,7 @@ func (d *listenOptions) openListener(ctx context.Context, log *slog.Logger) (l n
 	if d.certFile != "" {
 		certs := &reloadingCertificate{certFile: d.certFile, keyFile: d.keyFile, log: log}
 		if _, err := certs.currentCertificate(nil); err != nil {
-			return nil, nil, usageErrorf("--tls-cert: %w", err)
+			return nil, nil, usage.Errorf("--tls-cert: %w", err)
 		}
 		tlsConfig = &tls.Config{GetCertificate: certs.currentCertificate, MinVersion: tls.VersionTLS12}
 	}
@@ -84,10 +86,10 @@ func (d *listenOptions) openListener(ctx context.Context, log *slog.Logger) (l n
 func listenTCP(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usageErrorf("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
+		return nil, usage.Errorf("%s: %s is in use, by another daemon perhaps: stop it, or name another address", flag, addr)
 	}
 	if err != nil {
-		return nil, usageErrorf("%s: %w", flag, err)
+		return nil, usage.Errorf("%s: %w", flag, err)
 	}
 	return l, nil
 }

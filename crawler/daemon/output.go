@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A jsonlRecorder is the crawl's Recorder: one line of JSON a visit. Each line is
@@ -56,7 +57,7 @@ func refuseOverwrite(name string, resume bool) error {
 	}
 	existing, err := rotatedFiles(name)
 	if err != nil {
-		return usageErrorf("cannot look for earlier files of the output: %w", err)
+		return usage.Errorf("cannot look for earlier files of the output: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		existing = append(existing, rotatedFile{name: name})
@@ -64,7 +65,7 @@ func refuseOverwrite(name string, resume bool) error {
 	if len(existing) == 0 {
 		return nil
 	}
-	return usageErrorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].name)
+	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].name)
 }
 
 // Record writes the line of one visit, and before it the body that it names.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -274,7 +275,7 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	case "":
 		name = dir.path(outputFile)
 	case "-":
-		return usageErrorf("the crawl wrote its output to standard output: there is no file to read")
+		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()

@@ -35,7 +35,7 @@ func (p *stickyErrorWriter) withWriteError(err error) error {
 	}
 	var e *exitError
 	switch {
-	case errors.As(err, &e) && e.code != ExitCheckFailed: // it says why, and that all is not well
+	case errors.As(err, &e) && e.code != ExitCheckFailed, exitCode(err) == ExitUsage: // it says why, and that all is not well
 		return err
 	case errors.Is(p.writeErr, syscall.EPIPE):
 		return &exitError{code: ExitFailed}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // TestLostOutput: where output was lost that is told, once and in one line, whatever a
@@ -17,7 +19,7 @@ func TestLostOutput(t *testing.T) {
 		{nil, ExitFailed, "decorum: disk full\n"},
 		{&exitError{code: ExitCheckFailed}, ExitFailed, "decorum: disk full\n"},
 		{errors.New("lightning"), ExitFailed, "decorum: lightning\ndisk full\n"},
-		{usageErrorf("no such host"), ExitUsage, "decorum: no such host\n"},
+		{usage.Errorf("no such host"), ExitUsage, "decorum: no such host\n"},
 	} {
 		p := newStickyErrorWriter(diskFullWriter{})
 		if _, err := p.Write([]byte("x")); err == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -18,7 +19,7 @@ func checkProgressFlag(mode string) error {
 	case "auto", "plain", "none":
 		return nil
 	}
-	return usageErrorf("--progress: %q is not one of auto, plain, none", mode)
+	return usage.Errorf("--progress: %q is not one of auto, plain, none", mode)
 }
 
 // A progressReporter tells how a crawl goes.

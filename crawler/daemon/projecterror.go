@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A projectFileError is an error in a project file. Error names the file, the line, the
@@ -85,7 +87,7 @@ func truncateText(text string) string {
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
 // about the file as a whole. problem must have the values of the file in quotes only.
 func (d *projectWithPositions) errorAt(at filePosition, field, problem string) error {
-	return &exitError{ExitUsage, &projectFileError{d.file, at, field, problem, d.excerptAt(at)}}
+	return &projectFileError{d.file, at, field, problem, d.excerptAt(at)}
 }
 
 // excerptAt returns the line of a place, with a mark below its column, for the terminal.
@@ -106,7 +108,7 @@ func (d *projectWithPositions) excerptAt(at filePosition) string {
 func (d *projectWithPositions) fieldError(f fieldProblem) error {
 	for path := f.field; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.setBy[path]; ok {
-			return usageErrorf("%s%s", setBy, truncateQuotedValues(f.problem))
+			return usage.Errorf("%s%s", setBy, truncateQuotedValues(f.problem))
 		}
 		if at, ok := d.positions[path]; ok {
 			return d.errorAt(at, f.field, f.problem)
@@ -115,5 +117,5 @@ func (d *projectWithPositions) fieldError(f fieldProblem) error {
 	if d.file != "" {
 		return d.errorAt(filePosition{}, f.field, f.problem)
 	}
-	return usageErrorf("%s", cmp.Or(strings.TrimPrefix(truncateQuotedValues(f.problem), ": "), f.field))
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(truncateQuotedValues(f.problem), ": "), f.field))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -37,7 +38,7 @@ func (a *program) openLedgerWriter(p Project, c *confinement, durable durableOut
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
 		if cfg.SigningKey, err = readPrivateKeyFile(c, name, ledger.ParseKey); err != nil {
-			return nil, usageErrorf("output.ledger_key: %w", err)
+			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
 	l, err := ledger.Open(cfg)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
@@ -93,7 +94,7 @@ func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	if r.PasswordFile != "" {
 		text, err := readSmallFile(c, r.PasswordFile)
 		if err != nil {
-			return opts, usageErrorf("store.redis.password_file: %w", err)
+			return opts, usage.Errorf("store.redis.password_file: %w", err)
 		}
 		first, _, _ := strings.Cut(string(text), "\n")
 		opts.Password = strings.TrimSuffix(first, "\r")
@@ -104,11 +105,11 @@ func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	if r.CAFile != "" {
 		text, err := readSmallFile(c, r.CAFile)
 		if err != nil {
-			return opts, usageErrorf("store.redis.ca_file: %w", err)
+			return opts, usage.Errorf("store.redis.ca_file: %w", err)
 		}
 		opts.TLS.RootCAs = x509.NewCertPool()
 		if !opts.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return opts, usageErrorf("store.redis.ca_file: %s holds no certificate", r.CAFile)
+			return opts, usage.Errorf("store.redis.ca_file: %s holds no certificate", r.CAFile)
 		}
 	}
 	return opts, nil
@@ -122,7 +123,7 @@ const redisOpenTimeout = 30 * time.Second
 func openRedisStores(p Project, c *confinement, boltOpts bolt.Options) (s crawlStores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
-		return s, usageErrorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
+		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
 			dir.path(storeFile))
 	}
 	opts, err := p.Store.Redis.options(c)
@@ -171,7 +172,7 @@ func openRedisStore(opts redis.Options, prefix string) (inspectableStore, error)
 // for what needs it in files.
 func (d stateDir) requireLocalState() error {
 	if _, err := os.Stat(d.path(redisFile)); err == nil {
-		return usageErrorf("the state of the crawl in %s is in Redis: see store.redis of its project", d)
+		return usage.Errorf("the state of the crawl in %s is in Redis: see store.redis of its project", d)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // A daemonAddress is the daemon that a command speaks to.
@@ -50,7 +51,7 @@ func (r *daemonAddress) newClient(ctx context.Context) (*api.Client, error) {
 	r.dialedAddress = r.serverURL
 	u, err := url.Parse(r.serverURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usageErrorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.serverURL)
+		return nil, usage.Errorf("--server: %q is not a URL such as http://127.0.0.1:8470", r.serverURL)
 	}
 	file := r.tokenFile
 	if file == "" {
@@ -58,7 +59,7 @@ func (r *daemonAddress) newClient(ctx context.Context) (*api.Client, error) {
 	}
 	token, err := readSmallFile(nil, file)
 	if err != nil {
-		return nil, usageErrorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
+		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}
 	return &api.Client{Server: r.serverURL, Token: strings.TrimSpace(string(token)), HTTP: &http.Client{Timeout: clientTimeout}}, nil
 }

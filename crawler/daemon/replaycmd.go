@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -43,7 +44,7 @@ func (a *program) replayCommand() *cobra.Command {
 		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: withUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
-				return usageErrorf("--limit: %d is not a number of differences", limit)
+				return usage.Errorf("--limit: %d is not a number of differences", limit)
 			}
 			return a.replayCrawl(c.Context(), stateDir(args[0]), warcDir, limit)
 		},
@@ -63,7 +64,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 		warcDir = p.Output.WARC
 	}
 	if warcDir == "" {
-		return usageErrorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
+		return usage.Errorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
 	}
 	archive, err := replay.OpenArchive(warcDir)
 	if err != nil {
@@ -102,7 +103,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 		return Project{}, nil, err
 	}
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
-		return Project{}, nil, usageErrorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
+		return Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
 	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
 		return Project{}, nil, d.fieldError(*f)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const reportHelp = `Say how a crawl stands, host by host: the pace that was asked for and the pace
@@ -104,7 +105,7 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 		return err
 	}
 	if q.limit < 0 {
-		return usageErrorf("--limit: %d is not a number of hosts", q.limit)
+		return usage.Errorf("--limit: %d is not a number of hosts", q.limit)
 	}
 	if q.suggestParams {
 		return a.printParamReport(ctx, q)
@@ -151,7 +152,7 @@ func checkFormat(format string, formats ...string) error {
 			return nil
 		}
 	}
-	return usageErrorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
+	return usage.Errorf("--format: %q is not one of %s", format, strings.Join(formats, ", "))
 }
 
 // parseHostFlag returns the host that --host names, as the crawl does; empty: none.
@@ -161,7 +162,7 @@ func parseHostFlag(s string) (string, error) {
 	}
 	host, ok := canonicalHost(s)
 	if !ok {
-		return "", usageErrorf("--host: %q is not the name of a host, as in example.com", s)
+		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
 	}
 	return host, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -60,7 +61,7 @@ func (a *program) robotsBatchCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, names []string) error {
 			d, err := robots.ParseDialect(dialect)
 			if err != nil {
-				return usageErrorf("--dialect: %w", err)
+				return usage.Errorf("--dialect: %w", err)
 			}
 			in, err := openRobotsBatchInput(c.InOrStdin(), names)
 			if err != nil {

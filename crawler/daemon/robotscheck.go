@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -75,16 +76,16 @@ func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
 	agent := robots.AgentByName(q.agent)
 	if agent.Token() == "" {
-		return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
+		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
 	}
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usageErrorf("--dialect: %v", err)
+		return usage.Errorf("--dialect: %v", err)
 	}
 	pages := make([]decorum.URL, len(urls))
 	for i, s := range urls {
 		if pages[i], err = decorum.ParseURL(s); err != nil {
-			return usageErrorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
+			return usage.Errorf("%q is not a URL that robots.txt speaks of: expected https://host/path", s)
 		}
 	}
 	explain, err := newRobotsExplainFunc(q, agent, dialect)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -63,11 +64,11 @@ func (a *program) robotsDiffCommand() *cobra.Command {
 func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.Reader, names ...string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usageErrorf("--dialect: %w", err)
+		return usage.Errorf("--dialect: %w", err)
 	}
 	for _, name := range q.agents {
 		if name != "*" && robots.AgentByName(name).Token() == "" {
-			return usageErrorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
+			return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
 	bodies, err := q.loadRobotsBodies(ctx, dialect, names...)
@@ -153,7 +154,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 		}
 		u, err := parsePathOrURL(text)
 		if err != nil {
-			return anyChanged, usageErrorf("--urls: line %d: %q is neither a URL nor a path", n, text)
+			return anyChanged, usage.Errorf("--urls: line %d: %q is neither a URL nor a path", n, text)
 		}
 		for _, agent := range agents {
 			before, after := agent.old.Check(u), agent.new.Check(u)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -20,7 +21,7 @@ func hasURLScheme(name string) bool { return strings.Contains(name, "://") }
 func originOfRobotsURL(argName, address string) (decorum.Origin, error) {
 	u, err := decorum.ParseURL(address)
 	if err != nil || u != u.Origin().RobotsURL() { // LOC-06
-		return decorum.Origin{}, usageErrorf("%s: %q is not the place of a robots.txt; expected https://host/robots.txt", argName, address)
+		return decorum.Origin{}, usage.Errorf("%s: %q is not the place of a robots.txt; expected https://host/robots.txt", argName, address)
 	}
 	return u.Origin(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -47,10 +48,10 @@ func (a *program) robotsLintCommand() *cobra.Command {
 func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name string) error {
 	dialect, err := robots.ParseDialect(q.dialect)
 	if err != nil {
-		return usageErrorf("--dialect: %w", err)
+		return usage.Errorf("--dialect: %w", err)
 	}
 	if dialect == robots.GoogleOSS {
-		return usageErrorf("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
+		return usage.Errorf("--dialect: a file is looked at as authors write for google or yandex; robots check and batch know google-oss")
 	}
 	body, err := q.loadRobotsBody(ctx, dialect, name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -145,7 +146,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return err
 	}
 	if s.startFresh && p.Store.Redis.isUsed() {
-		return usageErrorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
+		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
 	if s.resume {
 		if s.durableFileRecords, err = dir.readDurableFileRecords(p, a.log); err != nil {
@@ -188,7 +189,7 @@ func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptio
 	name := p.Output.JSONL
 	if name != "" {
 		if dir.isOwnStateFile(name) {
-			return nil, usageErrorf("--output: %s is a file of the crawl's own state; name another", name)
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
 		out, err = openJSONLRecorder(s.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableFileRecords)
 		if err != nil {

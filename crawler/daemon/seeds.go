@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -47,11 +48,11 @@ var errStopReading = errors.New("enough seeds")
 // not be allowed to read it.
 func (p *Project) readSeedFile(c *confinement, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return usageErrorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
+		return usage.Errorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
 	f, err := c.openInput(name)
 	if err != nil {
-		return usageErrorf("cannot read the seeds: %w", err)
+		return usage.Errorf("cannot read the seeds: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -62,14 +63,14 @@ func (p *Project) readSeedFile(c *confinement, name string, yield func(decorum.U
 			continue
 		}
 		if err := p.seedURLProblem(text); err != nil {
-			return usageErrorf("%s:%d: the line %w", name, n, err)
+			return usage.Errorf("%s:%d: the line %w", name, n, err)
 		}
 		if u, err := decorum.ParseURL(text); !yield(u, err) {
 			return errStopReading
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usageErrorf("cannot read the seeds: %s:%d: %w", name, n, describeScanError(err))
+		return usage.Errorf("cannot read the seeds: %s:%d: %w", name, n, describeScanError(err))
 	}
 	return nil
 }
@@ -115,7 +116,7 @@ func (p *Project) oneSeedPerOrigin(c *confinement) ([]decorum.URL, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, usageErrorf("nothing to crawl: the seed files name no URL")
+		return nil, usage.Errorf("nothing to crawl: the seed files name no URL")
 	}
 	return found, nil
 }

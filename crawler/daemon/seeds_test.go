@@ -45,8 +45,7 @@ func TestSeedErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := firstSeeds(Project{SeedFiles: []string{writeTempFile(t, "seeds.txt", tt.text)}}, 10)
-			var e *exitError
-			if !errors.As(err, &e) || e.code != ExitUsage || !strings.Contains(err.Error(), tt.want) {
+			if exitCode(err) != ExitUsage || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one of usage that says %q", err, tt.want)
 			}
 		})

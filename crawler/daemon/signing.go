@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // Signing says with which keys requests are signed, so that sites can tell them from
@@ -71,10 +72,10 @@ func (s *Signing) readKeys(c *confinement) ([]*botauth.Key, error) {
 	for i, name := range s.KeyFiles {
 		k, err := readPrivateKeyFile(c, name, botauth.ParseKey)
 		if err != nil {
-			return nil, usageErrorf("%s: %w", itemPath("agent.signature.keys", i), err)
+			return nil, usage.Errorf("%s: %w", itemPath("agent.signature.keys", i), err)
 		}
 		if sameKeyFile := nameByID[k.ID()]; sameKeyFile != "" {
-			return nil, usageErrorf("%s: %s holds the same key as %s", itemPath("agent.signature.keys", i), name, sameKeyFile)
+			return nil, usage.Errorf("%s: %s holds the same key as %s", itemPath("agent.signature.keys", i), name, sameKeyFile)
 		}
 		keys[i], nameByID[k.ID()] = k, name
 	}
@@ -141,7 +142,7 @@ func createSigningKeyFile(name string) (*botauth.Key, error) {
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil, usageErrorf("%s is there already, and may be a key that is in use: name another file", name)
+		return nil, usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
 	}
 	if err != nil {
 		return nil, err

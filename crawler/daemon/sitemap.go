@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const sitemapHelp = `List what a sitemap lists, as JSON Lines. It may be XML, plain text, an index, an RSS
@@ -110,17 +111,17 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 	argName, address := "--base", q.baseURL
 	switch {
 	case hasURLScheme(name) && q.baseURL != "":
-		return decorum.URL{}, usageErrorf("--base: says where a file is to be found, and %q is no file", name)
+		return decorum.URL{}, usage.Errorf("--base: says where a file is to be found, and %q is no file", name)
 	case hasURLScheme(name):
 		argName, address = "SITEMAP", name
 	case q.baseURL == "" && q.strict:
-		return decorum.URL{}, usageErrorf("--strict: which URLs a file may list depends on where it is found; set --base")
+		return decorum.URL{}, usage.Errorf("--strict: which URLs a file may list depends on where it is found; set --base")
 	case q.baseURL == "":
 		return decorum.URL{}, nil
 	}
 	u, err := decorum.ParseURL(address)
 	if err != nil {
-		return decorum.URL{}, usageErrorf("%s: %q is not the URL of a sitemap; expected https://host/path", argName, address)
+		return decorum.URL{}, usage.Errorf("%s: %q is not the URL of a sitemap; expected https://host/path", argName, address)
 	}
 	return u, nil
 }
@@ -132,7 +133,7 @@ const maxSitemapBytes = 50 << 20
 // newPoliteFetcher returns the errand that fetches sitemaps.
 func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	if q.limit < 0 {
-		return nil, usageErrorf("--limit: %d is less than 0", q.limit)
+		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
 	}
 	d := q.newProjectFromFlags()
 	d.Fetch.ContentTypes = nil

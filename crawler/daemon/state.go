@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // The files of a crawl's directory that are its own. Others are never touched.
@@ -34,11 +35,11 @@ func (d stateDir) path(file string) string { return filepath.Join(string(d), fil
 // lock makes the directory, and keeps others from crawling from it.
 func (d stateDir) lock() (*directoryLock, error) {
 	if err := os.MkdirAll(string(d), privateDirMode); err != nil {
-		return nil, usageErrorf("cannot make the data directory: %w", err)
+		return nil, usage.Errorf("cannot make the data directory: %w", err)
 	}
 	dir, err := os.OpenRoot(string(d))
 	if err != nil {
-		return nil, usageErrorf("cannot use the data directory: %w", err)
+		return nil, usage.Errorf("cannot use the data directory: %w", err)
 	}
 	h, err := lockDirectory(dir, lockFile, "the data directory", "--data", "")
 	return h, errors.Join(err, dir.Close())
@@ -80,7 +81,7 @@ func (d stateDir) hasCrawl() (bool, error) {
 // that look into one.
 func (d stateDir) requireCrawl() error {
 	if hasCrawl, err := d.hasCrawl(); err != nil || !hasCrawl {
-		return errors.Join(usageErrorf("%s holds no crawl: name the directory of one with --data", d), err)
+		return errors.Join(usage.Errorf("%s holds no crawl: name the directory of one with --data", d), err)
 	}
 	return nil
 }
@@ -96,13 +97,13 @@ func (d stateDir) checkStart(resume, startFresh bool) error {
 	case resume && !hasCrawl:
 		return d.newNoCrawlError()
 	case hasCrawl && !resume && !startFresh:
-		return usageErrorf("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
+		return usage.Errorf("%s already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside", d)
 	}
 	return nil
 }
 
 func (d stateDir) newNoCrawlError() error {
-	return usageErrorf("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
+	return usage.Errorf("%s holds no crawl to go on with: leave out --resume to start one (with --fresh if files of an earlier one are in the way), or name another directory with --data", d)
 }
 
 // moveOldCrawl moves the crawl's files into a directory of their own beside the
@@ -161,9 +162,9 @@ func encodeProject(p Project) ([]byte, error) {
 	})
 	text, e := yaml.Marshal(p)
 	if len(text) > maxProjectFileSize {
-		e = usageErrorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
+		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
 	} else if _, exceeded := tokenizeYAMLWithinLimits(string(text), ""); exceeded != nil {
-		e = usageErrorf("--resume could not read the project: %s", exceeded.problem)
+		e = usage.Errorf("--resume could not read the project: %s", exceeded.problem)
 	}
 	return text, errors.Join(err, e)
 }

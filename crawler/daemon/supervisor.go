@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -68,7 +69,7 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
-		return nil, usageErrorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
+		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
 	}
 	rules, err := opts.apiProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
 	if err != nil {

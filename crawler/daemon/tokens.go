@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // The files of a daemon's directory that hold its tokens.
@@ -48,7 +49,7 @@ func readOrCreateToken(file string) (string, error) {
 		return "", err
 	}
 	if readableByOthers(info) {
-		return "", usageErrorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
+		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
 	text, err := readSmallFile(nil, file)
 	if err != nil {
@@ -56,7 +57,7 @@ func readOrCreateToken(file string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minTokenLength {
-		return "", usageErrorf("%s holds no token of %d characters or more: remove it, and a new one is made", file, minTokenLength)
+		return "", usage.Errorf("%s holds no token of %d characters or more: remove it, and a new one is made", file, minTokenLength)
 	}
 	return token, nil
 }

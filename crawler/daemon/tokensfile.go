@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // An apiTokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
@@ -27,26 +28,26 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return nil, usageErrorf("--tokens: %w", err)
+		return nil, usage.Errorf("--tokens: %w", err)
 	case writableByOthers(info):
-		return nil, usageErrorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
+		return nil, usage.Errorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
 	text, err := readSmallFile(nil, file)
 	if err != nil {
-		return nil, usageErrorf("--tokens: %w", err)
+		return nil, usage.Errorf("--tokens: %w", err)
 	}
 	var entries []apiTokenEntry
 	const aliasProblem = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
 	if _, exceeded := tokenizeYAMLWithinLimits(string(text), aliasProblem); exceeded != nil {
-		return nil, usageErrorf("--tokens: %s:%d:%d: %s", file, exceeded.position.line, exceeded.position.column, exceeded.problem)
+		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.position.line, exceeded.position.column, exceeded.problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usageErrorf("--tokens: %s: %s", file, truncateQuotedValues(yaml.FormatError(err, false, false)))
+		return nil, usage.Errorf("--tokens: %s: %s", file, truncateQuotedValues(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
 		key, err := e.apiKey(keys)
 		if err != nil {
-			return nil, usageErrorf("--tokens: %s: entry %d: %w", file, i+1, err)
+			return nil, usage.Errorf("--tokens: %s: entry %d: %w", file, i+1, err)
 		}
 		keys = append(keys, key)
 	}
