@@ -59,7 +59,7 @@ func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
 // forecastCrawl visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
 func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) (err error) {
-	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}

@@ -67,11 +67,11 @@ func (s *supervisor) outputOwner(output string) string {
 func (s *supervisor) newLoadedProject(name string, p Project, c *confinement) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
-	seedPerOrigin, err := p.oneSeedPerOrigin(c)
+	seedPerOrigin, err := p.oneSeedPerOrigin(c.openInput)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := p.Agent.Signature.readKeys(c)
+	keys, err := p.Agent.Signature.readKeys(c.openInput)
 	if err != nil {
 		return nil, err
 	}

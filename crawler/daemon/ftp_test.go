@@ -167,7 +167,7 @@ func TestFTPAndProxy(t *testing.T) {
 		}
 	}
 	p := Project{SeedFiles: []string{list}, Fetch: Fetch{Proxy: "http://proxy.example:3128"}}
-	if _, err := p.oneSeedPerOrigin(nil); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+	if _, err := p.oneSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
 	proxied, err := p.newSchemeFetcher(nil, nil)

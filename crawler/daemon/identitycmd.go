@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ func (a *program) createIdentityKey(name string) error {
 }
 
 func (a *program) printKeyDirectory(names []string) error {
-	keys, err := (&Signing{KeyFiles: names}).readKeys(nil)
+	keys, err := (&Signing{KeyFiles: names}).readKeys(os.Open)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"time"
 
 	"github.com/decorum-crawler/decorum/frontier"
@@ -42,7 +43,7 @@ func (q *inspector) loadScope() error {
 	if err != nil {
 		return err
 	}
-	seedPerOrigin, err := q.project.oneSeedPerOrigin(nil)
+	seedPerOrigin, err := q.project.oneSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}

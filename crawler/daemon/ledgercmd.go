@@ -88,7 +88,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	}
 	opts := ledger.VerifyOptions{StillOpen: isRunning}
 	if key != "" {
-		text, err := readSmallFile(nil, key)
+		text, err := readSmallFile(os.Open, key)
 		if err != nil {
 			return usage.Errorf("--key: %w", err)
 		}
@@ -97,7 +97,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		}
 	}
 	if recordsFile != "" {
-		text, err := readSmallFile(nil, recordsFile)
+		text, err := readSmallFile(os.Open, recordsFile)
 		if err != nil {
 			return usage.Errorf("--holds: %w", err)
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	a := &program{log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
-	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}

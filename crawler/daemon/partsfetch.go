@@ -31,7 +31,7 @@ func (p *Project) fetcherConfig(c *confinement) (collyfetch.Config, error) {
 		cfg.ConnectTo = append(cfg.ConnectTo, to)
 	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.newSigner(c); err != nil || p.Fetch.Proxy == "" {
+	if cfg.Signer, err = p.Agent.Signature.newSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
 		return cfg, err
 	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)

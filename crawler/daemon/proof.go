@@ -37,7 +37,7 @@ func (a *program) openLedgerWriter(p Project, c *confinement, durable durableOut
 	cfg.DurableExtent = durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.SigningKey, err = readPrivateKeyFile(c, name, ledger.ParseKey); err != nil {
+		if cfg.SigningKey, err = readPrivateKeyFile(c.openInput, name, ledger.ParseKey); err != nil {
 			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}

@@ -92,7 +92,7 @@ func checkRedis(p *Project) *fieldProblem {
 func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
-		text, err := readSmallFile(c, r.PasswordFile)
+		text, err := readSmallFile(c.openInput, r.PasswordFile)
 		if err != nil {
 			return opts, usage.Errorf("store.redis.password_file: %w", err)
 		}
@@ -103,7 +103,7 @@ func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := readSmallFile(c, r.CAFile)
+		text, err := readSmallFile(c.openInput, r.CAFile)
 		if err != nil {
 			return opts, usage.Errorf("store.redis.ca_file: %w", err)
 		}

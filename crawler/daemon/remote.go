@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -57,7 +58,7 @@ func (r *daemonAddress) newClient(ctx context.Context) (*api.Client, error) {
 	if file == "" {
 		file = filepath.Join(r.dataDir, "token")
 	}
-	token, err := readSmallFile(nil, file)
+	token, err := readSmallFile(os.Open, file)
 	if err != nil {
 		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}

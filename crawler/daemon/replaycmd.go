@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -108,7 +109,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
 		return Project{}, nil, d.fieldError(*f)
 	}
-	seedPerOrigin, err := d.oneSeedPerOrigin(nil)
+	seedPerOrigin, err := d.oneSeedPerOrigin(os.Open)
 	return d.Project, seedPerOrigin, err
 }
 

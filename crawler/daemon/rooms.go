@@ -172,7 +172,7 @@ func (r *crawlComponents) releaseHolds(ctx context.Context) error {
 
 // queueSeeds discovers the project's seeds.
 func (r *crawlComponents) queueSeeds(ctx context.Context) error {
-	return r.project.queueSeeds(ctx, r.confinement, r.frontier)
+	return r.project.queueSeeds(ctx, r.confinement.openInput, r.frontier)
 }
 
 // applyProjectToState makes a crawl that goes on the project's: parked URLs are judged

@@ -127,11 +127,11 @@ func (a *program) logStoreDamage(err error) {
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)
-	seedPerOrigin, err := p.oneSeedPerOrigin(nil)
+	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
-	if _, err := p.Agent.Signature.readKeys(nil); err != nil {
+	if _, err := p.Agent.Signature.readKeys(os.Open); err != nil {
 		return err
 	}
 	if _, err := encodeProject(p); err != nil {

@@ -19,9 +19,9 @@ import (
 const seedBatch = 1000
 
 // seeds yields the project's seeds, including those of its seed files, which it opens
-// within c. It ends with the first seed that is not a URL, or file that cannot be read.
+// by open. It ends with the first seed that is not a URL, or file that cannot be read.
 // It reads lists line by line and never holds them, since they may be long.
-func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
+func (p *Project) seeds(open OpenFunc) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
 			if u, err := decorum.ParseURL(s); !yield(u, err) || err != nil {
@@ -29,7 +29,7 @@ func (p *Project) seeds(c *confinement) iter.Seq2[decorum.URL, error] {
 			}
 		}
 		for _, name := range p.SeedFiles {
-			switch err := p.readSeedFile(c, name, yield); {
+			switch err := p.readSeedFile(open, name, yield); {
 			case errors.Is(err, errStopReading):
 				return
 			case err != nil:
@@ -46,11 +46,11 @@ var errStopReading = errors.New("enough seeds")
 // readSeedFile yields the URLs of one file: one a line, # begins a comment. Its errors
 // give the number of the line and do not quote it: a caller that may name a file may
 // not be allowed to read it.
-func (p *Project) readSeedFile(c *confinement, name string, yield func(decorum.URL, error) bool) error {
+func (p *Project) readSeedFile(open OpenFunc, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage.Errorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
-	f, err := c.openInput(name)
+	f, err := open(name)
 	if err != nil {
 		return usage.Errorf("cannot read the seeds: %w", err)
 	}
@@ -102,11 +102,11 @@ func parseSeedLine(line string) string {
 
 // oneSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
 // reads every seed, so a mistake in one is found before anything is sent. Seed files are
-// opened as c allows.
-func (p *Project) oneSeedPerOrigin(c *confinement) ([]decorum.URL, error) {
+// opened by open.
+func (p *Project) oneSeedPerOrigin(open OpenFunc) ([]decorum.URL, error) {
 	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
-	for u, err := range p.seeds(c) {
+	for u, err := range p.seeds(open) {
 		if err != nil {
 			return nil, err
 		}
@@ -122,14 +122,14 @@ func (p *Project) oneSeedPerOrigin(c *confinement) ([]decorum.URL, error) {
 }
 
 // queueSeeds discovers all seeds. Those of an earlier start are known already.
-func (p *Project) queueSeeds(ctx context.Context, c *confinement, f *frontier.Frontier) error {
+func (p *Project) queueSeeds(ctx context.Context, open OpenFunc, f *frontier.Frontier) error {
 	batch := make([]storage.Entry, 0, seedBatch)
 	flush := func() error {
 		_, err := f.Discover(ctx, batch...)
 		batch = batch[:0]
 		return err
 	}
-	for u, err := range p.seeds(c) {
+	for u, err := range p.seeds(open) {
 		if err == nil && len(batch) == seedBatch {
 			err = flush()
 		}

@@ -65,12 +65,12 @@ func checkSigning(p *Project) *fieldProblem {
 	return nil
 }
 
-// readKeys reads the keys; the first one signs. It opens their files within c.
-func (s *Signing) readKeys(c *confinement) ([]*botauth.Key, error) {
+// readKeys reads the keys; the first one signs. It opens their files by open.
+func (s *Signing) readKeys(open OpenFunc) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.KeyFiles))
 	nameByID := map[string]string{}
 	for i, name := range s.KeyFiles {
-		k, err := readPrivateKeyFile(c, name, botauth.ParseKey)
+		k, err := readPrivateKeyFile(open, name, botauth.ParseKey)
 		if err != nil {
 			return nil, usage.Errorf("%s: %w", itemPath("agent.signature.keys", i), err)
 		}
@@ -83,11 +83,11 @@ func (s *Signing) readKeys(c *confinement) ([]*botauth.Key, error) {
 }
 
 // newSigner returns what signs the project's requests; nil: nothing does.
-func (s *Signing) newSigner(c *confinement) (*botauth.Signer, error) {
+func (s *Signing) newSigner(open OpenFunc) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil
 	}
-	keys, err := s.readKeys(c)
+	keys, err := s.readKeys(open)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +101,12 @@ func (s *Signing) newSigner(c *confinement) (*botauth.Signer, error) {
 // maxKeyFileBytes bounds the file of a key. One of Ed25519 has some 120 bytes.
 const maxKeyFileBytes = 64 << 10
 
-// readPrivateKeyFile reads a private key within c, from a file that no other user may read.
-func readPrivateKeyFile[K any](c *confinement, name string, parse func([]byte) (K, error)) (k K, err error) {
+// readPrivateKeyFile reads a private key from a file that no other user may read.
+func readPrivateKeyFile[K any](open OpenFunc, name string, parse func([]byte) (K, error)) (k K, err error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait
 	}
-	f, err := c.openInput(name)
+	f, err := open(name)
 	if err != nil {
 		return k, err
 	}

@@ -3,16 +3,21 @@ package daemon
 import (
 	"fmt"
 	"io"
+	"os"
 )
+
+// An OpenFunc opens a file that a project names for reading: os.Open, or one that
+// confines projects that came by the API of a daemon to a directory.
+type OpenFunc func(name string) (*os.File, error)
 
 // maxSmallFileBytes is how many bytes a file may have that holds a key, a token, a
 // password or certificates.
 const maxSmallFileBytes = 1 << 20
 
-// readSmallFile reads a small file within c. A file named by mistake may be much longer,
+// readSmallFile reads a small file. A file named by mistake may be much longer,
 // and a device has no end.
-func readSmallFile(c *confinement, name string) ([]byte, error) {
-	f, err := c.openInput(name)
+func readSmallFile(open OpenFunc, name string) ([]byte, error) {
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -9,7 +10,7 @@ import (
 // to see that.
 func TestSmallFiles(t *testing.T) {
 	fits, long := writeTempFile(t, "fits", strings.Repeat("x", maxSmallFileBytes)), writeTempFile(t, "long", strings.Repeat("x", maxSmallFileBytes+1))
-	if text, err := readSmallFile(nil, fits); err != nil || len(text) != maxSmallFileBytes {
+	if text, err := readSmallFile(os.Open, fits); err != nil || len(text) != maxSmallFileBytes {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	runCommand(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")

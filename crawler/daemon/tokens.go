@@ -51,7 +51,7 @@ func readOrCreateToken(file string) (string, error) {
 	if readableByOthers(info) {
 		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
-	text, err := readSmallFile(nil, file)
+	text, err := readSmallFile(os.Open, file)
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	case writableByOthers(info):
 		return nil, usage.Errorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
-	text, err := readSmallFile(nil, file)
+	text, err := readSmallFile(os.Open, file)
 	if err != nil {
 		return nil, usage.Errorf("--tokens: %w", err)
 	}
