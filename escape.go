@@ -59,10 +59,10 @@ func hexValue(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// appendNormalized appends s, a path segment or a query: what belongs to plain as
+// appendPercentNormalized appends s, a path segment or a query: what belongs to plain as
 // it stands, escapes in normal form (RFC 3986 §6.2.2), a percent sign that
 // begins no escape as it stands, all else escaped.
-func appendNormalized(b []byte, s string, plain byteClass) []byte {
+func appendPercentNormalized(b []byte, s string, plain byteClass) []byte {
 	for i := 0; i < len(s); {
 		run := i
 		for i < len(s) && inClass(s[i], plain) {

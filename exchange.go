@@ -8,10 +8,10 @@ import (
 // An Exchange is one request and its answer, byte for byte as they went over
 // the connection (inside of TLS, if there was any). It is HTTP/1.1.
 type Exchange struct {
-	Request    []byte         // header and body
-	Response   []byte         // as far as it was read; interim answers (1xx) and more may surround it
-	Addr       netip.AddrPort // of the server
-	Truncation Truncation     // why Response may end early
+	RawRequest  []byte           // header and body
+	RawResponse []byte           // as far as it was read; interim answers (1xx) and more may surround it
+	Addr        netip.AddrPort   // of the server
+	Truncation  TruncationReason // why RawResponse may end early
 }
 
 // HeaderOnly returns the exchange as far as the header of the answer, nil of nil. Where
@@ -21,15 +21,15 @@ func (x *Exchange) HeaderOnly() *Exchange {
 		return nil
 	}
 	head := *x
-	head.Response, head.Truncation = nil, TruncatedUnspecified
+	head.RawResponse, head.Truncation = nil, TruncatedUnspecified
 	for at := 0; ; {
-		size := headerLen(x.Response[at:])
+		size := headerLen(x.RawResponse[at:])
 		if size == 0 {
 			return &head
 		}
-		interim := bytes.HasPrefix(x.Response[at:], []byte("HTTP/1.1 1"))
+		interim := bytes.HasPrefix(x.RawResponse[at:], []byte("HTTP/1.1 1"))
 		if at += size; !interim {
-			head.Response = x.Response[:at:at]
+			head.RawResponse = x.RawResponse[:at:at]
 			return &head
 		}
 	}
@@ -51,20 +51,20 @@ func headerLen(b []byte) int {
 	return 0
 }
 
-// A Truncation is why the reading of an answer ended before the answer did.
-type Truncation uint8
+// A TruncationReason is why the reading of an answer ended before the answer did.
+type TruncationReason uint8
 
 // Cuts.
 const (
-	NotTruncated          Truncation = iota // it was read to its end
-	TruncatedByLength                       // it went on past a limit of size
-	TruncatedByTime                         // it took longer than a limit of time
-	TruncatedByDisconnect                   // the server hung up, or the connection broke
-	TruncatedUnspecified                    // it was not wanted, or made no sense
+	NotTruncated          TruncationReason = iota // it was read to its end
+	TruncatedByLength                             // it went on past a limit of size
+	TruncatedByTime                               // it took longer than a limit of time
+	TruncatedByDisconnect                         // the server hung up, or the connection broke
+	TruncatedUnspecified                          // it was not wanted, or made no sense
 )
 
 // String returns the word of ISO 28500:2017, 5.13, empty for NotTruncated.
-func (c Truncation) String() string {
+func (c TruncationReason) String() string {
 	names := [...]string{"", "length", "time", "disconnect", "unspecified"}
 	if int(c) < len(names) {
 		return names[c]

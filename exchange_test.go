@@ -18,12 +18,12 @@ func TestExchangeHeaderOnly(t *testing.T) {
 		{"broken after an interim answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", ""},
 		{"nothing", "", ""},
 	} {
-		x := &decorum.Exchange{Request: []byte("GET / HTTP/1.1\r\n\r\n"), Response: []byte(tt.response)}
+		x := &decorum.Exchange{RawRequest: []byte("GET / HTTP/1.1\r\n\r\n"), RawResponse: []byte(tt.response)}
 		head := x.HeaderOnly()
-		if string(head.Response) != tt.head || string(head.Request) != string(x.Request) || head.Truncation != decorum.TruncatedUnspecified {
-			t.Errorf("%s: %q", tt.name, head.Response)
+		if string(head.RawResponse) != tt.head || string(head.RawRequest) != string(x.RawRequest) || head.Truncation != decorum.TruncatedUnspecified {
+			t.Errorf("%s: %q", tt.name, head.RawResponse)
 		}
-		if string(x.Response) != tt.response || x.Truncation != decorum.NotTruncated {
+		if string(x.RawResponse) != tt.response || x.Truncation != decorum.NotTruncated {
 			t.Errorf("%s: the exchange itself has changed", tt.name)
 		}
 	}

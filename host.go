@@ -197,9 +197,9 @@ func appendIPv6(b []byte, host string) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// appendPort appends port, which stood behind the colon, unless it is empty
+// appendNonDefaultPort appends port, which stood behind the colon, unless it is empty
 // or the scheme's own.
-func appendPort(b []byte, port, scheme string) ([]byte, error) {
+func appendNonDefaultPort(b []byte, port, scheme string) ([]byte, error) {
 	if port == "" {
 		return b, nil
 	}

@@ -11,7 +11,7 @@ func resolveFast[T byteSeq](base URL, ref T) (u URL, ok bool) {
 		return URL{}, false
 	}
 	if path := canonicalOriginLen(base, ref); path > 0 {
-		end, ok := scanPath(ref, path+1)
+		end, ok := scanPathAndQuery(ref, path+1)
 		return URL{s: string(ref[:end]), pathStart: uint32(path)}, ok
 	}
 	if base.IsZero() {
@@ -27,13 +27,13 @@ func resolveFast[T byteSeq](base URL, ref T) (u URL, ok bool) {
 			return URL{}, false
 		}
 		baseEnd = int(base.pathStart)
-		end, ok = scanPath(ref, 1)
+		end, ok = scanPathAndQuery(ref, 1)
 	case '?':
 		baseEnd = base.pathEnd()
 		end, ok = scanNormalQuery(ref, 1)
 	default:
 		baseEnd, refStart = resolveLeadingDotSegments(base, ref)
-		end, ok = scanPath(ref, refStart)
+		end, ok = scanPathAndQuery(ref, refStart)
 	}
 	if !ok {
 		return URL{}, false
@@ -93,9 +93,9 @@ func hostStart[T byteSeq](ref T) int {
 	return 0
 }
 
-// scanPath looks at path and query in ref, of which a segment begins at i,
+// scanPathAndQuery looks at path and query in ref, of which a segment begins at i,
 // and returns where they end: at the fragment or the end of ref.
-func scanPath[T byteSeq](ref T, i int) (end int, ok bool) {
+func scanPathAndQuery[T byteSeq](ref T, i int) (end int, ok bool) {
 	segment := i
 	for ; i < len(ref); i++ {
 		c := ref[i]
@@ -119,7 +119,7 @@ func scanPath[T byteSeq](ref T, i int) (end int, ok bool) {
 	return i, !isDotSegment(ref[segment:])
 }
 
-// scanNormalQuery is scanPath within the query.
+// scanNormalQuery is scanPathAndQuery within the query.
 func scanNormalQuery[T byteSeq](ref T, i int) (end int, ok bool) {
 	for ; i < len(ref); i++ {
 		c := ref[i]

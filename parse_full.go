@@ -28,7 +28,7 @@ func resolveFull(base URL, ref string) (URL, error) {
 	if b, err = appendAuthority(b, authority, scheme); err != nil {
 		return URL{}, err
 	}
-	return appendPathAndQuery(b, len(b), after)
+	return urlWithPathAndQuery(b, len(b), after)
 }
 
 // resolvePath resolves ref, which has no authority, against base.
@@ -45,18 +45,18 @@ func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	default:
 		b = append(b, page[:strings.LastIndexByte(page, '/')+1]...)
 	}
-	return appendPathAndQuery(b, path, ref)
+	return urlWithPathAndQuery(b, path, ref)
 }
 
-// appendPathAndQuery appends path and query in ref to b, whose own path, if it has one
+// urlWithPathAndQuery appends path and query in ref to b, whose own path, if it has one
 // yet, begins at path.
-func appendPathAndQuery(b []byte, path int, ref string) (URL, error) {
+func urlWithPathAndQuery(b []byte, path int, ref string) (URL, error) {
 	refPath, query, hasQuery := strings.Cut(ref, "?")
 	if refPath != "" || len(b) == path {
 		b = appendPath(b, path, refPath)
 	}
 	if hasQuery {
-		b = appendNormalized(append(b, '?'), query, inQuery)
+		b = appendPercentNormalized(append(b, '?'), query, inQuery)
 	}
 	if len(b) > maxURLBytes {
 		return URL{}, errTooLong
@@ -76,7 +76,7 @@ func appendPath(b []byte, path int, refPath string) []byte {
 	for {
 		segment, rest := cutBeforeAny(refPath, `/\`)
 		start := len(b)
-		b = appendNormalized(b, segment, inPath)
+		b = appendPercentNormalized(b, segment, inPath)
 		switch string(b[start:]) { // as decoded: %2e is a dot
 		case ".":
 			b = b[:start]
@@ -171,7 +171,7 @@ func appendAuthority(b []byte, authority, scheme string) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	return appendPort(b, port, scheme)
+	return appendNonDefaultPort(b, port, scheme)
 }
 
 // cutBeforeAny cuts s before the first byte that is in chars.

@@ -46,8 +46,8 @@ func (c *Crawler) archiveVisit(ctx context.Context, v *Visit) error {
 		return nil
 	}
 	if v.Exchange != nil { // a record is put together in memory
-		v.bodyShare.Charge(int64(len(v.Exchange.Response)))
-		defer v.bodyShare.Release(int64(len(v.Exchange.Response)))
+		v.bodyShare.Charge(int64(len(v.Exchange.RawResponse)))
+		defer v.bodyShare.Release(int64(len(v.Exchange.RawResponse)))
 	}
 	err := c.Archive.Record(ctx, c.redactedVisit(v))
 	if v.interrupted = err != nil; err == nil || ctx.Err() != nil {

@@ -163,7 +163,7 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 			seen[path]++
 			content := string(v.Response.Body) + fmt.Sprintf("%+v", v.Document())
 			if v.Exchange != nil {
-				content += string(v.Exchange.Response)
+				content += string(v.Exchange.RawResponse)
 			}
 			withheld := path != "/open"
 			if v.Withheld() != withheld || strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {

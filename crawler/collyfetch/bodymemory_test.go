@@ -333,7 +333,7 @@ func TestCapturedCounts(t *testing.T) {
 	crawl := newCrawlOfHosts(t, 2, address, cfg)
 	crawl.Settings.MaxSitemapBody = 1000
 	var mu sync.Mutex // guards cuts
-	cuts := map[string]decorum.Truncation{}
+	cuts := map[string]decorum.TruncationReason{}
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
 		if v.Exchange == nil {
 			t.Errorf("nothing of %s was captured", v.URL())
@@ -342,7 +342,7 @@ func TestCapturedCounts(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		cuts[v.URL().String()] = v.Exchange.Truncation
-		if n := int64(len(v.Exchange.Response)); v.Response == nil && (n < part || memory.Usage().Bytes < n) {
+		if n := int64(len(v.Exchange.RawResponse)); v.Response == nil && (n < part || memory.Usage().Bytes < n) {
 			t.Errorf("%d bytes of %s were captured, and %+v are in use", n, v.URL(), memory.Usage())
 		}
 	}

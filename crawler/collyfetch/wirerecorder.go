@@ -44,7 +44,7 @@ func (t *wireRecorder) appendRequest(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
-		t.exchange.Request = append(t.exchange.Request, b...)
+		t.exchange.RawRequest = append(t.exchange.RawRequest, b...)
 	}
 }
 
@@ -53,7 +53,7 @@ func (t *wireRecorder) truncateRequest(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
-		t.exchange.Request = t.exchange.Request[:len(t.exchange.Request)-n]
+		t.exchange.RawRequest = t.exchange.RawRequest[:len(t.exchange.RawRequest)-n]
 	}
 }
 
@@ -68,7 +68,7 @@ func (t *wireRecorder) appendResponse(b []byte) error {
 		return err
 	}
 	t.remainingBytes -= int64(len(b))
-	t.exchange.Response = append(t.exchange.Response, b...)
+	t.exchange.RawResponse = append(t.exchange.RawResponse, b...)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (t *wireRecorder) appendResponse(b []byte) error {
 // memory, so that stop does not wait. No other goroutine calls received in the
 // meantime.
 func (t *wireRecorder) growResponse(n int) error {
-	length, capacity := len(t.exchange.Response), cap(t.exchange.Response)
+	length, capacity := len(t.exchange.RawResponse), cap(t.exchange.RawResponse)
 	if t.stopped || length+n <= capacity {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (t *wireRecorder) growResponse(n int) error {
 	if err != nil || t.stopped {
 		return err
 	}
-	t.exchange.Response = append(make([]byte, 0, newCapacity), t.exchange.Response...)
+	t.exchange.RawResponse = append(make([]byte, 0, newCapacity), t.exchange.RawResponse...)
 	t.memoryShare.Release(t.reservedBytes)
 	t.reservedBytes = int64(newCapacity)
 	return nil
@@ -95,12 +95,12 @@ func (t *wireRecorder) growResponse(n int) error {
 
 // stop ends the recording and returns what is on the tape, nil if nothing was
 // sent. The tape lets go of it: a connection that is kept open keeps its tape.
-func (t *wireRecorder) stop(truncation decorum.Truncation) *decorum.Exchange {
+func (t *wireRecorder) stop(truncation decorum.TruncationReason) *decorum.Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.exchange
 	t.exchange, t.stopped = decorum.Exchange{}, true
-	if len(x.Request) == 0 {
+	if len(x.RawRequest) == 0 {
 		return nil
 	}
 	if x.Truncation = truncation; t.truncated {
@@ -119,7 +119,7 @@ func (p *roundTrip) stopRecorder(ctx context.Context, err error) *decorum.Exchan
 }
 
 // truncation says how the reading of a visit's answer ended: err is why there is none.
-func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncation {
+func (p *roundTrip) truncation(ctx context.Context, err error) decorum.TruncationReason {
 	var (
 		timeout timeoutError
 		netErr  net.Error

@@ -219,11 +219,11 @@ func TestCaptureByteForByte(t *testing.T) {
 					t.Errorf("%s was not captured (asked: %q)", path, w.requestFor(path))
 					continue
 				}
-				if string(x.Response) != page.bytes || x.Truncation != decorum.NotTruncated {
-					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.Response, x.Truncation, page.bytes)
+				if string(x.RawResponse) != page.bytes || x.Truncation != decorum.NotTruncated {
+					t.Errorf("%s: response %.200q (%v), want %.200q", path, x.RawResponse, x.Truncation, page.bytes)
 				}
-				if string(x.Request) != w.requestFor(path) || len(x.Request) == 0 {
-					t.Errorf("%s: request %q, want %q", path, x.Request, w.requestFor(path))
+				if string(x.RawRequest) != w.requestFor(path) || len(x.RawRequest) == 0 {
+					t.Errorf("%s: request %q, want %q", path, x.RawRequest, w.requestFor(path))
 				}
 				if x.Addr.String() != w.Addr().String() {
 					t.Errorf("%s: address %v, want %v", path, x.Addr, w.Addr())
@@ -244,7 +244,7 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 	const limit = 1000
 	for path, tt := range map[string]struct {
 		rawResponse
-		cut decorum.Truncation
+		cut decorum.TruncationReason
 	}{
 		"/long":       {rawResponse{bytes: okResponse("", strings.Repeat("x", 50*limit))}, decorum.TruncatedByLength},
 		"/slow":       {rawResponse{bytes: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhi", stall: true}, decorum.TruncatedByTime},
@@ -260,11 +260,11 @@ func TestCaptureSaysWhyItWasCut(t *testing.T) {
 			if x == nil {
 				t.Fatal("nothing was captured")
 			}
-			if x.Truncation != tt.cut || !strings.HasPrefix(tt.bytes, string(x.Response)) {
-				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.Response, x.Truncation, tt.bytes, tt.cut)
+			if x.Truncation != tt.cut || !strings.HasPrefix(tt.bytes, string(x.RawResponse)) {
+				t.Errorf("%q, %v; want a beginning of %.100q, %v", x.RawResponse, x.Truncation, tt.bytes, tt.cut)
 			}
-			if string(x.Request) != w.requestFor(path) {
-				t.Errorf("request %q, want %q", x.Request, w.requestFor(path))
+			if string(x.RawRequest) != w.requestFor(path) {
+				t.Errorf("request %q, want %q", x.RawRequest, w.requestFor(path))
 			}
 		})
 	}
@@ -278,7 +278,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	w := startRawServer(t, map[string]rawResponse{"/robots.txt": {bytes: okResponse("", "")},
 		"/": {bytes: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + empty, close: true}}, nil)
 	x := captureExchanges(t, "http://example.com", w, collyfetch.Config{MaxBody: limit})["/"]
-	if x == nil || x.Truncation != decorum.TruncatedByLength || len(x.Response) < limit || len(x.Response) > limit+1<<20 {
-		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.Response), x.Truncation, limit, limit+1<<20, decorum.TruncatedByLength)
+	if x == nil || x.Truncation != decorum.TruncatedByLength || len(x.RawResponse) < limit || len(x.RawResponse) > limit+1<<20 {
+		t.Errorf("%d bytes, %v; want %d to %d, %v", len(x.RawResponse), x.Truncation, limit, limit+1<<20, decorum.TruncatedByLength)
 	}
 }

@@ -29,7 +29,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 // newVisit returns a visit that got these bytes.
 func newVisit(received string) *Visit {
 	return &Visit{URL: "https://example.com/a", Date: noon, Exchange: &decorum.Exchange{
-		Request: []byte(requestText), Response: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
+		RawRequest: []byte(requestText), RawResponse: []byte(received), Addr: netip.MustParseAddrPort("[::ffff:192.0.2.1]:443"),
 	}}
 }
 
@@ -130,7 +130,7 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 	zipped := gzipText("hello, world")
 	for _, tt := range []struct {
 		name, received, block, payload string
-		cut                            decorum.Truncation
+		cut                            decorum.TruncationReason
 		truncated                      string
 	}{
 		{name: "plain", received: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", payload: "hello"},
@@ -197,7 +197,7 @@ func TestResponseIsArchivedUnchanged(t *testing.T) {
 func TestHead(t *testing.T) {
 	a := openArchive(t, Config{})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
-	v.Exchange.Request = []byte("HEAD /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	v.Exchange.RawRequest = []byte("HEAD /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
 	if _, err := a.WriteVisit(v); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ var ErrNoResponse = errors.New("no answer to archive")
 // encodeRecords returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
 func (v *Visit) encodeRecords() (*bytes.Buffer, Capture, error) {
-	m, err := parseFinalResponse(requestMethod(v.Exchange.Request), v.Exchange.Response, v.Exchange.Truncation != decorum.NotTruncated)
+	m, err := parseFinalResponse(requestMethod(v.Exchange.RawRequest), v.Exchange.RawResponse, v.Exchange.Truncation != decorum.NotTruncated)
 	if err != nil {
 		return nil, Capture{}, errors.Join(ErrNoResponse, err)
 	}
@@ -56,7 +56,7 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, Capture, error) {
 	id := header.Get("WARC-Record-ID")
 	err = writeRecord(&b, header, mediaTypeResponse, block)
 	if err == nil {
-		err = writeRecord(&b, v.concurrentHeader(TypeRequest, id), mediaTypeRequest, v.Exchange.Request)
+		err = writeRecord(&b, v.concurrentHeader(TypeRequest, id), mediaTypeRequest, v.Exchange.RawRequest)
 	}
 	if err == nil && len(v.MetadataFields) > 0 {
 		err = writeRecord(&b, v.concurrentHeader(TypeMetadata, id), mediaTypeFields, appendFields(nil, v.MetadataFields))
