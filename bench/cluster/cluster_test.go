@@ -25,8 +25,8 @@ func TestRun(t *testing.T) {
 		t.Skip("it takes Linux, redis-server, and some seconds")
 	}
 	var out bytes.Buffer
-	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryHostCounts: "50", WorkerCounts: "2", URLs: 500, Hosts: 50, Dir: t.TempDir(),
-		WorkerBenchmark: workerBenchmarkConfig{Hosts: 40, ConcurrentRequestsPerWorker: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, MeasureDuration: 500 * time.Millisecond}}
+	p := benchmarkOptions{ClusterLayouts: "1+0", CallerCounts: "1,20", MemoryBenchmarkHostCounts: "50", WorkerCounts: "2", URLs: 500, Hosts: 50, TempDir: t.TempDir(),
+		WorkerBenchmarkConfig: workerBenchmarkConfig{Hosts: 40, ConcurrentRequestsPerWorker: 4, Latency: 20 * time.Millisecond, Delay: 100 * time.Millisecond, MeasureDuration: 500 * time.Millisecond}}
 	if err := run(p, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}

@@ -44,11 +44,11 @@ import (
 
 // A benchmarkOptions is what to measure.
 type benchmarkOptions struct {
-	ClusterLayouts, CallerCounts, MemoryHostCounts, WorkerCounts string // lists
+	ClusterLayouts, CallerCounts, MemoryBenchmarkHostCounts, WorkerCounts string // lists
 
-	URLs, Hosts     int
-	WorkerBenchmark workerBenchmarkConfig
-	Dir             string
+	URLs, Hosts           int
+	WorkerBenchmarkConfig workerBenchmarkConfig
+	TempDir               string
 }
 
 func main() {
@@ -60,14 +60,14 @@ func main() {
 	flag.StringVar(&p.CallerCounts, "callers", "1,16,64", "how many call at a time")
 	flag.IntVar(&p.URLs, "urls", 50_000, "how many URLs are discovered, in each order, and in each row of memory")
 	flag.IntVar(&p.Hosts, "hosts", 1000, "how many hosts they are of")
-	flag.StringVar(&p.MemoryHostCounts, "memory", "1000,10000", "memory for so many hosts")
+	flag.StringVar(&p.MemoryBenchmarkHostCounts, "memory", "1000,10000", "memory for so many hosts")
 	flag.StringVar(&p.WorkerCounts, "workers", "", "visits/s of so many processes")
-	flag.IntVar(&p.WorkerBenchmark.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
-	flag.IntVar(&p.WorkerBenchmark.ConcurrentRequestsPerWorker, "in-hand", 32, "requests that a worker has under way")
-	flag.DurationVar(&p.WorkerBenchmark.Latency, "latency", 2*time.Second, "how long a server of the web takes to answer")
-	flag.DurationVar(&p.WorkerBenchmark.Delay, "delay", 5*time.Second, "between two visits of a host")
-	flag.DurationVar(&p.WorkerBenchmark.MeasureDuration, "time", 30*time.Second, "how long visits are counted")
-	flag.StringVar(&p.Dir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
+	flag.IntVar(&p.WorkerBenchmarkConfig.Hosts, "web-hosts", 2000, "hosts of the web of the workers")
+	flag.IntVar(&p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker, "in-hand", 32, "requests that a worker has under way")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.Latency, "latency", 2*time.Second, "how long a server of the web takes to answer")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.Delay, "delay", 5*time.Second, "between two visits of a host")
+	flag.DurationVar(&p.WorkerBenchmarkConfig.MeasureDuration, "time", 30*time.Second, "how long visits are counted")
+	flag.StringVar(&p.TempDir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
 	flag.Parse()
 	if err := run(p, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/cluster:", err)
@@ -77,13 +77,13 @@ func main() {
 
 // run makes the tables of a plan.
 func run(p benchmarkOptions, out io.Writer) error {
-	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmark.Hosts < 1 || p.WorkerBenchmark.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmark.MeasureDuration <= 0 {
+	if p.URLs < 1 || p.Hosts < 1 || p.WorkerBenchmarkConfig.Hosts < 1 || p.WorkerBenchmarkConfig.ConcurrentRequestsPerWorker < 1 || p.WorkerBenchmarkConfig.MeasureDuration <= 0 {
 		return errors.New("urls, hosts, web-hosts and in-hand must be at least 1, and time more than nothing")
 	}
 	for _, table := range []struct {
 		rows string
 		make func(p benchmarkOptions, rows []string, out io.Writer) error
-	}{{p.ClusterLayouts, benchmarkRates}, {p.MemoryHostCounts, benchmarkMemory}, {p.WorkerCounts, benchmarkWorkers}} {
+	}{{p.ClusterLayouts, benchmarkStoreRates}, {p.MemoryBenchmarkHostCounts, benchmarkMemory}, {p.WorkerCounts, benchmarkWorkers}} {
 		if table.rows == "" {
 			continue
 		}
@@ -109,7 +109,7 @@ func writeRow(out io.Writer, cells ...any) {
 
 // withCluster starts a cluster of masters+replicas for the time of do.
 func withCluster(p benchmarkOptions, layout string, do func(*redistest.Cluster) error) error {
-	dir, err := os.MkdirTemp(p.Dir, "bench-cluster-")
+	dir, err := os.MkdirTemp(p.TempDir, "bench-cluster-")
 	if err != nil {
 		return err
 	}

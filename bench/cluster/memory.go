@@ -32,7 +32,7 @@ func benchmarkMemory(p benchmarkOptions, list []string, out io.Writer) error {
 
 // measureMemoryRow writes a row of memory. Hosts come with their first URL.
 func (r *storeBenchmark) measureMemoryRow(out io.Writer) error {
-	s, err := openRedis(r.cluster, newPrefix(), 0)
+	s, err := openRedis(r.cluster, newKeyPrefix(), 0)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ const (
 	leasesPerCall   = 64 // leases of a call
 )
 
-// benchmarkRates makes the table of rates.
-func benchmarkRates(p benchmarkOptions, layouts []string, out io.Writer) error {
+// benchmarkStoreRates makes the table of rates.
+func benchmarkStoreRates(p benchmarkOptions, layouts []string, out io.Writer) error {
 	callers, err := program.ParseCounts(strings.Split(p.CallerCounts, ","))
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ type storeBenchmark struct {
 
 // A measurement is what some URLs took.
 type measurement struct {
-	urls int
-	time time.Duration
-	cpuTime
+	urls    int
+	elapsed time.Duration
+	clientServerCPUTime
 }
 
 func (r *storeBenchmark) measureRates() error {
-	prefix := newPrefix()
+	prefix := newKeyPrefix()
 	for range (r.callers + callersPerStore - 1) / callersPerStore {
 		_, replicas, err := parseLayout(r.layout)
 		if err != nil {
@@ -90,7 +90,7 @@ func (r *storeBenchmark) measureRates() error {
 // writeRateRow writes a row.
 func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
-	writeRow(r.out, r.layout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.time.Seconds()), each(c.clients), each(c.servers))
+	writeRow(r.out, r.layout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
 }
 
 // measure returns what do took, for the URLs that it returns.
@@ -103,9 +103,9 @@ func (r *storeBenchmark) measure(do func() (int, error)) (c measurement, err err
 	if c.urls, err = do(); err != nil {
 		return c, err
 	}
-	c.time = time.Since(begin)
+	c.elapsed = time.Since(begin)
 	after, err := usedCPUTime(r.cluster)
-	c.cpuTime = after.minus(before)
+	c.clientServerCPUTime = after.minus(before)
 	return c, err
 }
 
@@ -173,8 +173,8 @@ func (r *storeBenchmark) leaseAndAckAll(urls int) error {
 
 func (c *measurement) add(d measurement) {
 	c.urls += d.urls
-	c.time += d.time
-	c.cpuTime = c.plus(d.cpuTime)
+	c.elapsed += d.elapsed
+	c.clientServerCPUTime = c.plus(d.clientServerCPUTime)
 }
 
 // leaseAllDue takes leases of all hosts, one caller for each store.

@@ -22,7 +22,7 @@ func startCluster(dir string, masters, replicas int) (*redistest.Cluster, error)
 // storeCount numbers the stores, which share servers.
 var storeCount atomic.Int64
 
-func newPrefix() string { return fmt.Sprintf("bench%d", storeCount.Add(1)) }
+func newKeyPrefix() string { return fmt.Sprintf("bench%d", storeCount.Add(1)) }
 
 // openRedis opens a store that is as durable as the servers can make it.
 func openRedis(c *redistest.Cluster, prefix string, replicas int) (*redis.Store, error) {
@@ -33,19 +33,19 @@ func openRedis(c *redistest.Cluster, prefix string, replicas int) (*redis.Store,
 	return redis.Open(context.Background(), opts)
 }
 
-// A cpuTime is the time that processors have spent.
-type cpuTime struct{ clients, servers time.Duration }
+// A clientServerCPUTime is the time that processors have spent.
+type clientServerCPUTime struct{ clients, servers time.Duration }
 
-func (p cpuTime) minus(q cpuTime) cpuTime {
-	return cpuTime{p.clients - q.clients, p.servers - q.servers}
+func (p clientServerCPUTime) minus(q clientServerCPUTime) clientServerCPUTime {
+	return clientServerCPUTime{p.clients - q.clients, p.servers - q.servers}
 }
 
-func (p cpuTime) plus(q cpuTime) cpuTime {
-	return cpuTime{p.clients + q.clients, p.servers + q.servers}
+func (p clientServerCPUTime) plus(q clientServerCPUTime) clientServerCPUTime {
+	return clientServerCPUTime{p.clients + q.clients, p.servers + q.servers}
 }
 
 // usedCPUTime returns the processor time of this process and of all servers until now.
-func usedCPUTime(c *redistest.Cluster) (p cpuTime, err error) {
+func usedCPUTime(c *redistest.Cluster) (p clientServerCPUTime, err error) {
 	if p.clients, err = processCPUTime("self"); err != nil {
 		return p, err
 	}

@@ -40,7 +40,7 @@ func benchmarkWorkers(p benchmarkOptions, list []string, out io.Writer) error {
 	var one float64 // visits/s of a worker, in the first row
 	for _, n := range counts {
 		err := withCluster(p, "3+3", func(c *redistest.Cluster) error {
-			rate, cost, err := p.WorkerBenchmark.measureWorkers(c, n)
+			rate, cost, err := p.WorkerBenchmarkConfig.measureWorkers(c, n)
 			if err != nil {
 				return err
 			}
@@ -118,13 +118,13 @@ func (f workerBenchmarkConfig) measureWorkers(c *redistest.Cluster, n int) (rate
 		}
 	}
 	time.Sleep(f.MeasureDuration / 4) // until all have as much in hand as they may
-	return f.measureRequestRate(c, web, all)
+	return f.measureRequestRateAndCost(c, web, all)
 }
 
-// measureRequestRate counts what the web is asked in a while, which is longer where a busy machine
+// measureRequestRateAndCost counts what the web is asked in a while, which is longer where a busy machine
 // asks nothing in it.
-func (f workerBenchmarkConfig) measureRequestRate(c *redistest.Cluster, web *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
-	spentSoFar := func() (p cpuTime, err error) {
+func (f workerBenchmarkConfig) measureRequestRateAndCost(c *redistest.Cluster, web *crawltest.Web, all []*workerProcess) (rate float64, cost measurement, err error) {
+	spentSoFar := func() (p clientServerCPUTime, err error) {
 		if p, err = usedCPUTime(c); err != nil {
 			return p, err
 		}
@@ -146,10 +146,10 @@ func (f workerBenchmarkConfig) measureRequestRate(c *redistest.Cluster, web *cra
 	for time.Sleep(f.MeasureDuration); len(web.Log()) == requestsBefore && time.Since(begin) < time.Minute; {
 		time.Sleep(f.MeasureDuration)
 	}
-	cost.urls, cost.time = len(web.Log())-requestsBefore, time.Since(begin)
+	cost.urls, cost.elapsed = len(web.Log())-requestsBefore, time.Since(begin)
 	after, err := spentSoFar()
-	cost.cpuTime = after.minus(before)
-	return float64(cost.urls) / cost.time.Seconds(), cost, err
+	cost.clientServerCPUTime = after.minus(before)
+	return float64(cost.urls) / cost.elapsed.Seconds(), cost, err
 }
 
 // projectYAML is the file of the project that all workers crawl.

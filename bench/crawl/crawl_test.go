@@ -21,9 +21,9 @@ func TestMain(m *testing.M) {
 // installed. That every page is visited, and by decorum once, is checked by the
 // program itself.
 func TestRun(t *testing.T) {
-	for _, w := range []web{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
+	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
-		if err := run(processTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
+		if err := benchmarkCrawlers(processTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {
@@ -52,15 +52,15 @@ func TestSelectCrawlers(t *testing.T) {
 
 // TestCheck pins that a crawler that does something else is not measured.
 func TestCheck(t *testing.T) {
-	w, c := web{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
-	if err := c.checkRequests(w, requestCounts{Asked: 10, Distinct: 10, Robots: 2}); err != nil {
+	w, c := webSize{Hosts: 2, Pages: 5}, crawler{name: "decorum"}
+	if err := c.checkRequests(w, requestCounts{Asked: 10, Distinct: 10, HostsAskedForRobots: 2}); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []requestCounts{
-		{Asked: 9, Distinct: 9, Robots: 2},
-		{Asked: 11, Distinct: 10, Robots: 2},
-		{Asked: 10, Distinct: 10, Robots: 1},
-		{Asked: 10, Distinct: 10, Robots: 2, Strange: 1},
+		{Asked: 9, Distinct: 9, HostsAskedForRobots: 2},
+		{Asked: 11, Distinct: 10, HostsAskedForRobots: 2},
+		{Asked: 10, Distinct: 10, HostsAskedForRobots: 1},
+		{Asked: 10, Distinct: 10, HostsAskedForRobots: 2, NonexistentPages: 1},
 	} {
 		if err := c.checkRequests(w, wrong); err == nil {
 			t.Errorf("%+v is taken for a whole crawl", wrong)
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 
 // TestPages pins what the comment of the program says of the pages.
 func TestPages(t *testing.T) {
-	for _, w := range []web{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
+	for _, w := range []webSize{{Hosts: 1, Pages: 10_000}, {Hosts: 200, Pages: 100}} {
 		for _, page := range []int{0, 1, w.Pages - 1} {
 			body := w.pageHTML(w.Hosts-1, page)
 			if len(body) != pageBytes {

@@ -27,21 +27,21 @@ type crawler struct {
 	refetchesPages bool // it asks for some pages more than once
 	crawl          func(processTask) error
 	command        func(processTask) (*exec.Cmd, error) // instead of crawl; errNotInstalled: it is not there
-	version        func(processTask) string
+	versionOf      func(processTask) string
 }
 
 // crawlers are what is compared. The first is what the others are measured by.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", refetchesPages: true, crawl: crawlByColly, version: moduleVersionFunc("github.com/gocolly/colly/v2")},
-		{name: "decorum", crawl: func(p processTask) error { return crawlByDecorum(p, "", true) }, version: decorumRevision},
-		{name: "decorum without ledger", crawl: func(p processTask) error { return crawlByDecorum(p, "", false) }, version: decorumRevision},
-		{name: "decorum OnHTML", crawl: func(p processTask) error { return crawlByDecorum(p, "visit", true) }, version: decorumRevision},
-		{name: "decorum OnHTML Follow", crawl: func(p processTask) error { return crawlByDecorum(p, "follow", true) }, version: decorumRevision},
-		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderCommand, version: spiderVersion},
-		{name: "wget2", command: wget2Command, version: wget2Version},
-		{name: "tokenizer loop", skipsRobots: true, crawl: crawlByTokenizer, version: moduleVersionFunc("golang.org/x/net")},
-		{name: "net/http", skipsRobots: true, crawl: crawlByNetHTTP, version: func(processTask) string { return runtime.Version() }},
+		{name: "colly", refetchesPages: true, crawl: crawlByColly, versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
+		{name: "decorum", crawl: func(p processTask) error { return crawlByDecorum(p, "", true) }, versionOf: decorumRevision},
+		{name: "decorum without ledger", crawl: func(p processTask) error { return crawlByDecorum(p, "", false) }, versionOf: decorumRevision},
+		{name: "decorum OnHTML", crawl: func(p processTask) error { return crawlByDecorum(p, "visit", true) }, versionOf: decorumRevision},
+		{name: "decorum OnHTML Follow", crawl: func(p processTask) error { return crawlByDecorum(p, "follow", true) }, versionOf: decorumRevision},
+		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderRSCommand, versionOf: spiderRSVersion},
+		{name: "wget2", command: wget2Command, versionOf: wget2Version},
+		{name: "tokenizer loop", skipsRobots: true, crawl: crawlByTokenizer, versionOf: moduleVersionFunc("golang.org/x/net")},
+		{name: "net/http", skipsRobots: true, crawl: crawlByNetHTTP, versionOf: func(processTask) string { return runtime.Version() }},
 	}
 }
 

@@ -44,9 +44,9 @@ const spiderPackage = "@spider-rs/spider-rs"
 //go:embed spider.js
 var spiderScript string
 
-// spiderCommand is spider-rs under node, from the packages of a directory. It asks the
+// spiderRSCommand is spider-rs under node, from the packages of a directory. It asks the
 // seed's host alone for robots.txt.
-func spiderCommand(p processTask) (*exec.Cmd, error) {
+func spiderRSCommand(p processTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s", errNotInstalled, spiderPackage)
 	}
@@ -59,7 +59,7 @@ func spiderCommand(p processTask) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func spiderVersion(p processTask) string {
+func spiderRSVersion(p processTask) string {
 	var manifest struct{ Version string }
 	text, err := os.ReadFile(filepath.Join(p.Spider, "node_modules", filepath.FromSlash(spiderPackage), "package.json"))
 	if err != nil || json.Unmarshal(text, &manifest) != nil {

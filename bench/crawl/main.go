@@ -60,7 +60,7 @@ func main() {
 	if err != nil {
 		exit(err)
 	}
-	exit(run(p, some, *rounds, os.Stdout))
+	exit(benchmarkCrawlers(p, some, *rounds, os.Stdout))
 }
 
 func exit(err error) {
@@ -71,12 +71,12 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// run lets crawlers crawl in turn, round by round, and prints the medians.
-func run(p processTask, all []crawler, rounds int, out io.Writer) (err error) {
+// benchmarkCrawlers lets crawlers crawl in turn, round by round, and prints the medians.
+func benchmarkCrawlers(p processTask, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
 	}
-	f, err := startServer(p.Web)
+	f, err := startServerProcess(p.Web)
 	if err != nil {
 		return err
 	}
@@ -93,20 +93,20 @@ func run(p processTask, all []crawler, rounds int, out io.Writer) (err error) {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "%-21s %+v\n", c.name, r)
-			rows[i].rounds = append(rows[i].rounds, r)
+			rows[i].figuresByRound = append(rows[i].figuresByRound, r)
 		}
 	}
 	for i, c := range all {
-		rows[i].name, rows[i].version = c.name, c.version(p)
+		rows[i].name, rows[i].version = c.name, c.versionOf(p)
 	}
 	return printTable(out, slices.DeleteFunc(rows, func(r crawlerRow) bool { return r.notInstalled }))
 }
 
 // A crawlerRow is what is printed of a crawler.
 type crawlerRow struct {
-	name, version string
-	notInstalled  bool // nothing, since it is not there
-	rounds        []runFigures
+	name, version  string
+	notInstalled   bool // nothing, since it is not there
+	figuresByRound []runFigures
 }
 
 // printTable prints rows. The ratio is how many times as many pages as the first the
@@ -117,10 +117,10 @@ func printTable(out io.Writer, rows []crawlerRow) error {
 	cpu := func(f runFigures) float64 { return f.CPUSecondsPer1000Pages }
 	for _, r := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.1f\t%.0f\t%.0f\t%.2f\t\n", r.name, r.version,
-			median(r.rounds, cpu), median(rows[0].rounds, cpu)/median(r.rounds, cpu),
-			median(r.rounds, func(f runFigures) float64 { return f.PagesPerSecond }),
-			median(r.rounds, func(f runFigures) float64 { return f.PeakRSSMiB }),
-			median(r.rounds, func(f runFigures) float64 { return f.RequestsPerPage }))
+			median(r.figuresByRound, cpu), median(rows[0].figuresByRound, cpu)/median(r.figuresByRound, cpu),
+			median(r.figuresByRound, func(f runFigures) float64 { return f.PagesPerSecond }),
+			median(r.figuresByRound, func(f runFigures) float64 { return f.PeakRSSMiB }),
+			median(r.figuresByRound, func(f runFigures) float64 { return f.RequestsPerPage }))
 	}
 	return table.Flush()
 }

@@ -17,7 +17,7 @@ import (
 // A processTask is one process's work, as it is handed to it.
 type processTask struct {
 	Crawler string // empty: the server
-	Web     web
+	Web     webSize
 	Address string // of the server
 	Workers int    // requests at a time
 	Dir     string // for what the crawl leaves
@@ -67,7 +67,7 @@ type serverProcess struct {
 	stdout  *bufio.Reader
 }
 
-func startServer(w web) (*serverProcess, error) {
+func startServerProcess(w webSize) (*serverProcess, error) {
 	cmd, err := processTask{Web: w}.childCommand()
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func startServer(w web) (*serverProcess, error) {
 	return f, err
 }
 
-// takeCounts returns what the server was asked for since it was last asked.
-func (f *serverProcess) takeCounts() (t requestCounts, err error) {
+// takeRequestCounts returns what the server was asked for since it was last asked.
+func (f *serverProcess) takeRequestCounts() (t requestCounts, err error) {
 	if _, err := io.WriteString(f.stdin, "\n"); err != nil {
 		return t, err
 	}
@@ -134,7 +134,7 @@ func (c crawler) measure(p processTask, f *serverProcess) (runFigures, error) {
 		return runFigures{}, fmt.Errorf("%s: %w", c.name, err)
 	}
 	spent := time.Since(begin)
-	t, err := f.takeCounts()
+	t, err := f.takeRequestCounts()
 	if err == nil {
 		err = c.checkRequests(p.Web, t)
 	}
@@ -152,16 +152,16 @@ func (c crawler) measure(p processTask, f *serverProcess) (runFigures, error) {
 
 // checkRequests returns what a crawler did wrong: it must have asked for each page, once
 // unless it is known not to, and for nothing else but robots.txt.
-func (c crawler) checkRequests(w web, t requestCounts) error {
+func (c crawler) checkRequests(w webSize, t requestCounts) error {
 	switch {
 	case t.Distinct != w.numPages():
 		return fmt.Errorf("%d pages were asked for, want %d", t.Distinct, w.numPages())
 	case t.Asked != t.Distinct && !c.refetchesPages:
 		return fmt.Errorf("%d pages were asked for in %d requests, want each once", t.Distinct, t.Asked)
-	case t.Strange > 0:
-		return fmt.Errorf("%d requests were for pages that are not", t.Strange)
-	case t.Robots != w.Hosts && !c.skipsRobots:
-		return fmt.Errorf("robots.txt of %d hosts was asked for, want %d", t.Robots, w.Hosts)
+	case t.NonexistentPages > 0:
+		return fmt.Errorf("%d requests were for pages that are not", t.NonexistentPages)
+	case t.HostsAskedForRobots != w.Hosts && !c.skipsRobots:
+		return fmt.Errorf("robots.txt of %d hosts was asked for, want %d", t.HostsAskedForRobots, w.Hosts)
 	}
 	return nil
 }

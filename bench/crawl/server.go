@@ -14,27 +14,27 @@ import (
 
 // A requestCounts is what the server was asked for since it was last asked.
 type requestCounts struct {
-	Asked    int // requests for pages
-	Distinct int // pages that were asked for
-	Robots   int // hosts whose robots.txt was asked for
-	Strange  int // requests for what there is not
+	Asked               int // requests for pages
+	Distinct            int // pages that were asked for
+	HostsAskedForRobots int // hosts whose robots.txt was asked for
+	NonexistentPages    int // requests for what there is not
 }
 
 // A server serves a web, and counts. Pages are made before the first request.
 type server struct {
-	web    web
+	web    webSize
 	bodies [][]byte // by host, then page
 
-	mu              sync.Mutex
-	requestsByPage  []int
-	robotsHosts     map[string]bool
-	unknownRequests int
+	mu                   sync.Mutex
+	requestsByPage       []int
+	robotsRequestedHosts map[string]bool
+	unknownRequests      int
 }
 
 // runServer is the server's process: it says its port, then its tally for each line
 // of input, until there is no more.
-func runServer(w web) error {
-	s := &server{web: w, requestsByPage: make([]int, w.numPages()), robotsHosts: map[string]bool{}}
+func runServer(w webSize) error {
+	s := &server{web: w, requestsByPage: make([]int, w.numPages()), robotsRequestedHosts: map[string]bool{}}
 	for i := range w.numPages() {
 		s.bodies = append(s.bodies, []byte(w.pageHTML(i/w.Pages, i%w.Pages)))
 	}
@@ -47,7 +47,7 @@ func runServer(w web) error {
 	fmt.Println(listener.Addr())
 	out := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if err := out.Encode(s.takeCounts()); err != nil {
+		if err := out.Encode(s.takeRequestCounts()); err != nil {
 			return err
 		}
 	}
@@ -56,11 +56,11 @@ func runServer(w web) error {
 	return nil
 }
 
-// takeCounts returns the tally, and begins a new one.
-func (s *server) takeCounts() requestCounts {
+// takeRequestCounts returns the tally, and begins a new one.
+func (s *server) takeRequestCounts() requestCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := requestCounts{Robots: len(s.robotsHosts), Strange: s.unknownRequests}
+	t := requestCounts{HostsAskedForRobots: len(s.robotsRequestedHosts), NonexistentPages: s.unknownRequests}
 	for i, n := range s.requestsByPage {
 		t.Asked += n
 		if n > 0 {
@@ -68,7 +68,7 @@ func (s *server) takeCounts() requestCounts {
 		}
 		s.requestsByPage[i] = 0
 	}
-	clear(s.robotsHosts)
+	clear(s.robotsRequestedHosts)
 	s.unknownRequests = 0
 	return t
 }
@@ -76,7 +76,7 @@ func (s *server) takeCounts() requestCounts {
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
-		s.withLock(func() { s.robotsHosts[r.Host] = true })
+		s.withLock(func() { s.robotsRequestedHosts[r.Host] = true })
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, "User-agent: *\nDisallow: /private/\nDisallow: /search?\nAllow: /\n")
 		return

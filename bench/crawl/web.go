@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A web is hosts with so many pages each. Every page can be reached from the
+// A webSize is hosts with so many pages each. Every page can be reached from the
 // first of the first host.
-type web struct{ Hosts, Pages int }
+type webSize struct{ Hosts, Pages int }
 
 const (
 	pageBytes     = 20_480
@@ -16,7 +16,7 @@ const (
 	externalLinks = 10 // of them lead to other hosts, if there are any
 )
 
-func (w web) numPages() int { return w.Hosts * w.Pages }
+func (w webSize) numPages() int { return w.Hosts * w.Pages }
 
 func hostName(host int) string { return "site-" + strconv.Itoa(host) + ".example" }
 
@@ -29,7 +29,7 @@ func pagePath(page int) string {
 func seedURL() string { return "http://" + hostName(0) + pagePath(0) }
 
 // pageNumber returns the number of the page of a path, and false if there is none.
-func (w web) pageNumber(p string) (int, bool) {
+func (w webSize) pageNumber(p string) (int, bool) {
 	_, slug, _ := strings.Cut(p, "/article-")
 	page, err := strconv.Atoi(strings.TrimSuffix(slug, ".html"))
 	return page, err == nil && page >= 0 && page < w.Pages && pagePath(page) == p
@@ -37,7 +37,7 @@ func (w web) pageNumber(p string) (int, bool) {
 
 // linksOf are those of a page. Its own host's fan out as a tree does, so that a
 // crawl is soon in its breadth and most links of a page are known already.
-func (w web) linksOf(host, page int) []string {
+func (w webSize) linksOf(host, page int) []string {
 	links := make([]string, 0, linksPerPage)
 	if w.Hosts > 1 {
 		for i := range externalLinks {
@@ -64,7 +64,7 @@ const (
 )
 
 // pageHTML is a page: about 370 elements, and exactly pageBytes long.
-func (w web) pageHTML(host, page int) string {
+func (w webSize) pageHTML(host, page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, page, hostName(host))
 	begin, available := b.Len(), pageBytes-len(pageTail)-b.Len()

@@ -150,7 +150,7 @@ func measureKillAndReopen(p runOptions) (map[string]string, error) {
 // measureReopen opens the store of a killed process, which must hold at least what was
 // flushed.
 func measureReopen(p runOptions, figures map[string]string) error {
-	peak := watchHeap()
+	peak := trackPeakHeap()
 	begin := time.Now()
 	s, err := bolt.Open(p.File, bolt.Options{})
 	if err != nil {

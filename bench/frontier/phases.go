@@ -56,7 +56,7 @@ func runPhases(p runOptions) error {
 	if p.Order == "paged" {
 		w.linksOf, w.pagesUntilSitesRepeat = w.web.mostlyInternalLinks, p.Origins
 	}
-	peak := watchHeap()
+	peak := trackPeakHeap()
 	for _, phase := range []struct {
 		name string
 		run  func() error
@@ -151,12 +151,12 @@ func (w *frontierBenchmark) rediscoverSeen() error {
 // discoverMixed offers pages of which nine of ten links are known.
 func (w *frontierBenchmark) discoverMixed() error {
 	r := xorshift64(2)
-	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mixedLinks(&r, n) })
+	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
 }
 
-// mixedLinks is the links of a page as crawls find them when most is known: the
+// mostlyKnownLinks is the links of a page as crawls find them when most is known: the
 // site's navigation, pages seen long ago, and one of ten that is new.
-func (w *frontierBenchmark) mixedLinks(r *xorshift64, pageNumber int) []storage.Entry {
+func (w *frontierBenchmark) mostlyKnownLinks(r *xorshift64, pageNumber int) []storage.Entry {
 	page := r.intN(w.URLs / linksPerPage)
 	entries := append(w.linksOf(page % w.pagesUntilSitesRepeat)[:navLinks], w.linksOf(page)...)[:linksPerPage-linksPerPage/10]
 	for i := range linksPerPage / 10 {
@@ -246,9 +246,9 @@ func (w *frontierBenchmark) leaseAndAck() error {
 	return nil
 }
 
-// watchHeap samples the bytes of the heap that objects take up, dead ones that
+// trackPeakHeap samples the bytes of the heap that objects take up, dead ones that
 // are not swept yet included; peak returns the most there were.
-func watchHeap() (peak func() uint64) {
+func trackPeakHeap() (peak func() uint64) {
 	var maxBytes atomic.Uint64
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() {

@@ -32,7 +32,7 @@ func (w web) scatteredLinks(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
 		k := n*linksPerPage + i
-		entries[i] = w.newEntry(scatter(k%w.origins), k/w.origins)
+		entries[i] = w.newEntry(scatterOrigin(k%w.origins), k/w.origins)
 	}
 	return entries
 }
@@ -44,17 +44,17 @@ func (w web) mostlyInternalLinks(n int) []storage.Entry {
 	own := linksPerPage * 4 / 5
 	for i := range entries {
 		if i < own {
-			entries[i] = w.newEntry(scatter(n%w.origins), n/w.origins*own+i)
+			entries[i] = w.newEntry(scatterOrigin(n%w.origins), n/w.origins*own+i)
 		} else {
-			entries[i] = w.newEntry(scatter(n*linksPerPage+i), 1<<40+n*linksPerPage+i)
+			entries[i] = w.newEntry(scatterOrigin(n*linksPerPage+i), 1<<40+n*linksPerPage+i)
 		}
 	}
 	return entries
 }
 
-// scatter puts consecutive numbers far from each other, each once if below the
+// scatterOrigin puts consecutive numbers far from each other, each once if below the
 // number of origins, which the prime does not divide.
-func scatter(n int) int { return n * 7_368_787 }
+func scatterOrigin(n int) int { return n * 7_368_787 }
 
 // xorshift64 is a generator that needs no lock and no seed (xorshift64).
 type xorshift64 uint64

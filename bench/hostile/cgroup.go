@@ -15,15 +15,15 @@ var errNoCgroup = errors.New("no memory cgroup can be made here")
 // A cgroup limits the memory of the processes that enter it.
 type cgroup struct {
 	dir string
-	cgroupFiles
+	cgroupFileNames
 }
 
-// cgroupFiles are the names of a memory cgroup's files.
-type cgroupFiles struct{ limit, oomEvents, peak string }
+// cgroupFileNames are the names of a memory cgroup's files.
+type cgroupFileNames struct{ limit, oomEvents, peak string }
 
 var (
-	cgroupV1 = cgroupFiles{"memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"}
-	cgroupV2 = cgroupFiles{"memory.max", "memory.events", "memory.peak"}
+	cgroupV1 = cgroupFileNames{"memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"}
+	cgroupV2 = cgroupFileNames{"memory.max", "memory.events", "memory.peak"}
 )
 
 // newCgroup makes a cgroup, of version 1 or 2, whose processes may use limit bytes.
@@ -62,7 +62,7 @@ func (g *cgroup) oomKills() int {
 
 // peakBytes returns how many bytes the cgroup used at most.
 func (g *cgroup) peakBytes() int64 {
-	text, _ := os.ReadFile(filepath.Join(g.dir, g.cgroupFiles.peak))
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.cgroupFileNames.peak))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }

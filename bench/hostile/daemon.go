@@ -31,21 +31,21 @@ fetch: {allow_private: true, connect_to: ["::%s"]}
 `
 
 // goodProject is the project whose visits are counted.
-var goodProject = projectConfig{"good", seedList("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
+var goodProject = projectConfig{"good", commaSeparatedSeeds("good-%d.example/", goodHosts), "politeness: {delay: 1s, adaptive: 0}"}
 
 // hostileProjects returns the projects beside it. They have decorum's default settings, but
 // for the scope that an operator of a broad crawl sets.
 func hostileProjects() []projectConfig {
 	return []projectConfig{
-		{"bombs", seedList("bomb-%d.example/page", bombHosts), ""},
+		{"bombs", commaSeparatedSeeds("bomb-%d.example/page", bombHosts), ""},
 		{"wildcard", "http://a.wild.example/", "scope: {within: domain}"},
 		{"names", "http://names.example/", "scope: {within: any}"},
-		{"plain", seedList("plain-%d.example/", plainHosts), ""},
+		{"plain", commaSeparatedSeeds("plain-%d.example/", plainHosts), ""},
 	}
 }
 
-// seedList returns a page of each of n hosts.
-func seedList(page string, n int) string {
+// commaSeparatedSeeds returns a page of each of n hosts.
+func commaSeparatedSeeds(page string, n int) string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = "http://" + fmt.Sprintf(page, i)
@@ -56,8 +56,8 @@ func seedList(page string, n int) string {
 // serveArg makes this program the daemon. The next argument is the cgroup to enter.
 const serveArg = "serve"
 
-// serveInCgroup is the process of the daemon.
-func serveInCgroup(group string) {
+// runDaemonInCgroup is the process of the daemon.
+func runDaemonInCgroup(group string) {
 	if err := enterCgroup(group); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -71,14 +71,14 @@ type daemonProcess struct {
 	cmd            *exec.Cmd
 	logReaderGroup sync.WaitGroup // of its log
 
-	mu         sync.Mutex                 // guards lineCounts
-	lineCounts map[repeatedLogWarning]int // of its log, by what they say
+	mu            sync.Mutex                 // guards warningCounts
+	warningCounts map[repeatedLogWarning]int // of its log, by what they say
 }
 
 // A repeatedLogWarning is what one or several lines of a log say.
 type repeatedLogWarning struct {
 	project, message string
-	count            int // 0 as a key of process.lineCounts
+	count            int // 0 as a key of process.warningCounts
 }
 
 // startDaemon starts decorum serve in the cgroup and has it run the projects, whose
@@ -103,7 +103,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	if err != nil {
 		return nil, err
 	}
-	d := &daemonProcess{cmd: cmd, lineCounts: map[repeatedLogWarning]int{}}
+	d := &daemonProcess{cmd: cmd, warningCounts: map[repeatedLogWarning]int{}}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -113,20 +113,20 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	}
 	d.logReaderGroup.Go(func() {
 		defer logFile.Close()
-		d.countLogLines(io.TeeReader(stderr, logFile))
+		d.countLogMessages(io.TeeReader(stderr, logFile))
 	})
 	return d, nil
 }
 
-// countLogLines counts the lines of the daemon's log until it ends.
-func (d *daemonProcess) countLogLines(log io.Reader) {
+// countLogMessages counts the lines of the daemon's log until it ends.
+func (d *daemonProcess) countLogMessages(log io.Reader) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct{ Msg, Project string }
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue
 		}
 		d.mu.Lock()
-		d.lineCounts[repeatedLogWarning{project: line.Project, message: line.Msg}]++
+		d.warningCounts[repeatedLogWarning{project: line.Project, message: line.Msg}]++
 		d.mu.Unlock()
 	}
 }
@@ -135,8 +135,8 @@ func (d *daemonProcess) countLogLines(log io.Reader) {
 func (d *daemonProcess) warnings() []repeatedLogWarning {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]repeatedLogWarning, 0, len(d.lineCounts))
-	for w, n := range d.lineCounts {
+	all := make([]repeatedLogWarning, 0, len(d.warningCounts))
+	for w, n := range d.warningCounts {
 		w.count = n
 		all = append(all, w)
 	}

@@ -36,7 +36,7 @@ import (
 
 // A benchmarkOptions is what the program measures.
 type benchmarkOptions struct {
-	MemoryBytes     int64         // bytes that the daemon's cgroup may use
+	MaxMemoryBytes  int64         // bytes that the daemon's cgroup may use
 	MeasureDuration time.Duration // how long visits are counted, alone and beside
 	Rounds          int
 	Dir             string // for data and logs of the daemons
@@ -44,7 +44,7 @@ type benchmarkOptions struct {
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == serveArg {
-		serveInCgroup(os.Args[2])
+		runDaemonInCgroup(os.Args[2])
 	}
 	var p benchmarkOptions
 	memory := flag.Int64("memory", 512, "MiB that the daemon may use")
@@ -52,7 +52,7 @@ func main() {
 	flag.IntVar(&p.Rounds, "rounds", 3, "how many rounds to measure")
 	flag.StringVar(&p.Dir, "dir", "", "keep data and logs in this directory (default: a directory that is removed)")
 	flag.Parse()
-	p.MemoryBytes = *memory << 20
+	p.MaxMemoryBytes = *memory << 20
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := run(ctx, p, os.Stdout)
@@ -68,7 +68,7 @@ func main() {
 
 // run measures the rounds of p, prints them to out, and returns what was wrong.
 func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
-	if p.Rounds < 1 || p.MeasureDuration <= 0 || p.MemoryBytes <= 0 {
+	if p.Rounds < 1 || p.MeasureDuration <= 0 || p.MaxMemoryBytes <= 0 {
 		return errors.New("-memory, -time and -rounds must be positive")
 	}
 	if p.Dir == "" {
@@ -90,10 +90,10 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		ratio := float64(beside.visits) / float64(alone.visits)
+		ratio := float64(beside.goodHostVisits) / float64(alone.goodHostVisits)
 		ratios = append(ratios, ratio)
-		wrong = append(wrong, alone.violations(), beside.violations())
-		fmt.Fprintf(table, "%d\t%d\t%d\t%.2f\t%d\t%d\t%d\t\n", round+1, alone.visits, beside.visits, ratio,
+		wrong = append(wrong, alone.violationsError(), beside.violationsError())
+		fmt.Fprintf(table, "%d\t%d\t%d\t%.2f\t%d\t%d\t%d\t\n", round+1, alone.goodHostVisits, beside.goodHostVisits, ratio,
 			beside.peakBytes>>20, beside.oomKills, len(beside.warnings))
 		printWarnings(out, beside.warnings)
 	}
@@ -121,7 +121,7 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 		return result{}, err
 	}
 	defer w.Close()
-	group, err := newCgroup(p.MemoryBytes)
+	group, err := newCgroup(p.MaxMemoryBytes)
 	if err != nil {
 		return result{}, err
 	}
@@ -129,9 +129,9 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 	if err != nil {
 		return result{}, errors.Join(err, group.remove())
 	}
-	visits, err := w.countVisits(ctx, p.MeasureDuration)
+	visits, err := w.countGoodVisitsDuring(ctx, p.MeasureDuration)
 	stopped := d.stop()
-	r := result{visits: visits, minGap: w.shortestGap()}
+	r := result{goodHostVisits: visits, minGap: w.shortestGap()}
 	r.oomKills, r.peakBytes, r.warnings = group.oomKills(), group.peakBytes(), d.warnings()
 	if r.oomKills > 0 { // the cause of every other error
 		return r, group.remove()
@@ -141,15 +141,15 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 
 // A result is what a daemon did with its projects.
 type result struct {
-	visits    int           // to pages of the good hosts
-	minGap    time.Duration // between two requests to one good host
-	oomKills  int           // by the kernel, for memory
-	peakBytes int64         // bytes that the cgroup used at most
-	warnings  []repeatedLogWarning
+	goodHostVisits int           // to pages of the good hosts
+	minGap         time.Duration // between two requests to one good host
+	oomKills       int           // by the kernel, for memory
+	peakBytes      int64         // bytes that the cgroup used at most
+	warnings       []repeatedLogWarning
 }
 
-// violations returns what the daemon must not have done.
-func (r result) violations() error {
+// violationsError returns what the daemon must not have done.
+func (r result) violationsError() error {
 	var errs []error
 	if r.oomKills > 0 {
 		errs = append(errs, fmt.Errorf("the kernel killed the daemon for its memory, %d times", r.oomKills))

@@ -33,10 +33,10 @@ type web struct {
 	server *http.Server
 	bombs  map[string]*bomb // by path
 
-	mu           sync.Mutex           // guards what follows
-	visits       int                  // to pages of good hosts
-	lastRequests map[string]time.Time // request to each good host
-	minGap       time.Duration        // the shortest between two requests to one good host
+	mu                  sync.Mutex           // guards what follows
+	goodHostVisits      int                  // to pages of good hosts
+	lastRequestTimes    map[string]time.Time // request to each good host
+	shortestGoodHostGap time.Duration        // the shortest between two requests to one good host
 }
 
 // startWeb serves a web until Close.
@@ -46,7 +46,7 @@ func startWeb() (*web, error) {
 		return nil, err
 	}
 	w := &web{
-		addr: listener.Addr().String(), lastRequests: map[string]time.Time{}, minGap: time.Hour,
+		addr: listener.Addr().String(), lastRequestTimes: map[string]time.Time{}, shortestGoodHostGap: time.Hour,
 		bombs: map[string]*bomb{
 			"/sitemap.xml": newBomb("application/xml", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, bombSitemapBytes, "</urlset>"),
 			"/page":        newBomb("text/html", "<!doctype html>", bombPageBytes, ""),
@@ -71,11 +71,11 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/robots.txt":
 		http.NotFound(rw, r)
 	case strings.HasSuffix(host, ".wild.example"):
-		writePage(rw, subdomainLinks(host, r.URL.Path))
+		writeLinkPage(rw, subdomainLinks(host, r.URL.Path))
 	case host == "names.example":
-		writePage(rw, manyDomainLinks())
+		writeLinkPage(rw, manyDomainLinks())
 	default: // a host of names, or of plain
-		writePage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
+		writeLinkPage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 	}
 }
 
@@ -83,26 +83,26 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // others.
 func (w *web) serveGoodHost(rw http.ResponseWriter, r *http.Request, host string) {
 	robots := r.URL.Path == "/robots.txt"
-	w.recordGoodRequest(host, robots)
+	w.recordGoodHostRequest(host, robots)
 	if robots {
 		io.WriteString(rw, "User-agent: *\nDisallow: /private/\n")
 		return
 	}
-	writePage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
+	writeLinkPage(rw, []string{linkedPath(r.URL.Path, 0), linkedPath(r.URL.Path, 1)})
 }
 
-// recordGoodRequest notes a request to a good host. The gaps are from request to request, and so
+// recordGoodHostRequest notes a request to a good host. The gaps are from request to request, and so
 // longer than the crawler's delay by the time that an answer takes.
-func (w *web) recordGoodRequest(host string, robots bool) {
+func (w *web) recordGoodHostRequest(host string, robots bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if last, ok := w.lastRequests[host]; ok {
-		w.minGap = min(w.minGap, now.Sub(last))
+	if last, ok := w.lastRequestTimes[host]; ok {
+		w.shortestGoodHostGap = min(w.shortestGoodHostGap, now.Sub(last))
 	}
-	w.lastRequests[host] = now
+	w.lastRequestTimes[host] = now
 	if !robots {
-		w.visits++
+		w.goodHostVisits++
 	}
 }
 
@@ -114,7 +114,7 @@ func (w *web) serveBombHost(rw http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/robots.txt":
 		fmt.Fprintf(rw, "User-agent: *\nAllow: /\nSitemap: http://%s/sitemap.xml\n", r.Host)
 	case b != nil:
-		b.awaitAllRequests(r.Context())
+		b.countRequestAndAwaitAll(r.Context())
 		rw.Header().Set("Content-Type", b.contentType)
 		rw.Header().Set("Content-Encoding", "gzip")
 		rw.Write(b.gzip)
@@ -123,32 +123,32 @@ func (w *web) serveBombHost(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// countVisits waits for the first visit to a good host and returns how many visits the
+// countGoodVisitsDuring waits for the first visit to a good host and returns how many visits the
 // good hosts had in the time d after it.
-func (w *web) countVisits(ctx context.Context, d time.Duration) (int, error) {
+func (w *web) countGoodVisitsDuring(ctx context.Context, d time.Duration) (int, error) {
 	limit, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no good host was visited within a minute"))
 	defer cancel()
-	for w.goodVisits() == 0 {
+	for w.goodHostVisitCount() == 0 {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-limit.Done():
 			return 0, context.Cause(limit)
 		}
 	}
-	before := w.goodVisits()
+	before := w.goodHostVisitCount()
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
-	return w.goodVisits() - before, nil
+	return w.goodHostVisitCount() - before, nil
 }
 
-// goodVisits returns how many visits the pages of the good hosts had.
-func (w *web) goodVisits() int {
+// goodHostVisitCount returns how many visits the pages of the good hosts had.
+func (w *web) goodHostVisitCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.visits
+	return w.goodHostVisits
 }
 
 // shortestGap returns the shortest time between two requests to one
@@ -156,7 +156,7 @@ func (w *web) goodVisits() int {
 func (w *web) shortestGap() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.minGap
+	return w.shortestGoodHostGap
 }
 
 // A bomb is an answer that is small as sent and large when decoded. The server holds it
@@ -185,9 +185,9 @@ func newBomb(contentType, head string, size int, tail string) *bomb {
 	return &bomb{contentType: contentType, gzip: b.Bytes(), allRequested: make(chan struct{})}
 }
 
-// awaitAllRequests returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
+// countRequestAndAwaitAll returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
 // need not ask them all at once.
-func (b *bomb) awaitAllRequests(ctx context.Context) {
+func (b *bomb) countRequestAndAwaitAll(ctx context.Context) {
 	b.mu.Lock()
 	if b.requests++; b.requests == bombHosts {
 		close(b.allRequested)
@@ -200,8 +200,8 @@ func (b *bomb) awaitAllRequests(ctx context.Context) {
 	}
 }
 
-// writePage answers with an HTML page that has links.
-func writePage(rw http.ResponseWriter, links []string) {
+// writeLinkPage answers with an HTML page that has links.
+func writeLinkPage(rw http.ResponseWriter, links []string) {
 	rw.Header().Set("Content-Type", "text/html")
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>\n<title>A page</title>\n")

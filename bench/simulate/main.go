@@ -40,12 +40,12 @@ import (
 type simulationOptions struct {
 	HostCounts, ProcessCounts, PartitionCounts, MasterCounts string // lists
 
-	TotalWorkers    int
-	WarmUp          time.Duration
-	MeasuredTime    time.Duration
-	RefreshInterval time.Duration
-	LeaseTime       time.Duration
-	Seed            uint64
+	TotalWorkers             int
+	WarmUp                   time.Duration
+	MeasuredTime             time.Duration
+	PartitionRefreshInterval time.Duration
+	LeaseTime                time.Duration
+	Seed                     uint64
 }
 
 func main() {
@@ -57,7 +57,7 @@ func main() {
 	flag.StringVar(&p.MasterCounts, "masters", "3,6,12", "masters over which partitions are spread")
 	flag.DurationVar(&p.WarmUp, "warm", time.Minute, "how long the crawl goes on before it is counted: in the beginning all hosts are due")
 	flag.DurationVar(&p.MeasuredTime, "time", 5*time.Minute, "how long it is counted")
-	flag.DurationVar(&p.RefreshInterval, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
+	flag.DurationVar(&p.PartitionRefreshInterval, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
 	flag.DurationVar(&p.LeaseTime, "lease", 30*time.Second, "store.redis.lease")
 	flag.Uint64Var(&p.Seed, "seed", 1, "of all that is left to chance")
 	flag.Parse()
@@ -77,7 +77,7 @@ func run(p simulationOptions, out, progress io.Writer) error {
 			return err
 		}
 	}
-	if p.TotalWorkers < 1 || p.WarmUp < 0 || p.MeasuredTime <= 0 || p.RefreshInterval <= 0 || p.LeaseTime <= 0 {
+	if p.TotalWorkers < 1 || p.WarmUp < 0 || p.MeasuredTime <= 0 || p.PartitionRefreshInterval <= 0 || p.LeaseTime <= 0 {
 		return fmt.Errorf("workers must be at least 1, and times more than nothing")
 	}
 	var results []*result
@@ -99,7 +99,7 @@ func run(p simulationOptions, out, progress io.Writer) error {
 	}
 	return firstError(writeTable(out, tableHeader, results, (*result).writeRow), writeTable(out, masterTableHeader, results, func(r *result, row func(...any)) {
 		for _, m := range lists[3] {
-			r.writeRedisMasterRow(m, row)
+			r.writeMasterLoadRow(m, row)
 		}
 	}))
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A scriptCalls is how often scripts were called for a partition, and what for.
-type scriptCalls struct {
+// A scriptCallCounts is how often scripts were called for a partition, and what for.
+type scriptCallCounts struct {
 	changeCountReads int // the number of changes is read
 	leaseQueries     int // lease.lua, only to ask
 	emptyLeases      int // lease.lua, when others had taken what there was
@@ -25,11 +25,11 @@ type scriptCalls struct {
 // may be half of that, or twice.
 var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, note float64 }{changeRead: 3, leaseQuery: 74, leasedURL: 160, ack: 172, add: 175, addedURL: 0.8, note: 88}
 
-func (l *scriptCalls) total() int {
+func (l *scriptCallCounts) total() int {
 	return l.changeCountReads + l.leaseQueries + l.emptyLeases + l.nonEmptyLeases + l.acks + l.adds + l.notes + l.renewals
 }
 
-func (l *scriptCalls) totalCPUMicros() float64 {
+func (l *scriptCallCounts) totalCPUMicros() float64 {
 	return float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases+l.nonEmptyLeases)*cpuMicros.leaseQuery + float64(l.leasedURLs)*cpuMicros.leasedURL + float64(l.acks)*cpuMicros.ack +
 		float64(l.adds)*cpuMicros.add + float64(l.addedURLs)*cpuMicros.addedURL + float64(l.notes+l.renewals)*cpuMicros.note
 }
@@ -39,7 +39,7 @@ type result struct {
 	simulationOptions
 	hosts, processes, partitions int
 
-	callsByPartition []scriptCalls
+	callsByPartition []scriptCallCounts
 	pagesByWorker    []int     // of each worker
 	lateSeconds      []float32 // seconds
 	waitedTime       time.Duration
@@ -53,10 +53,10 @@ func newResult(hosts, processes, partitions int, p simulationOptions) *result {
 
 // resetCounts begins to count.
 func (r *result) resetCounts() {
-	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]scriptCalls, r.partitions), make([]int, r.TotalWorkers), nil, 0
+	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]scriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
 }
 
-func (r *result) partitionCalls(part int) *scriptCalls { return &r.callsByPartition[part] }
+func (r *result) partitionCalls(part int) *scriptCallCounts { return &r.callsByPartition[part] }
 
 func (r *result) countPage(worker int) { r.pagesByWorker[worker]++ }
 
@@ -113,8 +113,8 @@ func formatSeconds(s float32) string {
 
 const masterTableHeader = "hosts\tprocesses\tpartitions\tmasters\tcalls/s\tbusiest/mean\tof a core\tasking\t"
 
-// writeRedisMasterRow writes what so many masters would have to do, each of which has as many slots.
-func (r *result) writeRedisMasterRow(masters int, row func(...any)) {
+// writeMasterLoadRow writes what so many masters would have to do, each of which has as many slots.
+func (r *result) writeMasterLoadRow(masters int, row func(...any)) {
 	micros, calls := make([]float64, masters), 0
 	all, asking := 0.0, 0.0
 	for i := range r.callsByPartition {

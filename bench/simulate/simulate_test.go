@@ -12,7 +12,7 @@ import (
 
 // smallSimulation is a plan that takes a moment.
 func smallSimulation(hosts int) *simulation {
-	p := simulationOptions{TotalWorkers: 50, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, RefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
+	p := simulationOptions{TotalWorkers: 50, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	return newSimulation(p, hosts, 5, 16)
 }
 
@@ -35,7 +35,7 @@ func TestSimulate(t *testing.T) {
 	}
 	for name, r := range map[string]*result{"many": many, "few": few} {
 		pages, calls := r.totalPagesAndCalls()
-		var sum scriptCalls
+		var sum scriptCallCounts
 		for _, l := range r.callsByPartition {
 			sum.leasedURLs += l.leasedURLs
 			sum.acks += l.acks
@@ -54,7 +54,7 @@ func TestSimulate(t *testing.T) {
 // Where twenty processes wait for the same hosts most calls are not in vain, and no host
 // waits for long for who has left it to others.
 func TestFewEmptyLeases(t *testing.T) {
-	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, RefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
+	p := simulationOptions{TotalWorkers: 200, WarmUp: 10 * time.Second, MeasuredTime: time.Minute, PartitionRefreshInterval: 500 * time.Millisecond, LeaseTime: 30 * time.Second, Seed: 7}
 	r, err := newSimulation(p, 200, 20, 8).run()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestFewEmptyLeases(t *testing.T) {
 // A run comes out the same each time, and its tables have a row for each combination.
 func TestRun(t *testing.T) {
 	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16", MasterCounts: "1,3", TotalWorkers: 10,
-		MeasuredTime: 10 * time.Second, RefreshInterval: time.Second, LeaseTime: time.Second, Seed: 7}
+		MeasuredTime: 10 * time.Second, PartitionRefreshInterval: time.Second, LeaseTime: time.Second, Seed: 7}
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {
 		if err := run(p, out, io.Discard); err != nil {

@@ -37,16 +37,16 @@ type process struct {
 
 // A worker has a lease in hand, or waits.
 type worker struct {
-	process    int // process
-	lease      storage.Lease
-	stateSince int64 // that it waits, or visits
+	processIndex int // processIndex
+	lease        storage.Lease
+	stateSince   int64 // that it waits, or visits
 }
 
 // An event is that a visit ends, or that a process looks again.
 type event struct {
-	at      int64
-	worker  int // -1: none
-	process int // process
+	at           int64
+	worker       int // -1: none
+	processIndex int // processIndex
 }
 
 type eventHeap []event
@@ -79,7 +79,7 @@ func newSimulation(p simulationOptions, hosts, processes, partitions int) *simul
 		c.processes[i].refreshedAt = math.MinInt64 / 2
 	}
 	for i := range c.workers {
-		c.workers[i].process = i % processes
+		c.workers[i].processIndex = i % processes
 	}
 	return c
 }
@@ -90,11 +90,11 @@ func (c *simulation) run() (*result, error) {
 		return nil, err
 	}
 	for i := range c.workers {
-		p := &c.processes[c.workers[i].process]
+		p := &c.processes[c.workers[i].processIndex]
 		p.waitingWorkers = append(p.waitingWorkers, i)
 	}
 	for i := range c.processes { // they were not started at the same moment
-		c.scheduleWake(i, c.rnd.Int64N(int64(c.RefreshInterval)))
+		c.scheduleWake(i, c.rnd.Int64N(int64(c.PartitionRefreshInterval)))
 	}
 	for len(c.events) > 0 && c.events[0].at < int64(c.WarmUp+c.MeasuredTime) {
 		e := heap.Pop(&c.events).(event)
@@ -102,7 +102,7 @@ func (c *simulation) run() (*result, error) {
 			c.startMeasuring()
 		}
 		c.now = e.at
-		if e.worker < 0 && c.processes[e.process].wakesAt != e.at {
+		if e.worker < 0 && c.processes[e.processIndex].wakesAt != e.at {
 			continue // it has looked since
 		}
 		if e.worker >= 0 {
@@ -110,7 +110,7 @@ func (c *simulation) run() (*result, error) {
 				return nil, err
 			}
 		}
-		if err := c.leaseForWaiting(e.process); err != nil {
+		if err := c.leaseForWaitingWorkers(e.processIndex); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +128,7 @@ func (c *simulation) startMeasuring() {
 func (c *simulation) accountAllWorkers(at int64) {
 	for i := range c.workers {
 		w := &c.workers[i]
-		c.accountTime(w, at, w.lease.Token == 0)
+		c.accountWorkerTime(w, at, w.lease.Token == 0)
 	}
 }
 
@@ -158,23 +158,23 @@ func (c *simulation) scheduleWake(p int, at int64) {
 	heap.Push(&c.events, event{at, -1, p})
 }
 
-// accountTime takes note of the time for which a worker waited, or worked.
-func (c *simulation) accountTime(w *worker, until int64, waited bool) {
+// accountWorkerTime takes note of the time for which a worker waited, or worked.
+func (c *simulation) accountWorkerTime(w *worker, until int64, waited bool) {
 	if waited {
 		c.result.waitedTime += time.Duration(until - w.stateSince)
 	}
 	w.stateSince = until
 }
 
-// leaseForWaiting takes leases for the workers of a process that wait, as Lease of storage/redis
+// leaseForWaitingWorkers takes leases for the workers of a process that wait, as Lease of storage/redis
 // does: of the partition first whose host is due longest, as far as the process knows.
-func (c *simulation) leaseForWaiting(number int) error {
+func (c *simulation) leaseForWaitingWorkers(number int) error {
 	p := &c.processes[number]
 	if len(p.waitingWorkers) == 0 {
 		return nil
 	}
-	if c.now-p.refreshedAt >= int64(c.RefreshInterval) {
-		if err := c.refreshPartitions(p); err != nil {
+	if c.now-p.refreshedAt >= int64(c.PartitionRefreshInterval) {
+		if err := c.refreshChangedPartitions(p); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (c *simulation) leaseForWaiting(number int) error {
 		}
 	}
 	if len(p.waitingWorkers) > 0 {
-		c.scheduleWake(number, min(p.refreshedAt+int64(c.RefreshInterval), p.earliestDue()))
+		c.scheduleWake(number, min(p.refreshedAt+int64(c.PartitionRefreshInterval), p.earliestDue()))
 	}
 	return nil
 }
@@ -203,8 +203,8 @@ func (c *simulation) leaseForWaiting(number int) error {
 // refreshesPerFullQuery is how often all partitions are asked, in times that they are looked at.
 const refreshesPerFullQuery = 20
 
-// refreshPartitions asks the partitions of which others have changed something.
-func (c *simulation) refreshPartitions(p *process) error {
+// refreshChangedPartitions asks the partitions of which others have changed something.
+func (c *simulation) refreshChangedPartitions(p *process) error {
 	all := p.refreshes%refreshesPerFullQuery == 0
 	p.refreshedAt = c.now
 	p.refreshes++
@@ -243,14 +243,14 @@ func (p *process) earliestDue() int64 {
 
 // callLease calls lease.lua: for most leases, or only to ask what there is.
 func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease, error) {
-	leases, err := c.leasePartition(p, part, maxLeases)
+	leases, err := c.leaseFromPartition(p, part, maxLeases)
 	switch {
 	case maxLeases == 0:
 		c.result.partitionCalls(part).leaseQueries++
 	case len(leases) == 0:
 		c.result.partitionCalls(part).emptyLeases++
-		p.backoffUntil[part] = c.now + int64(c.RefreshInterval) + c.rnd.Int64N(int64(c.RefreshInterval))
-		p.applyBackoff(part, c.now)
+		p.backoffUntil[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
+		p.applyPartitionBackoff(part, c.now)
 	default:
 		c.result.partitionCalls(part).nonEmptyLeases++
 		c.result.partitionCalls(part).leasedURLs += len(leases)
@@ -258,8 +258,8 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 	return leases, err
 }
 
-// leasePartition takes leases of a partition, and keeps what it says of its next.
-func (c *simulation) leasePartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
+// leaseFromPartition takes leases of a partition, and keeps what it says of its next.
+func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]storage.Lease, error) {
 	leases, next, err := c.stores[part].Lease(context.Background(), timeAt(c.now), time.Hour, maxLeases)
 	if len(leases) > 0 {
 		c.partitionChangeCounts[part]++
@@ -272,13 +272,13 @@ func (c *simulation) leasePartition(p *process, part, maxLeases int) ([]storage.
 		p.nextDue[part] = math.MaxInt64
 	default:
 		p.nextDue[part] = next.Until.Sub(startTime).Nanoseconds()
-		p.applyBackoff(part, c.now)
+		p.applyPartitionBackoff(part, c.now)
 	}
 	return leases, nil
 }
 
-// applyBackoff leaves a partition's next host to others, where one was faster lately.
-func (p *process) applyBackoff(part int, now int64) {
+// applyPartitionBackoff leaves a partition's next host to others, where one was faster lately.
+func (p *process) applyPartitionBackoff(part int, now int64) {
 	if p.nextDue[part] > now && p.nextDue[part] < math.MaxInt64 {
 		p.nextDue[part] = max(p.nextDue[part], p.backoffUntil[part])
 	}
@@ -287,7 +287,7 @@ func (p *process) applyBackoff(part int, now int64) {
 // startVisit has a worker visit what was leased.
 func (c *simulation) startVisit(number int, l storage.Lease) error {
 	w := &c.workers[number]
-	c.accountTime(w, c.now, true)
+	c.accountWorkerTime(w, c.now, true)
 	w.lease = l
 	s := &c.sites[l.Depth]
 	due := l.Host.Due
@@ -299,9 +299,9 @@ func (c *simulation) startVisit(number int, l storage.Lease) error {
 		return fmt.Errorf("%v is visited %v before its host is due", l.URL, -late)
 	}
 	c.result.addLateness(late)
-	took := c.visitTime(s)
+	took := c.randomVisitDuration(s)
 	c.result.partitionCalls(int(s.partition)).renewals += int(took / (c.LeaseTime / 3))
-	heap.Push(&c.events, event{c.now + int64(took), number, w.process})
+	heap.Push(&c.events, event{c.now + int64(took), number, w.processIndex})
 	return nil
 }
 
@@ -310,7 +310,7 @@ func (c *simulation) endVisit(number int) error {
 	w := &c.workers[number]
 	l := w.lease
 	w.lease = storage.Lease{}
-	c.accountTime(w, c.now, false)
+	c.accountWorkerTime(w, c.now, false)
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
 	ack := storage.Ack{Lease: l, Host: &storage.HostState{Due: timeAt(c.now).Add(delay), Delay: delay}}
@@ -338,9 +338,9 @@ func (c *simulation) endVisit(number int) error {
 	}
 	c.result.partitionCalls(int(s.partition)).acks++
 	c.partitionChangeCounts[s.partition]++
-	p := &c.processes[w.process]
+	p := &c.processes[w.processIndex]
 	p.waitingWorkers = append(p.waitingWorkers, number)
-	_, err := c.leasePartition(p, int(s.partition), 0) // the ack says it
+	_, err := c.leaseFromPartition(p, int(s.partition), 0) // the ack says it
 	return err
 }
 
@@ -358,7 +358,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 		}
 	}
 	c.result.partitionCalls(int(s.partition)).addedURLs += internalLinks
-	for _, other := range c.pickLinkTargets() {
+	for _, other := range c.pickLinkedSites() {
 		u, err := pageURL(other, 0)
 		if err != nil {
 			return err

@@ -86,8 +86,8 @@ func pageURL(host int, n uint32) (decorum.URL, error) {
 	return decorum.ParseURL(fmt.Sprintf("https://%s/%d", hostName(host), n))
 }
 
-// visitTime returns how long a visit takes.
-func (w *web) visitTime(s *site) time.Duration {
+// randomVisitDuration returns how long a visit takes.
+func (w *web) randomVisitDuration(s *site) time.Duration {
 	if s.isDead {
 		return visitTimeout
 	}
@@ -96,8 +96,8 @@ func (w *web) visitTime(s *site) time.Duration {
 	return min(visitTimeout, time.Duration(seconds*float64(time.Second)))
 }
 
-// pickLinkTargets returns sites to which a page links.
-func (w *web) pickLinkTargets() (sites [externalLinks]int) {
+// pickLinkedSites returns sites to which a page links.
+func (w *web) pickLinkedSites() (sites [externalLinks]int) {
 	for i := range sites {
 		sites[i] = int(w.linkTargetZipf.Uint64())
 	}

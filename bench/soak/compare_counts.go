@@ -29,7 +29,7 @@ func (c countPair) isWithinTolerance() bool {
 // A serverCounts is what the servers have counted of one kind, by words.
 type serverCounts struct{ totals, uncertain map[string]float64 }
 
-func (t *serverCounts) add(word string, n float64, uncertain bool) {
+func (t *serverCounts) addToTotal(word string, n float64, uncertain bool) {
 	if t.totals == nil {
 		t.totals, t.uncertain = map[string]float64{}, map[string]float64{}
 	}
@@ -54,17 +54,17 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 	var classes, robotsFetches, bytes serverCounts
 	for _, x := range log {
 		cut := o.mayHaveBeenCutByBrake(x)
-		classes.add(statusClass(x), 1, cut)
+		classes.addToTotal(statusClass(x), 1, cut)
 		if cut && statusClass(x) != "none" {
 			classes.uncertain["none"]++ // which the daemon may take it for
 		}
 		if strings.HasSuffix(x.URL, "/robots.txt") {
-			robotsFetches.add(robotsFetchOutcome(x), 1, cut)
+			robotsFetches.addToTotal(robotsFetchOutcome(x), 1, cut)
 		}
-		bytes.add("", float64(decodedBytes(x)), cut)
+		bytes.addToTotal("", float64(decodedBodyLength(x)), cut)
 	}
 	unseen := o.maxUnseenRequests(n.sumSeries("decorum_visits_total") - float64(len(log)))
-	classes.add("none", 0, false)
+	classes.addToTotal("none", 0, false)
 	classes.uncertain["none"] += unseen
 	all := []countPair{{"requests", n.sumSeries("decorum_visits_total"), float64(len(log)), unseen}}
 	all = append(all, classes.pairWithDaemonCounts("answers ", n.sumByLabel("decorum_visits_total", "status_class"))...)
@@ -91,9 +91,9 @@ func robotsFetchOutcome(x crawltest.Exchange) string {
 	return "rules"
 }
 
-// decodedBytes is how many bytes of a body a client has when it has undone the
+// decodedBodyLength is how many bytes of a body a client has when it has undone the
 // compression, 0 if it cannot have all of it.
-func decodedBytes(x crawltest.Exchange) int {
+func decodedBodyLength(x crawltest.Exchange) int {
 	switch {
 	case statusClass(x) == "none":
 		return 0

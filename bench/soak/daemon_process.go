@@ -74,7 +74,7 @@ func startDaemon(p soakOptions) (*daemonProcess, error) {
 	if d.cmd, err = program.SelfCommand(serveArg, "--data", data, "--projects", d.projectsDir, "--api-private-networks", "--listen", "127.0.0.1:0", "--log-format", "json"); err != nil {
 		return nil, err
 	}
-	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.Profile)
+	d.cmd.Env = append(os.Environ(), profileEnv+"="+p.HeapProfileFile)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (d *daemonProcess) awaitProjectCondition(ctx context.Context, description s
 	}
 }
 
-// changeState asks a project for another state, and waits until it has come to it.
-func (d *daemonProcess) changeState(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
+// changeProjectStateAndWait asks a project for another state, and waits until it has come to it.
+func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project string, a api.ProjectAction, s api.ProjectState) error {
 	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
 	}

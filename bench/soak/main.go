@@ -44,7 +44,7 @@ type soakOptions struct {
 	Dir            string        // for what the daemon keeps
 	Log            io.Writer     // for what it says
 
-	Profile string // file for a profile of its heap; "": none
+	HeapProfileFile string // file for a profile of its heap; "": none
 }
 
 func main() {
@@ -54,10 +54,10 @@ func main() {
 	var p soakOptions
 	flag.IntVar(&p.Web.Hosts, "hosts", 2000, "how many hosts")
 	flag.DurationVar(&p.Duration, "time", 30*time.Minute, "how long")
-	flag.DurationVar(&p.Web.Delay, "delay", 10*time.Second, "between two visits of a host")
+	flag.DurationVar(&p.Web.CrawlerDelay, "delay", 10*time.Second, "between two visits of a host")
 	flag.DurationVar(&p.SampleInterval, "every", 2*time.Second, "how often a sample is taken: of the heap, between two collections, many tell more than few")
 	flag.StringVar(&p.Dir, "dir", "", "where the daemon keeps its files; they stay there (default: a directory that is removed)")
-	flag.StringVar(&p.Profile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
+	flag.StringVar(&p.HeapProfileFile, "profile", "", "file for a profile of the daemon's heap, taken just before the projects are stopped")
 	flag.Parse()
 	p.Log = os.Stderr
 	if err := run(p, os.Stdout); err != nil {
@@ -68,7 +68,7 @@ func main() {
 
 // run soaks a daemon by a plan, and returns what was wrong with it.
 func run(p soakOptions, out io.Writer) (err error) {
-	if p.Web.Hosts < 4 || p.Web.Delay <= 0 || p.SampleInterval <= 0 || p.Duration < 4*p.SampleInterval {
+	if p.Web.Hosts < 4 || p.Web.CrawlerDelay <= 0 || p.SampleInterval <= 0 || p.Duration < 4*p.SampleInterval {
 		return errors.New("it takes 4 hosts, a delay, and the time of 4 samples at least")
 	}
 	if p.Dir == "" {
@@ -78,7 +78,7 @@ func run(p soakOptions, out io.Writer) (err error) {
 		defer os.RemoveAll(p.Dir)
 	}
 	p.Web.RobotsMaxAge = p.Duration / 6
-	visits := int(p.Duration/p.Web.Delay) + 20 // of a host, at most
+	visits := int(p.Duration/p.Web.CrawlerDelay) + 20 // of a host, at most
 	web := p.Web.newTestWeb(p.Web.Hosts * visits)
 	server, err := web.Start("")
 	if err != nil {
@@ -94,5 +94,5 @@ func run(p soakOptions, out io.Writer) (err error) {
 	if stopped := d.stop(); err != nil || stopped != nil {
 		return errors.Join(err, stopped)
 	}
-	return s.checkResults()
+	return s.printAndCheckResults()
 }

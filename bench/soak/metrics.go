@@ -66,7 +66,7 @@ func (n metricFamilies) sumByLabel(name, label string) map[string]float64 {
 
 // A sample is what a daemon needed at a moment, and had done by then.
 type sample struct {
-	At              time.Duration // from the start of the run
+	Elapsed         time.Duration // from the start of the run
 	Values          [len(sampledSeries)]float64
 	VisitsPerSecond float64 // since the sample before, a second
 	Queued          float64

@@ -13,10 +13,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A projectHosts is a project of the daemon's: the hosts from FirstHost up to EndHost.
+// A projectHosts is a project of the daemon's: the hosts from FirstHostIndex up to EndHostIndex.
 type projectHosts struct {
-	Name               string
-	FirstHost, EndHost int
+	ProjectName                  string
+	FirstHostIndex, EndHostIndex int
 }
 
 // projects are the projects of a soak: two that share a quarter of the hosts, and one.
@@ -38,17 +38,17 @@ const initialWorkers = 64
 
 // projectFileText is the project file of a job.
 func (j projectHosts) projectFileText(p soakOptions, address string, workers int) []byte {
-	seeds := make([]string, 0, j.EndHost-j.FirstHost)
-	for h := j.FirstHost; h < j.EndHost; h++ {
+	seeds := make([]string, 0, j.EndHostIndex-j.FirstHostIndex)
+	for h := j.FirstHostIndex; h < j.EndHostIndex; h++ {
 		seeds = append(seeds, "http://"+hostName(h)+"/")
 	}
-	return fmt.Appendf(nil, projectTemplate, j.Name, strings.Join(seeds, ", "), p.maxURLsPerHost(), p.Web.Delay, workers, address)
+	return fmt.Appendf(nil, projectTemplate, j.ProjectName, strings.Join(seeds, ", "), p.maxURLsPerHost(), p.Web.CrawlerDelay, workers, address)
 }
 
 // maxURLsPerHost is how many URLs of a host a project takes: all that it can visit in the time
 // of the plan, and a third more. A host's queue has them within a few minutes, and from
 // then on it is what a crawl keeps that is measured, not how its frontier grows.
-func (p soakOptions) maxURLsPerHost() int { return 20 + int(4*p.Duration/(3*p.Web.Delay)) }
+func (p soakOptions) maxURLsPerHost() int { return 20 + int(4*p.Duration/(3*p.Web.CrawlerDelay)) }
 
 // A quietPeriod is a time in which some hosts must not be asked for anything.
 type quietPeriod struct {
@@ -70,7 +70,7 @@ type operator struct {
 // runRounds goes its rounds until ctx is done.
 func (o *operator) runRounds(ctx context.Context) error {
 	for ; ; o.round++ {
-		for _, step := range []func(context.Context) error{o.brakeHosts, o.pauseProject, o.editProject} {
+		for _, step := range []func(context.Context) error{o.brakeAndReleaseHosts, o.pauseAndResumeProject, o.breakAndFixProjectFile} {
 			if !sleep(ctx, o.options.Duration/60) {
 				return nil
 			}
@@ -82,8 +82,8 @@ func (o *operator) runRounds(ctx context.Context) error {
 	}
 }
 
-// brakeHosts stops three hosts for a while.
-func (o *operator) brakeHosts(ctx context.Context) error {
+// brakeAndReleaseHosts stops three hosts for a while.
+func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 	h := quietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
 		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.options.Web.Hosts))
@@ -96,7 +96,7 @@ func (o *operator) brakeHosts(ctx context.Context) error {
 	h.from = time.Now()
 	// A server that learns late that a request was broken off must not take what comes
 	// when the brake is lifted for early.
-	sleep(ctx, max(o.options.Duration/60, 2*o.options.Web.Delay))
+	sleep(ctx, max(o.options.Duration/60, 2*o.options.Web.CrawlerDelay))
 	h.to = time.Now()
 	o.quietPeriods = append(o.quietPeriods, h)
 	for _, host := range h.hosts {
@@ -107,44 +107,44 @@ func (o *operator) brakeHosts(ctx context.Context) error {
 	return nil
 }
 
-// pauseProject pauses the first project for a while: of its hosts those that it shares are
+// pauseAndResumeProject pauses the first project for a while: of its hosts those that it shares are
 // visited all the same.
-func (o *operator) pauseProject(ctx context.Context) error {
+func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	jobs := o.options.projects()
 	h := quietPeriod{reason: "the project was paused"}
-	for i := jobs[0].FirstHost; i < jobs[1].FirstHost; i++ {
+	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
 		h.hosts = append(h.hosts, hostName(i))
 	}
-	if err := o.daemon.changeState(ctx, jobs[0].Name, api.ActionPause, api.StatePaused); err != nil {
+	if err := o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionPause, api.StatePaused); err != nil {
 		return err
 	}
 	h.from = time.Now()
 	sleep(ctx, o.options.Duration/180)
 	h.to = time.Now()
 	o.quietPeriods = append(o.quietPeriods, h)
-	return o.daemon.changeState(ctx, jobs[0].Name, api.ActionResume, api.StateRunning)
+	return o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionResume, api.StateRunning)
 }
 
-// editProject writes nonsense into a project file, waits until the daemon says so, and then
+// breakAndFixProjectFile writes nonsense into a project file, waits until the daemon says so, and then
 // a change that it must follow.
-func (o *operator) editProject(ctx context.Context) error {
+func (o *operator) breakAndFixProjectFile(ctx context.Context) error {
 	project := o.options.projects()[1]
-	if err := o.replaceProjectFile(project.Name, []byte("politness: {delay: 1s}\n")); err != nil {
+	if err := o.replaceProjectFile(project.ProjectName, []byte("politness: {delay: 1s}\n")); err != nil {
 		return err
 	}
 	err := o.daemon.awaitProjectCondition(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
-		p := all[project.Name]
+		p := all[project.ProjectName]
 		return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
 	})
 	if err != nil {
 		return err
 	}
 	n := initialWorkers + 1 + o.round%2
-	if err := o.replaceProjectFile(project.Name, project.projectFileText(o.options, o.webAddr, n)); err != nil {
+	if err := o.replaceProjectFile(project.ProjectName, project.projectFileText(o.options, o.webAddr, n)); err != nil {
 		return err
 	}
 	return o.daemon.awaitProjectCondition(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
-		p := all[project.Name]
+		p := all[project.ProjectName]
 		return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
 	})
 }

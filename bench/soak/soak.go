@@ -32,10 +32,10 @@ type soakRun struct {
 // runCrawl has the daemon crawl for the time of the plan.
 func (s *soakRun) runCrawl(ctx context.Context) error {
 	for _, project := range s.options.projects() {
-		if err := s.daemon.PutProject(ctx, project.Name, project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
-			return fmt.Errorf("%s: %w", project.Name, err)
+		if err := s.daemon.PutProject(ctx, project.ProjectName, project.projectFileText(s.options, s.webAddr, initialWorkers)); err != nil {
+			return fmt.Errorf("%s: %w", project.ProjectName, err)
 		}
-		if err := s.daemon.changeState(ctx, project.Name, api.ActionStart, api.StateRunning); err != nil {
+		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStart, api.StateRunning); err != nil {
 			return err
 		}
 	}
@@ -54,13 +54,13 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 		return err
 	}
 	s.duration = time.Since(begin)
-	if s.options.Profile != "" {
+	if s.options.HeapProfileFile != "" {
 		if err := s.daemon.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			return err
 		}
 	}
 	for _, project := range s.options.projects() {
-		if err := s.daemon.changeState(ctx, project.Name, api.ActionStop, api.StateStopped); err != nil {
+		if err := s.daemon.changeProjectStateAndWait(ctx, project.ProjectName, api.ActionStop, api.StateStopped); err != nil {
 			return err
 		}
 	}
@@ -85,14 +85,14 @@ func (s *soakRun) sampleDaemon(ctx context.Context, begin time.Time) error {
 		if err != nil {
 			return err
 		}
-		now := sample{At: time.Since(begin), Queued: n.sumSeries("decorum_queued")}
+		now := sample{Elapsed: time.Since(begin), Queued: n.sumSeries("decorum_queued")}
 		for i, one := range sampledSeries {
 			now.Values[i] = one.value(n)
 		}
 		totalVisits := n.sumSeries("decorum_visits_total")
-		now.VisitsPerSecond = (totalVisits - visits) / (now.At - before.At).Seconds()
+		now.VisitsPerSecond = (totalVisits - visits) / (now.Elapsed - before.Elapsed).Seconds()
 		s.samples, before, visits = append(s.samples, now), now, totalVisits
-		fmt.Fprintf(s.out, "%8s", now.At.Round(time.Second))
+		fmt.Fprintf(s.out, "%8s", now.Elapsed.Round(time.Second))
 		for _, v := range now.Values {
 			fmt.Fprintf(s.out, " %15.1f", v)
 		}
@@ -101,8 +101,8 @@ func (s *soakRun) sampleDaemon(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// checkResults prints what came of the run, and returns what was wrong.
-func (s *soakRun) checkResults() error {
+// printAndCheckResults prints what came of the run, and returns what was wrong.
+func (s *soakRun) printAndCheckResults() error {
 	log := s.web.Log()
 	visits := s.finalMetrics.sumSeries("decorum_visits_total")
 	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.duration.Round(time.Second),
@@ -113,7 +113,7 @@ func (s *soakRun) checkResults() error {
 
 // checkPoliteness asks both sides whether hosts had the rests that they were owed.
 func (s *soakRun) checkPoliteness() error {
-	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.Delay, RequiredProductToken: "soakbot", AllowRevisits: true})
+	r := s.web.Judge(crawltest.JudgeOptions{MinDelay: s.options.Web.CrawlerDelay, RequiredProductToken: "soakbot", AllowRevisits: true})
 	short := s.finalMetrics.sumSeries("decorum_delay_shortfall_seconds")
 	fmt.Fprintf(s.out, "\nthe judge: %d offences in %d requests to %d hosts; shortfall %v s\n", len(r.Violations), r.Requests, len(r.Hosts), short)
 	var errs []error
@@ -152,7 +152,7 @@ func (s *soakRun) printAndCheckTrends() error {
 		switch {
 		case s.duration < slopePeriod:
 			verdict = "too short to tell"
-		case !t.isFlat():
+		case !t.isNotGrowing():
 			verdict = "no"
 			errs = append(errs, fmt.Errorf("%s: grows by %.1f %% in %v", one.name, 100*t.RelativeSlope, slopePeriod))
 		}

@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	p := soakOptions{
-		Web: web{Hosts: 24, Delay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
+		Web: web{Hosts: 24, CrawlerDelay: 100 * time.Millisecond}, Duration: 4 * time.Second, SampleInterval: 200 * time.Millisecond,
 		Dir: t.TempDir(), Log: &log,
 	}
 	if err := run(p, &out); err != nil {
@@ -67,8 +67,8 @@ func TestTrend(t *testing.T) {
 			for i := range values {
 				values[i] = tt.of(i)
 			}
-			if got := newTrend(values, run); got.isFlat() != tt.flat {
-				t.Errorf("%+v: flat %v, want %v", got, got.isFlat(), tt.flat)
+			if got := newTrend(values, run); got.isNotGrowing() != tt.flat {
+				t.Errorf("%+v: flat %v, want %v", got, got.isNotGrowing(), tt.flat)
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestWeb(t *testing.T) {
 	kinds := map[int]int{}
 	special := 0
 	for n := range pages {
-		kind := pageAnomaly(n%100, n/100)
+		kind := pageResponseKind(n%100, n/100)
 		kinds[kind]++
 		if 1 <= kind && kind <= 7 {
 			special++

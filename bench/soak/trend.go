@@ -22,7 +22,7 @@ type trend struct {
 	RelativeSlope                 float64 // of the last two thirds: growth in slopePeriod, as part of their mean
 }
 
-func (t trend) isFlat() bool { return t.RelativeSlope < maxFlatSlope }
+func (t trend) isNotGrowing() bool { return t.RelativeSlope < maxFlatSlope }
 
 // newTrend works out the trend of a figure that was taken at even intervals over a
 // run. The medians of windows are what is fitted: a pause for a moment, or the heap

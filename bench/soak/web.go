@@ -16,7 +16,7 @@ import (
 // and some pages of each, are as hosts and pages of the real web are at times.
 type web struct {
 	Hosts        int
-	Delay        time.Duration // that the crawler keeps by itself
+	CrawlerDelay time.Duration // that the crawler keeps by itself
 	RobotsMaxAge time.Duration // for how long a robots.txt may be used
 }
 
@@ -48,7 +48,7 @@ func (w web) robotsOf(host int) crawltest.Robots {
 	case 5:
 		return crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)}
 	case 7:
-		r.CrawlDelay = w.Delay * 3 / 2
+		r.CrawlDelay = w.CrawlerDelay * 3 / 2
 		file += fmt.Sprintf("Crawl-delay: %g\n", r.CrawlDelay.Seconds())
 	}
 	r.Response = crawltest.Text(file)
@@ -72,7 +72,7 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 		return crawltest.Status(http.StatusNotFound)
 	}
 	a := crawltest.HTML(pageHTML(host, page))
-	switch pageAnomaly(host, page) {
+	switch pageResponseKind(host, page) {
 	case 1:
 		return crawltest.Status(http.StatusNotFound)
 	case 2:
@@ -82,10 +82,10 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	case 4:
 		if r.NthForURL == 1 {
 			a = crawltest.Status(http.StatusTooManyRequests)
-			a.Header.Set("Retry-After", fmt.Sprintf("%.0f", math.Ceil((2*w.Delay).Seconds())))
+			a.Header.Set("Retry-After", fmt.Sprintf("%.0f", math.Ceil((2*w.CrawlerDelay).Seconds())))
 		}
 	case 5:
-		a.HeaderDelay = w.Delay / 5
+		a.HeaderDelay = w.CrawlerDelay / 5
 	case 6:
 		a.Fault = crawltest.Reset
 	case 7:
@@ -96,8 +96,8 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	return a
 }
 
-// pageAnomaly is what is special about a page: nothing, for nine of ten.
-func pageAnomaly(host, page int) int {
+// pageResponseKind is what is special about a page: nothing, for nine of ten.
+func pageResponseKind(host, page int) int {
 	if page == 0 {
 		return 0
 	}
