@@ -114,8 +114,8 @@ func (h *activeLeases) beginRequest(ctx context.Context, l storage.Lease, cl rob
 	}
 }
 
-// cancelRequests ends the requests to hosts for which why returns a reason.
-func (h *activeLeases) cancelRequests(reasonFor func(host string) error) {
+// cancelRequestsToHosts ends the requests to hosts for which why returns a reason.
+func (h *activeLeases) cancelRequestsToHosts(reasonFor func(host string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, active := range h.byToken {

@@ -228,7 +228,7 @@ func TestAbortedVisitIsNotCounted(t *testing.T) {
 		web := crawltest.New(sites...)
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		var refused atomic.Int64
-		c.Hooks.Refused = func(storage.Lease, error) { refused.Add(1) }
+		c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestASlowHandlerHoldsNoAddress(t *testing.T) {
 		web := crawltest.New(sites...)
 		c := newLimitedCrawl(t, addressedWeb{web, oneAddress}, newMemoryStore(), politeness.LimiterConfig{IPConcurrency: 1}, seeds...)
 		c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
-		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			time.Sleep(time.Minute)
 			return nil, nil
 		}

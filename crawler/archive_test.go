@@ -74,7 +74,7 @@ func TestBrokenArchiveStopsTheCrawl(t *testing.T) {
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Archive = brokenArchive{}
-		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			t.Error("a page was read that is not archived")
 			return nil, nil
 		}

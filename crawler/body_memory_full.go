@@ -11,14 +11,14 @@ import (
 // sent.
 const memoryRetryDelay = 5 * time.Second
 
-// countMemoryFull counts a visit that got no memory for its body, and logs the first of a
+// countIfBodyMemoryFull counts a visit that got no memory for its body, and logs the first of a
 // series.
-func (c *Crawler) countMemoryFull(v *Visit) {
+func (c *Crawler) countIfBodyMemoryFull(v *Visit) {
 	var fullErr *bodymem.FullError
 	if !errors.As(v.Err, &fullErr) {
 		return
 	}
-	c.counters.memoryFull.Add(1)
+	c.counters.memoryDeniedVisits.Add(1)
 	if fullErr.FirstInSeries {
 		c.Log.Warn("bodies take all of their memory; visits that get none are made again later, and no host is charged",
 			"limit", fullErr.MemorySize, "url", v.URL())

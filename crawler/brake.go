@@ -38,7 +38,7 @@ func (c *Crawler) checkBrake(l storage.Lease, host string, now time.Time) (polit
 func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, braked *politeness.BrakedError) (ack storage.Ack, err error) {
 	origin := l.URL.Origin()
 	c.brakedOrigins.add(origin)
-	until := c.brakedUntil(braked.Until, braked.Brake.Until)
+	until := c.brakeHoldEnd(braked.Until, braked.Brake.Until)
 	if braked.Brake.Stop {
 		ack, err = c.postponeLease(ctx, l, until, true)
 	} else {
@@ -50,9 +50,9 @@ func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, brak
 	return ack, err
 }
 
-// brakedUntil returns until when an origin is put off: the earliest of these times, of
+// brakeHoldEnd returns until when an origin is put off: the earliest of these times, of
 // those that are one, or for as long as any is.
-func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
+func (c *Crawler) brakeHoldEnd(times ...time.Time) time.Time {
 	until := c.now().Add(maxBrakeHold)
 	for _, t := range times {
 		if !t.IsZero() {
@@ -66,7 +66,7 @@ func (c *Crawler) brakedUntil(times ...time.Time) time.Time {
 // when the brakes have changed, before who changed them goes on.
 func (c *Crawler) onBrakesChanged() {
 	now := c.now()
-	c.activeLeases.cancelRequests(func(host string) error { return c.Brakes.CheckStopped(host, now) })
+	c.activeLeases.cancelRequestsToHosts(func(host string) error { return c.Brakes.CheckStopped(host, now) })
 	select {
 	case c.brakesChanged <- struct{}{}:
 	default:
@@ -79,7 +79,7 @@ func (c *Crawler) releaseBrakedOrigins(ctx context.Context) error {
 	for _, host := range c.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
 		if b, _ = c.Brakes.ForHost(host, c.now()); b.Stop {
-			until = c.brakedUntil(b.Until)
+			until = c.brakeHoldEnd(b.Until)
 		}
 		for _, o := range c.brakedOrigins.takeHost(host) {
 			if b.Stop {
@@ -108,7 +108,7 @@ func visitAbortReason(v *Visit, t Ticket) error {
 	if errors.As(v.Err, &braked) && !t.maybeSent() {
 		return braked
 	}
-	if isLocalFault(v) && !v.mayHaveArrived && !t.state.sendAllowed.Load() {
+	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendAllowed.Load() {
 		return v.Err
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// cleanOrOriginalURL returns what the visit of e is to: its URL, unless nothing was there,
+// urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
 // and then what it was first found as.
-func cleanOrOriginalURL(e storage.Entry) decorum.URL {
+func urlToVisit(e storage.Entry) decorum.URL {
 	if e.UseOriginal {
 		return e.Original
 	}
@@ -22,7 +22,7 @@ func cleanOrOriginalURL(e storage.Entry) decorum.URL {
 // clean it further, that is another entry in its place.
 func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
 	if e.UseOriginal || e.Source == storage.SourcePrerequisite || e.Request != nil {
-		return cleanOrOriginalURL(e)
+		return urlToVisit(e)
 	}
 	return c.cleanURL(e.URL)
 }
@@ -49,15 +49,15 @@ func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
 	return found, true
 }
 
-// cleanReplacement returns the page that l is by the Clean-param rules of its origin, and
+// cleanParamReplacement returns the page that l is by the Clean-param rules of its origin, and
 // false if it is that page already. They may not have been known when l was
 // discovered. The gate, asked about l, has just answered cl or err: only where
 // it has judged l are the rules known that hold now. The crawl's own errands
 // are as the site's robots.txt names them.
-func (c *Crawler) cleanReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
+func (c *Crawler) cleanParamReplacement(l storage.Lease, cl robots.Clearance, err error) (decorum.URL, bool) {
 	judged := errors.Is(err, decorum.Disallowed) || err == nil && !cl.IsForRobots()
 	clean := c.cleanURLToVisit(l.Entry)
-	return clean, judged && clean != cleanOrOriginalURL(l.Entry)
+	return clean, judged && clean != urlToVisit(l.Entry)
 }
 
 // cleanURL returns u without what the project's rules and its origin's Clean-param
@@ -66,10 +66,10 @@ func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
 	return c.Gate.CleanURL(c.Frontier.ParamCleaner().CleanURL(u))
 }
 
-// requeueAs queues clean in the place of l, which is then given up without a
+// requeueAsCleanURL queues clean in the place of l, which is then given up without a
 // visit: clean is the page that is known, requested and judged (CLEAN-23,
 // CLEAN-24).
-func (c *Crawler) requeueAs(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
+func (c *Crawler) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
 	e.URL, e.FailedAttempts, e.History = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.SourceRevisit {

@@ -7,7 +7,7 @@ func TestContentSeenIsBounded(t *testing.T) {
 	var b contentSeen
 	body := func(i int) uint64 { return uint64(i) }
 	for i := range 5 * contentSeenSize {
-		if b.checkAndAdd(body(i), "first") {
+		if b.addAndReportDuplicate(body(i), "first") {
 			t.Fatalf("body %d is new", i)
 		}
 		if n := len(b.current) + len(b.previous); n > 2*contentSeenSize {
@@ -15,11 +15,11 @@ func TestContentSeenIsBounded(t *testing.T) {
 		}
 	}
 	for i := 4 * contentSeenSize; i < 5*contentSeenSize; i++ {
-		if b.checkAndAdd(body(i), "first") || !b.checkAndAdd(body(i), "second") {
+		if b.addAndReportDuplicate(body(i), "first") || !b.addAndReportDuplicate(body(i), "second") {
 			t.Fatalf("body %d was the first page's and is the second's now", i)
 		}
 	}
-	if b.checkAndAdd(body(0), "second") {
+	if b.addAndReportDuplicate(body(0), "second") {
 		t.Error("the oldest body is still remembered")
 	}
 }

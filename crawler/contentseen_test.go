@@ -41,7 +41,7 @@ func TestCanonical(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(duplicateSite())
 			c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-			c.Settings.Follow = test.follow
+			c.Settings.FollowedLinkKinds = test.follow
 			j := &visitLog{}
 			c.PageRecorder = j
 			runCrawl(t, c)
@@ -54,7 +54,7 @@ func TestCanonical(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(duplicateSite())
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/print", "http://a.test/pdf")
-		c.Settings.Follow = crawler.FollowedLinkKinds{NoLinks: true}
+		c.Settings.FollowedLinkKinds = crawler.FollowedLinkKinds{NoLinks: true}
 		runCrawl(t, c)
 		wantLines(t, requestedPages(web), "/print", "/pdf", "/page", "/whole")
 	})

@@ -9,18 +9,18 @@ type Coordinator interface {
 	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.ResourceBusyError: it is
 	// not known whether others have said that it must not.
 	CheckVisit(now time.Time) error
-	// AcquirePage counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
+	// AcquirePageBudget counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
 	// if all that are permitted for now have been visited, and ErrPages if no more
 	// will be.
-	AcquirePage() error
-	// ReleasePage takes back the counting of a visit that was not made.
-	ReleasePage()
+	AcquirePageBudget() error
+	// ReleasePageBudget takes back the counting of a visit that was not made.
+	ReleasePageBudget()
 	// AddBytes counts the bytes of a body, as decoded.
 	AddBytes(bytes int64)
 }
 
-// askCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
-func (c *Crawler) askCoordinator(now time.Time) error {
+// checkVisitWithCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
+func (c *Crawler) checkVisitWithCoordinator(now time.Time) error {
 	if c.Coordinator == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (c *Crawler) acquirePageBudget() error {
 	if c.Coordinator == nil {
 		return nil
 	}
-	err := c.Coordinator.AcquirePage()
+	err := c.Coordinator.AcquirePageBudget()
 	if err != nil {
 		c.pagesBegun.Add(-1)
 	}
@@ -46,7 +46,7 @@ func (c *Crawler) acquirePageBudget() error {
 func (c *Crawler) releasePageBudget() {
 	c.pagesBegun.Add(-1)
 	if c.Coordinator != nil {
-		c.Coordinator.ReleasePage()
+		c.Coordinator.ReleasePageBudget()
 	}
 }
 

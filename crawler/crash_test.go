@@ -95,7 +95,7 @@ func TestUnparkKnowsPurposes(t *testing.T) {
 			}
 			c.Gate = robots.NewGate(robots.GateConfig{Agent: agent, Purposes: []string{"ai-train"}}, store)
 			var refused atomic.Int64
-			c.Hooks.Refused = func(storage.Lease, error) { refused.Add(1) }
+			c.Hooks.VisitRefused = func(storage.Lease, error) { refused.Add(1) }
 			if err := c.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -45,35 +45,35 @@ type Crawler struct {
 	// the same. Leases run by the clock of the machine. Nil: time.Now.
 	Now func() time.Time
 
-	counters              counters
-	timerLag              timerLagMeter
-	pagesBegun            atomic.Int64 // page visits begun in this run
-	bytesReceived         atomic.Int64 // of bodies, likewise
-	activeLeases          activeLeases
-	hostTable             hostTable
-	appliedRobots         appliedRobotsFiles
-	crawlDelays           crawlDelays
-	hostSitemapCounts     hostSitemapCounts
-	tdmrepCache           tdmrepCache
-	usesDefaultHandler    bool // Handler is LinksToFollow, as none was given
-	lastmodLock           lastmodLock
-	contentSeen           contentSeen
-	scannerPool           sync.Pool     // of *extract.Scanner, which keep their buffers
-	originsAwaitingPermit originsToWake // who waits to be called
-	brakedOrigins         originsToWake // whom brakes have put off
-	brakesChanged         chan struct{} // the brakes have changed
-	expiredOverrides      sync.Map      // hosts whose override has expired, and that it was said of
-	sitemapDamageLogged   atomic.Bool   // a damaged sitemap has been logged in this run
-	cancelRun             context.CancelFunc
-	mu                    sync.Mutex // guards cancelRun
+	counters               counters
+	timerLag               timerLagMeter
+	pagesBegun             atomic.Int64 // page visits begun in this run
+	bytesReceived          atomic.Int64 // of bodies, likewise
+	activeLeases           activeLeases
+	hostTable              hostTable
+	appliedRobots          appliedRobotsFiles
+	crawlDelays            crawlDelays
+	hostSitemapCounts      hostSitemapCounts
+	tdmrepCache            tdmrepCache
+	usesDefaultHandler     bool // Handler is LinksToFollow, as none was given
+	lastmodLock            lastmodLock
+	contentSeen            contentSeen
+	scannerPool            sync.Pool     // of *extract.Scanner, which keep their buffers
+	originsAwaitingPermit  originsToWake // who waits to be called
+	brakedOrigins          originsToWake // whom brakes have put off
+	brakesChanged          chan struct{} // the brakes have changed
+	loggedExpiredOverrides sync.Map      // hosts whose override has expired, and that it was said of
+	sitemapDamageLogged    atomic.Bool   // a damaged sitemap has been logged in this run
+	cancelRun              context.CancelFunc
+	mu                     sync.Mutex // guards cancelRun
 }
 
 // Settings are a crawl's numbers and switches.
 type Settings struct {
-	Workers  int   // visits at a time; default 64
-	MaxPages int64 // pages to visit in this run; 0: no limit
-	MaxLinks int   // links taken from one page, or feed; default DefaultMaxLinks
-	MaxBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
+	Workers          int   // visits at a time; default 64
+	MaxPages         int64 // pages to visit in this run; 0: no limit
+	MaxLinks         int   // links taken from one page, or feed; default DefaultMaxLinks
+	MaxReceivedBytes int64 // of bodies, as decoded, to receive in this run, and those in hand then; 0: no limit
 	// MaxPagesPerHost is how many pages of a host are visited, in all runs
 	// together; 0: no limit. Further URLs of the host stay queued. Retries,
 	// revisits, sitemaps and robots.txt do not count.
@@ -94,19 +94,19 @@ type Settings struct {
 	// GracePeriod is how long visits in hand may go on when Run's context is done.
 	// Default 30 s.
 	GracePeriod time.Duration
-	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in this
-	// run, by itself and by indexes; default DefaultMaxSitemaps.
-	MaxSitemaps int
+	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in this
+	// run, by itself and by indexes; default DefaultMaxSitemapsPerHost.
+	MaxSitemapsPerHost int
 	// MaxSitemapBody is how many bytes of a sitemap are read, in a file that is
 	// compressed as they come out of it; default DefaultMaxSitemapBody, at most 1 TiB.
 	// What comes after them does not count.
-	MaxSitemapBody int64
-	NoSitemaps     bool              // do not read the sitemaps that robots.txt names
-	Follow         FollowedLinkKinds // what leads on from a page
-	IgnoreNoFollow bool              // do not read nofollow in pages and headers
-	// LedgerRefusals writes into the Ledger, too, which URLs were refused when their
+	MaxSitemapBody    int64
+	NoSitemaps        bool              // do not read the sitemaps that robots.txt names
+	FollowedLinkKinds FollowedLinkKinds // what leads on from a page
+	IgnoreNoFollow    bool              // do not read nofollow in pages and headers
+	// RecordRefusalsInLedger writes into the Ledger, too, which URLs were refused when their
 	// turn came, and why.
-	LedgerRefusals bool
+	RecordRefusalsInLedger bool
 	// DryRun makes a run that only finds out what there is to visit: robots.txt and
 	// sitemaps are, pages are passed by (Hooks.SkippedInDryRun) and count as done. Its
 	// frontier is not that of a crawl.
@@ -122,16 +122,16 @@ type Settings struct {
 // DefaultMaxLinks is how many links are taken from one page, or feed.
 const DefaultMaxLinks = extract.DefaultMaxLinks
 
-// DefaultMaxSitemaps is how many sitemaps the robots.txt of a host may lead to.
-const DefaultMaxSitemaps = 10_000
+// DefaultMaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to.
+const DefaultMaxSitemapsPerHost = 10_000
 
 // DefaultMaxSitemapBody is how many bytes of a sitemap are read: as many as sitemaps.org
 // allows.
 const DefaultMaxSitemapBody = 50 << 20
 
 func (s Settings) validate() error {
-	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxBytes < 0 || s.MaxPagesPerHost < 0 ||
-		s.MaxBytesPerHost < 0 || s.MaxAttempts < 0 || s.MaxSitemaps < 0 || s.MaxSitemapBody < 0 {
+	if s.Workers < 0 || s.MaxPages < 0 || s.MaxLinks < 0 || s.MaxReceivedBytes < 0 || s.MaxPagesPerHost < 0 ||
+		s.MaxBytesPerHost < 0 || s.MaxAttempts < 0 || s.MaxSitemapsPerHost < 0 || s.MaxSitemapBody < 0 {
 		return errors.New("numbers must not be negative")
 	}
 	if s.GracePeriod < 0 || s.TDMRepTTL < 0 {
@@ -142,7 +142,7 @@ func (s Settings) validate() error {
 
 func (s Settings) withDefaults() Settings {
 	s.Workers = cmp.Or(s.Workers, 64)
-	s.MaxSitemaps = cmp.Or(s.MaxSitemaps, DefaultMaxSitemaps)
+	s.MaxSitemapsPerHost = cmp.Or(s.MaxSitemapsPerHost, DefaultMaxSitemapsPerHost)
 	s.MaxSitemapBody = min(cmp.Or(s.MaxSitemapBody, DefaultMaxSitemapBody), 1<<40) // more is read, to see whether there is more
 	s.MaxAttempts = cmp.Or(s.MaxAttempts, 3)
 	s.TDMRepTTL = cmp.Or(s.TDMRepTTL, 24*time.Hour)
@@ -152,7 +152,7 @@ func (s Settings) withDefaults() Settings {
 
 // Run crawls until the frontier is empty (nil), only resting pages are left
 // (frontier.ErrAwaitingRevisit) or dormant origins (frontier.ErrSuspended), MaxPages or
-// MaxBytes is reached (ErrPages, ErrBytes), something fails that the crawl
+// MaxReceivedBytes is reached (ErrPages, ErrBytes), something fails that the crawl
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
 // in hand end within GracePeriod, and returns the cause of ctx. In every case all that
 // was done is in the store when it returns, and flushed. Then it may be run again:
@@ -162,7 +162,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	c.logPolicy(c.now())
+	c.logWindowAndOverrides(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workCtx, done := c.graceContext(ctx, stop)

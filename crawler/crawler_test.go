@@ -340,7 +340,7 @@ func TestPanicIsCaughtAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
-		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			if strings.HasSuffix(v.URL().String(), "/1") {
 				panic("oh no")
 			}
@@ -362,7 +362,10 @@ func TestGoexitIsNoEnd(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/1", "http://a.test/2")
 		c.Settings.Workers = 1
-		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { runtime.Goexit(); return nil, nil }
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
+			runtime.Goexit()
+			return nil, nil
+		}
 		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Goexit") {
 			t.Errorf("Run returned %v, want an error that names Goexit", err)
 		}
@@ -386,7 +389,7 @@ func TestVerdicts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: crawltest.StaticPage(crawltest.HTML("x"))})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
-				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, tt.verdict }
+				c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, tt.verdict }
 				if err := c.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}

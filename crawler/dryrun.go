@@ -17,7 +17,7 @@ func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl robo
 	origin, now := cl.URL().Origin(), c.now()
 	delay, _, err := c.hostDelayAndNextOpen(ctx, origin, now)
 	if err == nil {
-		err = refuseLongCrawlDelay(c.policyOf(origin.Host(), now), delay, now)
+		err = refuseLongCrawlDelay(c.politenessPolicyOf(origin.Host(), now), delay, now)
 	}
 	if err != nil {
 		return c.handleUnvisited(ctx, l, err)

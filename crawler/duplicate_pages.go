@@ -16,7 +16,7 @@ func (c *Crawler) countDuplicateOrNonCanonical(v *Visit) {
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && c.cleanURL(to) != v.Lease.URL {
 		c.counters.nonCanonical.Add(1)
 	}
-	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.contentSeen.checkAndAdd(c.bodyHash(v), v.URL().String()) {
+	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.contentSeen.addAndReportDuplicate(c.bodyHash(v), v.URL().String()) {
 		c.counters.duplicateBodies.Add(1)
 	}
 }
@@ -37,21 +37,21 @@ const contentSeenSize = 50_000
 
 // contentSeen remembers which pages had which bodies lately.
 type contentSeen struct {
-	seedOnce                  sync.Once
-	seed                      maphash.Seed
+	hashSeedOnce              sync.Once
+	hashSeed                  maphash.Seed
 	mu                        sync.Mutex
 	recentMap[uint64, uint64] // by the hash of a body: that of the URL that had it first
 }
 
 // hash returns a quick hash.
 func (b *contentSeen) hash(text []byte) uint64 {
-	b.seedOnce.Do(func() { b.seed = maphash.MakeSeed() })
-	return maphash.Bytes(b.seed, text)
+	b.hashSeedOnce.Do(func() { b.hashSeed = maphash.MakeSeed() })
+	return maphash.Bytes(b.hashSeed, text)
 }
 
-// checkAndAdd reports whether the body with that hash was another URL's before, and
+// addAndReportDuplicate reports whether the body with that hash was another URL's before, and
 // remembers it.
-func (b *contentSeen) checkAndAdd(key uint64, url string) bool {
+func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -53,7 +53,7 @@ func ExampleHandler() {
 		fmt.Println(err)
 		return
 	}
-	read := func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+	read := func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 		switch {
 		case v.URL().PathAndQuery() == "/login":
 			return nil, decorum.Drop("a page for people")
@@ -65,7 +65,7 @@ func ExampleHandler() {
 	}
 	// A Handler is a function: what goes around it is one too.
 	logged := func(next crawler.Handler) crawler.Handler {
-		return func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		return func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			links, err := next(ctx, v)
 			if err != nil {
 				fmt.Println(v.URL().PathAndQuery(), err)

@@ -25,7 +25,7 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 	default:
 		c.attributeFailure(ctx, v)
 	}
-	c.logBreaker(v)
+	c.logBreakerChange(v)
 }
 
 // reachedServer reports whether v shows that its server was reached.
@@ -38,13 +38,13 @@ func (v *Visit) host() string { return v.URL().Origin().Host() }
 
 // attributeFailure is blame for a visit without an answer.
 func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
-	evidence, why, ok := faultEvidence(v.Err)
+	evidence, why, ok := machineFaultLikelihood(v.Err)
 	if !ok {
 		return
 	}
 	if isTimeout(v.Err) && c.timerLag.wasOverloaded(v) {
 		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
-		if c.hostTable.attributeTimeoutToMachine(v.Lease) {
+		if c.hostTable.tryAttributeTimeoutToMachine(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
 			v.mayHaveArrived = true
 			return
@@ -79,7 +79,7 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	if err != nil {
 		delay = v.Lease.Host.Delay
 	}
-	next := c.policyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
+	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
 		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.Host.ConsecutiveFailures})
 	c.Limiter.SetDue(v.End, origin.Host(), v.End, next.Due)
 }
@@ -107,16 +107,16 @@ func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingF
 // markLocalFailure gives the error of v the Kind Local. The error of a request that must not be
 // sent twice stays InDoubt.
 func (v *Visit) markLocalFailure(why string) {
-	if v.markedSent {
+	if v.unsafeSendRecorded {
 		return
 	}
 	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &NetworkFaultError{why, v.Err}}
 	v.interrupted = true
 }
 
-// logBreaker logs, after v, that visits pause because of this machine, or that they
+// logBreakerChange logs, after v, that visits pause because of this machine, or that they
 // start again.
-func (c *Crawler) logBreaker(v *Visit) {
+func (c *Crawler) logBreakerChange(v *Visit) {
 	switch s, changed := c.Limiter.Breaker().StateChange(); {
 	case !changed:
 	case s.Open:

@@ -61,9 +61,9 @@ var faultErrnos = []struct {
 // reasonNoHostAnswers is the reason given when all hosts fail.
 const reasonNoHostAnswers = "no host answers"
 
-// faultEvidence returns how likely err is a fault of this machine, and which fault; false
+// machineFaultLikelihood returns how likely err is a fault of this machine, and which fault; false
 // if the host is to blame in any case.
-func faultEvidence(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
+func machineFaultLikelihood(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
 	var (
 		dns   *net.DNSError // wraps the system's error as text only
 		fault *NetworkFaultError
@@ -71,7 +71,7 @@ func faultEvidence(err error) (e politeness.MachineFaultLikelihood, why string, 
 	lookup := errors.As(err, &dns)
 	for _, n := range faultErrnos {
 		if errors.Is(err, n.errno) || lookup && strings.Contains(dns.Err, n.errno.Error()) {
-			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && lacksIPVersion(err) {
+			if (n.errno == syscall.ENETUNREACH || n.errno == syscall.EADDRNOTAVAIL) && machineLacksIPVersion(err) {
 				return politeness.PossiblyMachine, reasonNoHostAnswers, true
 			}
 			return n.evidence, n.why, true
@@ -96,9 +96,9 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// lacksIPVersion reports whether this machine has no route for the version of IP of the
+// machineLacksIPVersion reports whether this machine has no route for the version of IP of the
 // address in err, but has one for the other version. Finding a route sends no packet.
-func lacksIPVersion(err error) bool {
+func machineLacksIPVersion(err error) bool {
 	addr := dialErrorAddr(err)
 	if !addr.IsValid() {
 		return false

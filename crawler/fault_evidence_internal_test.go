@@ -59,7 +59,7 @@ func TestEvidence(t *testing.T) {
 		{"cut", io.ErrUnexpectedEOF, none},
 	}
 	for _, tt := range tests {
-		got, why, ok := faultEvidence(tt.err)
+		got, why, ok := machineFaultLikelihood(tt.err)
 		if !ok {
 			got = none
 		}
@@ -79,7 +79,7 @@ func TestEvidenceOfOneFamily(t *testing.T) {
 	conn.Close()
 	err = &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(mustAddrPort(t, "[2001:db8::2]:80")),
 		Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}
-	if got, _, _ := faultEvidence(err); got != politeness.PossiblyMachine {
+	if got, _, _ := machineFaultLikelihood(err); got != politeness.PossiblyMachine {
 		t.Errorf("evidence %d, want Possible", got)
 	}
 }
@@ -107,9 +107,9 @@ func TestTimeoutsOfABusyMachine(t *testing.T) {
 	if v := visit(2 * time.Second); isLocalFault(v) || c.Limiter.MachineLoadLimiter().Limit() != 0 {
 		t.Errorf("a time-out of a machine that is hardly late: %v, limit %d", v.Err, c.Limiter.MachineLoadLimiter().Limit())
 	}
-	for n := range maxMachineTimeouts + 1 {
+	for n := range maxUnchargedTimeouts + 1 {
 		v := visit(4 * time.Second)
-		if want := n < maxMachineTimeouts; isLocalFault(v) != want || !errors.Is(v.Err, timeoutError{}) {
+		if want := n < maxUnchargedTimeouts; isLocalFault(v) != want || !errors.Is(v.Err, timeoutError{}) {
 			t.Errorf("time-out %d of a machine that is late: %v, want that it is local: %v", n+1, v.Err, want)
 		}
 	}

@@ -132,7 +132,7 @@ func TestNoFeeds(t *testing.T) {
 			"/linked": crawltest.StaticPage(rssAnswer("application/rss+xml", "/item")),
 		}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Settings.Follow = crawler.FollowedLinkKinds{NoFeeds: true}
+		c.Settings.FollowedLinkKinds = crawler.FollowedLinkKinds{NoFeeds: true}
 		c.Fetcher = newHTMLFetcher(t, web)
 		runCrawl(t, c)
 		wantLines(t, requestedPages(web), "/", "/linked")
@@ -148,7 +148,7 @@ func TestFeedsOnly(t *testing.T) {
 			"/item": crawltest.StaticPage(crawltest.HTML("<a href=/linked>")),
 		}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Settings.Follow = crawler.FollowedLinkKinds{NoLinks: true}
+		c.Settings.FollowedLinkKinds = crawler.FollowedLinkKinds{NoLinks: true}
 		runCrawl(t, c)
 		wantLines(t, requestedPages(web), "/", "/feed", "/item")
 	})
@@ -197,7 +197,7 @@ func TestFeedIsReadAgain(t *testing.T) {
 		wantLines(t, j.lines, "200 seed /", "200 feed /feed", "200 feed /old",
 			"200 revisit /", "200 feed /feed", "200 feed /new", "200 revisit /old",
 			"200 revisit /", "304 feed /feed", "200 revisit /new", "200 revisit /old")
-		if n := c.Stats().Rescheduled; n != 0 {
+		if n := c.Stats().RescheduledBySitemap; n != 0 {
 			t.Errorf("%d pages were recalled by a feed", n)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
-// sends anything, Ticket.BindAddr when it has a connection, and Ticket.MarkSent right
+// sends anything, Ticket.ClaimServerAddr when it has a connection, and Ticket.MarkSent right
 // before the first byte leaves, and sends nothing if one of them returns an error.
 // It follows no redirects, and returns an answer of any status as a Response; an
 // error, as NewFetchError makes it, means that no whole answer came.
@@ -20,10 +20,10 @@ type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
 
-// A Finisher is a Fetcher that keeps something for the handler of a page. It is
+// A VisitFinisher is a Fetcher that keeps something for the handler of a page. It is
 // told, by the ticket, when the visit is over and its handler has returned, if
 // one was called at all.
-type Finisher interface {
+type VisitFinisher interface {
 	FinishVisit(Ticket)
 }
 
@@ -44,9 +44,9 @@ func (b SchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, 
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
-// FinishVisit implements Finisher, for those of the fetchers that are one.
+// FinishVisit implements VisitFinisher, for those of the fetchers that are one.
 func (b SchemeFetcher) FinishVisit(t Ticket) {
-	if f, ok := b[t.URL().Origin().Scheme()].(Finisher); ok {
+	if f, ok := b[t.URL().Origin().Scheme()].(VisitFinisher); ok {
 		f.FinishVisit(t)
 	}
 }
@@ -86,10 +86,10 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 	switch {
 	case t.ForRobots():
 		return max(pageLimit, robotsReadLimit)
-	case t.state != nil && t.state.isTDMRep:
+	case t.data != nil && t.data.isTDMRep:
 		return robots.MaxTDMRepBytes + 1
 	case t.IsPrerequisite():
-		return t.state.crawler.Settings.MaxSitemapBody + 1
+		return t.data.crawler.Settings.MaxSitemapBody + 1
 	}
 	return pageLimit
 }

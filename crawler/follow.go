@@ -30,8 +30,8 @@ func (f FollowedLinkKinds) includesKind(k extract.LinkKind) bool {
 // links of every page that was answered with 2xx, those of its header and those
 // of HTML, but not those that the page or its header ask robots not to follow;
 // the feeds and the canonical URL that it names; and, of a feed, what it lists:
-// all as far as Settings.Follow says. Alternate forms of the page are no links.
-func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
+// all as far as Settings.FollowedLinkKinds says. Alternate forms of the page are no links.
+func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, error) {
 	if !v.OK() {
 		return nil, nil
 	}
@@ -47,9 +47,9 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
 	if header := v.HeaderDocument(); header != nil && len(header.Links) > 0 { // seldom
 		found = slices.Concat(header.Links, found)
 	}
-	follow, canonical := c.Settings.Follow, v.CanonicalURL()
+	follow, canonical := c.Settings.FollowedLinkKinds, v.CanonicalURL()
 	follow.Images = follow.Images && !c.forbidsImageUse(v)
-	links := make([]Link, 0, len(found))
+	links := make([]LinkToVisit, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind
 		if meta {
@@ -58,9 +58,9 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]Link, error) {
 		switch {
 		case meta && l.NoFollow():
 		case l.IsFeed && !follow.NoFeeds:
-			links = append(links, Link{URL: l.URL, Context: []byte(announcedFeedContext), isFeedLink: true})
+			links = append(links, LinkToVisit{URL: l.URL, CallbackData: []byte(announcedFeedContext), isFeedLink: true})
 		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
-			links = append(links, Link{URL: l.URL})
+			links = append(links, LinkToVisit{URL: l.URL})
 		}
 	}
 	return append(links, c.feedLinks(v)...), nil
@@ -79,20 +79,20 @@ func isAnnouncedFeed(l storage.Lease) bool {
 // mayBeFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
 func (c *Crawler) mayBeFeed(l storage.Lease, contentType string) bool {
-	return !c.Settings.Follow.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
+	return !c.Settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
 }
 
 // feedLinks returns what a feed lists, as far as it can be read; of what is none,
 // whatever was announced, nothing. The dates of items say nothing of the pages.
-func (c *Crawler) feedLinks(v *Visit) (links []Link) {
+func (c *Crawler) feedLinks(v *Visit) (links []LinkToVisit) {
 	if !c.mayBeFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
 	}
 	options := sitemap.Options{FeedsOnly: true, MaxEntries: c.Settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
-		l := Link{URL: e.URL, isFeedLink: true}
+		l := LinkToVisit{URL: e.URL, isFeedLink: true}
 		if e.IsSitemap { // it goes on there
-			l.Context = []byte(announcedFeedContext)
+			l.CallbackData = []byte(announcedFeedContext)
 		}
 		links = append(links, l)
 		return nil

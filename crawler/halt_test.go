@@ -25,7 +25,7 @@ func TestHandlerIsHalted(t *testing.T) {
 				c.Settings.MaxAttempts = 1
 				records := recordCounter{}
 				c.PageRecorder = records
-				c.Handler = func(ctx context.Context, _ *crawler.Visit) ([]crawler.Link, error) {
+				c.Handler = func(ctx context.Context, _ *crawler.Visit) ([]crawler.LinkToVisit, error) {
 					<-ctx.Done()
 					return nil, end(ctx)
 				}

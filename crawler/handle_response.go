@@ -34,7 +34,7 @@ func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.A
 	var restErr error
 	ack.Host, restErr = c.updateHostDue(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {
-		c.Hooks.Visited(c.redactedVisit(v))
+		c.Hooks.Visited(c.visitWithoutWithheldContent(v))
 	}
 	return ack, errors.Join(archiveErr, err, restErr)
 }
@@ -49,7 +49,7 @@ func (c *Crawler) archiveVisit(ctx context.Context, v *Visit) error {
 		v.bodyShare.Charge(int64(len(v.Exchange.RawResponse)))
 		defer v.bodyShare.Release(int64(len(v.Exchange.RawResponse)))
 	}
-	err := c.Archive.Record(ctx, c.redactedVisit(v))
+	err := c.Archive.Record(ctx, c.visitWithoutWithheldContent(v))
 	if v.interrupted = err != nil; err == nil || ctx.Err() != nil {
 		return nil // it may have been waiting for room on the disk
 	}
@@ -62,7 +62,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
 	links, verdict := c.callHandler(ctx, v)
-	if !v.markedSent && isCancellation(ctx, verdict) {
+	if !v.unsafeSendRecorded && isCancellation(ctx, verdict) {
 		v.interrupted = true
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
@@ -72,10 +72,10 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 	if v.Err == nil {
 		v.Err = verdict
 	}
-	v.Links = len(links)
+	v.LinkCount = len(links)
 	c.reportInDoubt(v)
 	if c.PageRecorder != nil {
-		err := c.PageRecorder.Record(ctx, c.redactedVisit(v))
+		err := c.PageRecorder.Record(ctx, c.visitWithoutWithheldContent(v))
 		if err != nil && ctx.Err() != nil {
 			return storage.Ack{Outcome: storage.Requeue}, nil // it was waiting for room on the disk
 		}
@@ -84,7 +84,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 		}
 	}
 	// What was read is kept, even when the crawl is being halted.
-	if err := c.discoverLinks(commitContext(ctx), v, links); err != nil {
+	if err := c.addLinksToFrontier(commitContext(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	return c.decideOutcome(commitContext(ctx), v, verdict)
@@ -124,14 +124,14 @@ func (c *Crawler) getScanner() *extract.Scanner {
 	if !ok {
 		s = new(extract.Scanner)
 	}
-	s.MaxLinks, s.IncludeImages = c.Settings.MaxLinks, c.Settings.Follow.Images
+	s.MaxLinks, s.IncludeImages = c.Settings.MaxLinks, c.Settings.FollowedLinkKinds.Images
 	return s
 }
 
 // callHandler calls the handler, and catches its panic. Of a page that has not changed
 // there is nothing to read. One that is not to be used is read for its links alone,
 // where no handler of the user's says what leads on.
-func (c *Crawler) callHandler(ctx context.Context, v *Visit) (links []Link, err error) {
+func (c *Crawler) callHandler(ctx context.Context, v *Visit) (links []LinkToVisit, err error) {
 	if v.Response == nil || v.Status() == http.StatusNotModified {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (c *Crawler) callHandler(ctx context.Context, v *Visit) (links []Link, err 
 			links, err = nil, c.handlePanic(p, v.URL())
 		}
 	}()
-	if !c.isWithheld(v) {
+	if !c.forbidsContentUse(v) {
 		return c.Handler(ctx, v)
 	}
 	v.withheld = true
@@ -163,15 +163,15 @@ func (c *Crawler) handlePanic(p any, u decorum.URL) error {
 	return &decorum.Error{Op: "handle", URL: u.String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", p)}
 }
 
-// discoverLinks offers a page's links to the frontier, and its redirect's target.
-func (c *Crawler) discoverLinks(ctx context.Context, v *Visit, links []Link) error {
+// addLinksToFrontier offers a page's links to the frontier, and its redirect's target.
+func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
 		if l.Request == nil && c.Frontier.RecentlyOffered(l.URL) { // as most links of a site are
 			continue
 		}
-		found.URL, found.Context, found.Source, found.Request = l.URL, l.Context, l.source(), l.Request
+		found.URL, found.Context, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
 		if err := found.Check(); err != nil {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue

@@ -35,7 +35,7 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 	if c.Hooks.RobotsFetched != nil {
 		c.Hooks.RobotsFetched(result)
 	}
-	if err := c.noteHTTPSUnreachable(ctx, v); err != nil {
+	if err := c.recordIfHTTPSUnreachable(ctx, v); err != nil {
 		return ack, err
 	}
 	// After a hop to another host, the origins of this one must know of its pause.

@@ -12,21 +12,21 @@ import (
 // ErrPages is the error of Run when MaxPages pages have been visited.
 var ErrPages = errors.New("the limit of pages is reached")
 
-// ErrBytes is the error of Run when MaxBytes bytes have been received.
+// ErrBytes is the error of Run when MaxReceivedBytes bytes have been received.
 var ErrBytes = errors.New("the limit of bytes is reached")
 
-// checkHostBudget returns "" if the budget of l's host permits the visit, and then
+// checkAndSpendHostBudget returns "" if the budget of l's host permits the visit, and then
 // counts the page in the host's memo; otherwise it returns the reason. The budget
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
-func (c *Crawler) checkHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
+func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
 	isRepeat := l.FailedAttempts > 0 || l.UseOriginal || l.History != nil
 	switch {
 	case isRepeat || cl.IsForRobots():
 		return ""
 	case !c.hostTable.isBelowByteLimit(l, c.Settings.MaxBytesPerHost):
 		return fmt.Sprintf("the host has sent its %d bytes", c.Settings.MaxBytesPerHost)
-	case isVisitToPage(l, cl) && !c.hostTable.beginFirstVisit(l, int64(c.Settings.MaxPagesPerHost)):
+	case isVisitToPage(l, cl) && !c.hostTable.tryReservePage(l, int64(c.Settings.MaxPagesPerHost)):
 		return fmt.Sprintf("the host has had its %d pages", c.Settings.MaxPagesPerHost)
 	}
 	return ""
@@ -40,8 +40,8 @@ func (c *Crawler) checkHostBudget(l storage.Lease, cl robots.Clearance) (why str
 func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
 	now := c.now()
 	until := now.Add(suspendDuration)
-	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, &robots.OriginPostponedError{Until: until, Suspended: true, Reason: why})
+	if c.Hooks.VisitRefused != nil {
+		c.Hooks.VisitRefused(l, &robots.OriginPostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
 	requeued.Class = max(l.Class, storage.ClassNormal)
@@ -62,9 +62,9 @@ func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
 	return again
 }
 
-// beginFirstVisit notes that the first visit to a page is under way, unless its host has
+// tryReservePage notes that the first visit to a page is under way, unless its host has
 // had the most pages it may have; 0 is no limit.
-func (ms *hostTable) beginFirstVisit(l storage.Lease, maxPages int64) bool {
+func (ms *hostTable) tryReservePage(l storage.Lease, maxPages int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[l.URL.Origin().Host()]
@@ -83,9 +83,9 @@ func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 	return limit <= 0 || ms.hosts[l.URL.Origin().Host()].Bytes < limit
 }
 
-// countFirstVisit counts the page of v if it was asked for the first time. A visit that was
+// countPageIfFirstVisit counts the page of v if it was asked for the first time. A visit that was
 // broken off will be made again. It requires memos.mu.
-func (m *hostEntry) countFirstVisit(v *Visit) {
+func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 	m.overBudget = false
 	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {
 		m.PagesRequested++

@@ -73,7 +73,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 		c.Settings.MaxPagesPerHost, c.Policy.Concurrency = budget, slots
 		var refused atomic.Int64
 		c.Settings.Workers = 8
-		c.Hooks.Refused = func(_ storage.Lease, err error) {
+		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
 			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
 				refused.Add(1)
 			}
@@ -127,7 +127,7 @@ func testBytesPerHost(t *testing.T) {
 		c := newCrawl(t, web, store, "http://a.test/", "http://b.test/")
 		c.Settings.MaxBytesPerHost = limit
 		why := ""
-		c.Hooks.Refused = func(_ storage.Lease, err error) {
+		c.Hooks.VisitRefused = func(_ storage.Lease, err error) {
 			if closed := new(robots.OriginPostponedError); errors.As(err, &closed) {
 				why = closed.Reason
 			}
@@ -203,7 +203,7 @@ func TestMaxBytes(t *testing.T) {
 		store := newMemoryStore()
 		for run, want := range []int{4, 8} {
 			c := newCrawl(t, web, store, "http://a.test/")
-			c.Settings.MaxBytes = 3500
+			c.Settings.MaxReceivedBytes = 3500
 			if err := c.Run(t.Context()); !errors.Is(err, crawler.ErrBytes) {
 				t.Errorf("run %d ended with %v, want ErrBytes", run, err)
 			}

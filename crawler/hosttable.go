@@ -24,7 +24,7 @@ type hostEntry struct {
 	firstVisitTokens map[uint64]struct{} // of them, by token: first visits to a page
 	overBudget       bool                // see Crawler.postponeOverBudget
 
-	machineTimeouts int // time-outs in a row that were not charged to the host: see maxMachineTimeouts
+	unchargedTimeouts int // time-outs in a row that were not charged to the host: see maxUnchargedTimeouts
 
 	// saveLock is full from encoding the memo until the store has it, so that no
 	// older one comes after it: a store that cannot write lets it take long.
@@ -86,9 +86,9 @@ func (ms *hostTable) countVisit(v *Visit, crawlDelay, configuredDelay time.Durat
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.hosts[v.Lease.URL.Origin().Host()]
-	m.countFirstVisit(v)
+	m.countPageIfFirstVisit(v)
 	if v.reachedServer() {
-		m.machineTimeouts = 0
+		m.unchargedTimeouts = 0
 	}
 	m.CrawlDelay, m.ConfiguredDelay = crawlDelay, max(configuredDelay, 0)
 	if v.Response != nil || !v.wasNeverSent() {
@@ -115,16 +115,16 @@ func (m *HostStats) countVisit(v *Visit) {
 	}
 	m.TotalRequestTime += max(v.End.Sub(v.Start), 0)
 	m.LastStatus = v.Status()
-	m.measureGap(v)
+	m.recordVisitGap(v)
 	if v.End.After(m.LastEnd) {
 		m.LastEnd = v.End
 	}
 }
 
-// measureGap takes the gap before v. One that is negative is none: the clock was
+// recordVisitGap takes the gap before v. One that is negative is none: the clock was
 // set back between two runs. Where visits overlap, the rest was owed when the
 // lease was made, and not since the last visit ended.
-func (m *HostStats) measureGap(v *Visit) {
+func (m *HostStats) recordVisitGap(v *Visit) {
 	gap := v.Start.Sub(v.previousEnd)
 	if v.previousEnd.IsZero() || gap < 0 {
 		return

@@ -67,9 +67,9 @@ func (r lastmodAccuracy) rescheduleLimit() int {
 // lastmodLock guards the records: they are read and written by many workers.
 type lastmodLock struct{ mu sync.Mutex }
 
-// recordLastmodClaim adds to the record of an origin that a page, of which a sitemap had
+// recordLastmodAccuracy adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
-func (c *Crawler) recordLastmodClaim(ctx context.Context, o decorum.Origin, changed bool) error {
+func (c *Crawler) recordLastmodAccuracy(ctx context.Context, o decorum.Origin, changed bool) error {
 	c.lastmodLock.mu.Lock()
 	defer c.lastmodLock.mu.Unlock()
 	note, err := c.Frontier.ReadNote(ctx, o, lastmodNote)
@@ -112,13 +112,13 @@ func (l *lastmodSummary) hasCredibleDates(now time.Time) bool {
 // rescheduleListed makes pages due at once that were visited before they were
 // modified, as the sitemap says, as far as their origins are trusted.
 func (c *Crawler) rescheduleListed(ctx context.Context, sitemapReader *sitemapReader) error {
-	r := lastmodReschedule{crawler: c, now: sitemapReader.visit.End, remainingByOrigin: map[decorum.Origin]int{}}
+	r := lastmodRescheduler{crawler: c, now: sitemapReader.visit.End, remainingByOrigin: map[decorum.Origin]int{}}
 	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleListed(ctx, listed) })
 	return failed
 }
 
-// A lastmodReschedule knows how many pages of each origin a sitemap may still reschedule.
-type lastmodReschedule struct {
+// A lastmodRescheduler knows how many pages of each origin a sitemap may still reschedule.
+type lastmodRescheduler struct {
 	crawler           *Crawler
 	now               time.Time
 	remainingByOrigin map[decorum.Origin]int
@@ -127,7 +127,7 @@ type lastmodReschedule struct {
 // rescheduleListed recalls those of the listed pages that have a date which is not in the
 // future. Where few may be recalled, they are offered one by one: most may be
 // new, or not modified since they were visited.
-func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitemap.Entry) error {
+func (r *lastmodRescheduler) rescheduleListed(ctx context.Context, listed []sitemap.Entry) error {
 	pages := make([]storage.SitemapLastmod, 0, len(listed))
 	for _, e := range listed {
 		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
@@ -153,7 +153,7 @@ func (r *lastmodReschedule) rescheduleListed(ctx context.Context, listed []sitem
 }
 
 // remainingReschedules returns how many pages of an origin may still be recalled.
-func (r *lastmodReschedule) remainingReschedules(ctx context.Context, o decorum.Origin) (int, error) {
+func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum.Origin) (int, error) {
 	if remaining, known := r.remainingByOrigin[o]; known {
 		return remaining, nil
 	}
@@ -165,8 +165,8 @@ func (r *lastmodReschedule) remainingReschedules(ctx context.Context, o decorum.
 	return r.remainingByOrigin[o], nil
 }
 
-func (r *lastmodReschedule) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
+func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rescheduled, err = r.crawler.Frontier.RescheduleModified(ctx, pages...)
-	r.crawler.counters.rescheduled.Add(int64(rescheduled))
+	r.crawler.counters.rescheduledBySitemap.Add(int64(rescheduled))
 	return rescheduled, err
 }

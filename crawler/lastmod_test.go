@@ -56,7 +56,7 @@ func (l lastmodSite) crawl(t *testing.T, d time.Duration, changes []time.Time) (
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), frontier.RevisitPolicy{Mode: frontier.AdaptiveRevisit, MinInterval: 6 * time.Hour, MaxInterval: 365 * day},
 			true, "http://a.test/0")
 		runFor(t, c, d)
-		got.rescheduled = int(c.Stats().Rescheduled)
+		got.rescheduled = int(c.Stats().RescheduledBySitemap)
 		var seen int
 		next := map[string]time.Time{}
 		for i, at := range changes {

@@ -22,10 +22,10 @@ import (
 type Ledger interface {
 	// Append writes a record so that it outlives the process, and returns its number.
 	Append(ctx context.Context, r *ledger.Record) (int64, error)
-	// HasRobots reports whether the robots.txt with a SHA-256, in hex, is kept.
-	HasRobots(hash string) bool
-	// StoreRobots keeps one, and returns when it is on the disk.
-	StoreRobots(ctx context.Context, hash string, body []byte) error
+	// HasRobotsFile reports whether the robots.txt with a SHA-256, in hex, is kept.
+	HasRobotsFile(hash string) bool
+	// StoreRobotsFile keeps one, and returns when it is on the disk.
+	StoreRobotsFile(ctx context.Context, hash string, body []byte) error
 }
 
 // NewLedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
@@ -49,22 +49,22 @@ func NewLedgerRun(p politeness.Policy) ledger.Run {
 // anything is written that names it. It reports whether that is done: the gate may
 // have forgotten a file that was replaced meanwhile.
 func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file robots.FileStatus) (bool, error) {
-	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobots(file.SHA256) {
+	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
 	body, err := c.Gate.FileBody(ctx, o, file.SHA256)
 	if err != nil || body == nil {
 		return false, err
 	}
-	if err := c.Ledger.StoreRobots(ctx, file.SHA256, body); err != nil {
-		return false, ledgerError(ctx, err)
+	if err := c.Ledger.StoreRobotsFile(ctx, file.SHA256, body); err != nil {
+		return false, ledgerErrorUnlessCanceled(ctx, err)
 	}
 	return true, nil
 }
 
-// ledgerError returns err as one that stops the crawl, but nil if it only says that the
+// ledgerErrorUnlessCanceled returns err as one that stops the crawl, but nil if it only says that the
 // crawl is ending while the ledger waits for the disk.
-func ledgerError(ctx context.Context, err error) error {
+func ledgerErrorUnlessCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -79,29 +79,29 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 	}
 	n, err := c.Ledger.Append(ctx, &ledger.Record{Request: c.newLedgerRequest(t, c.now())})
 	if err == nil {
-		t.state.ledgerNumber = n
+		t.data.ledgerNumber = n
 		return nil
 	}
-	t.state.ledgerFailed, t.state.ledgerErr = true, ledgerError(ctx, err)
+	t.data.ledgerFailed, t.data.ledgerErr = true, ledgerErrorUnlessCanceled(ctx, err)
 	if t.isUnsafeSendRecorded() { // and yet it is not sent
 		err = errors.Join(err, c.Frontier.MarkSent(commitContext(ctx), t.Lease(), false))
-		t.state.markedSent.Store(false)
+		t.data.unsafeSendRecorded.Store(false)
 	}
 	return &decorum.Error{Op: "send", URL: t.URL().String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
 // newLedgerRequest returns what a ticket proves.
 func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
-	l, cl := t.Lease(), t.state.clearance
+	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
-		Source: sourceOf(l).String(), Referrer: l.Referrer,
-		RequiredDelayMS: l.Host.Delay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.state.permit.HostSlots(),
+		Source: visitSource(l).String(), Referrer: l.Referrer,
+		RequiredDelayMS: l.Host.Delay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
 	}
-	if addr := t.state.remoteAddr.Load(); addr != nil {
+	if addr := t.data.remoteAddr.Load(); addr != nil {
 		q.ServerIP = addr.Unmap().String()
 	}
 	if !t.ForRobots() {
@@ -128,8 +128,8 @@ func (t Ticket) LedgerKind() string {
 	return ledger.KindSitemap
 }
 
-// sourceOf returns how a URL came to be visited.
-func sourceOf(l storage.Lease) storage.Source {
+// visitSource returns how a URL came to be visited.
+func visitSource(l storage.Lease) storage.Source {
 	if l.History != nil {
 		return storage.SourceRevisit
 	}
@@ -148,27 +148,27 @@ func sinceLastHostVisit(h storage.HostState, now time.Time) time.Duration {
 // where the lease has run out meanwhile or the crawl is being halted. One of which
 // that cannot be kept is made again.
 func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) error {
-	if t.state.ledgerErr != nil {
-		return t.state.ledgerErr
+	if t.data.ledgerErr != nil {
+		return t.data.ledgerErr
 	}
-	if t.state.ledgerNumber == 0 {
+	if t.data.ledgerNumber == 0 {
 		return nil
 	}
-	a := &ledger.Response{RequestNumber: t.state.ledgerNumber, EndedAt: v.End, Status: v.Status()}
+	a := &ledger.Response{RequestNumber: t.data.ledgerNumber, EndedAt: v.End, Status: v.Status()}
 	if v.Response != nil {
 		a.BodyBytes = v.BodyLen()
 	}
 	if v.Err != nil {
 		a.Error = ledger.TruncateText(v.Err.Error())
 	}
-	if v.usagePolicy != nil && c.isWithheld(v) {
+	if v.usagePolicy != nil && c.forbidsContentUse(v) {
 		a.WithheldReason = ledger.TruncateText(v.UsagePolicy().PurposeConflict.Error())
 	}
 	ctx = commitContext(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Response: a})
 	if err != nil {
 		v.interrupted = true
-		return ledgerError(ctx, err)
+		return ledgerErrorUnlessCanceled(ctx, err)
 	}
 	return nil
 }
@@ -178,11 +178,11 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why error) error {
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
 	isRefusal := byRobots || errors.Is(why, decorum.OutOfScope)
-	if c.Ledger == nil || !c.Settings.LedgerRefusals || !isRefusal {
+	if c.Ledger == nil || !c.Settings.RecordRefusalsInLedger || !isRefusal {
 		return nil
 	}
-	u := cleanOrOriginalURL(l.Entry)
-	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: sourceOf(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
+	u := urlToVisit(l.Entry)
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
 	if byRobots && refusal.TDMRepSHA256 == "" { // else robots.txt does not say so
 		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FileStatus)
 		if err != nil {
@@ -193,7 +193,7 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 		}
 	}
 	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {
-		return ledgerError(ctx, err)
+		return ledgerErrorUnlessCanceled(ctx, err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (n *waitingLedger) Append(ctx context.Context, r *ledger.Record) (int64, er
 	return n.Ledger.Append(r)
 }
 
-func (n *waitingLedger) StoreRobots(_ context.Context, hash string, body []byte) error {
+func (n *waitingLedger) StoreRobotsFile(_ context.Context, hash string, body []byte) error {
 	return n.Ledger.StoreRobots(hash, body)
 }
 
@@ -124,7 +124,7 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		testLedger := newWaitingLedger(t, dir)
-		c.Ledger, c.Settings.LedgerRefusals = testLedger, true
+		c.Ledger, c.Settings.RecordRefusalsInLedger = testLedger, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestLedgerOfUsage(t *testing.T) {
 		records, _ := verifyLedger(t, dir)
 		want, got, urls := map[string]string{}, map[string]string{}, map[int64]string{}
 		for path, v := range k.visits {
-			if v.Withheld() {
+			if v.ContentWithheld() {
 				want["http://a.test"+path] = v.UsagePolicy().PurposeConflict.Error()
 			}
 		}

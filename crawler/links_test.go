@@ -52,7 +52,7 @@ func TestImages(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(page))}})
 			c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
-			c.Settings.Follow = test.follow
+			c.Settings.FollowedLinkKinds = test.follow
 			runCrawl(t, c)
 			wantLines(t, requestedPages(web), test.want...)
 		})

@@ -65,14 +65,14 @@ func (c *Crawler) flushAcks(ctx context.Context) error {
 // earlier room.
 func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ack, error) {
 	clearance, err := c.requestClearance(ctx, l)
-	if clean, ok := c.cleanReplacement(l, clearance, err); ok {
-		return c.requeueAs(ctx, l, clean)
+	if clean, ok := c.cleanParamReplacement(l, clearance, err); ok {
+		return c.requeueAsCleanURL(ctx, l, clean)
 	}
 	if err != nil {
 		return c.handleUnvisited(ctx, l, err)
 	}
 	if !clearance.IsForRobots() {
-		if err := c.applyRobots(ctx, clearance.Origin(), clearance.FileStatus()); err != nil {
+		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.Origin(), clearance.FileStatus()); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FileStatus()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
-	if why := c.checkHostBudget(l, clearance); why != "" {
+	if why := c.checkAndSpendHostBudget(l, clearance); why != "" {
 		return c.postponeOverBudget(ctx, l, why)
 	}
 	permit, err := c.requestPermit(ctx, l, clearance)
@@ -109,19 +109,19 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 // its outcome.
 func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.Clearance,
 	permit politeness.Permit, ticket Ticket) (storage.Ack, error) {
-	if f, ok := c.Fetcher.(Finisher); ok {
+	if f, ok := c.Fetcher.(VisitFinisher); ok {
 		defer f.FinishVisit(ticket)
 	}
-	defer func() { ticket.state.bodyShare.Close() }() // no step after this uses the body
+	defer func() { ticket.data.bodyShare.Close() }() // no step after this uses the body
 	v := c.fetch(ctx, l, cl, ticket)
 	ledgerErr := c.writeLedgerResponse(ctx, v, ticket)
 	c.attributeFault(ctx, v)
 	if isLocalFault(v) {
 		c.counters.localFaults.Add(1)
-		c.countMemoryFull(v)
+		c.countIfBodyMemoryFull(v)
 	}
 	if why := visitAbortReason(v, ticket); why != nil {
-		return c.abortVisit(ctx, v, permit, why)
+		return c.abortUnsentVisit(ctx, v, permit, why)
 	}
 	if isLocalFault(v) {
 		c.releaseRunBudget(v.Lease, v.Clearance) // the visit will be repeated
@@ -144,14 +144,14 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 // tdmrep.json, if the crawl has a purpose of which that speaks.
 func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	entry := l.Entry
-	entry.URL = cleanOrOriginalURL(l.Entry)
+	entry.URL = urlToVisit(l.Entry)
 	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
 		return robots.Clearance{}, err
 	}
 	if !l.RobotsFor.IsZero() {
 		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.RobotsFor)
 	}
-	clearance, err := c.Gate.Check(ctx, c.now(), cleanOrOriginalURL(l.Entry))
+	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
 	if err != nil {
 		return clearance, err
 	}
@@ -168,7 +168,7 @@ func isVisitToPage(l storage.Lease, cl robots.Clearance) bool {
 func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
 	switch {
 	case cl.IsForRobots():
-	case c.Settings.MaxBytes > 0 && c.bytesReceived.Load() >= c.Settings.MaxBytes:
+	case c.Settings.MaxReceivedBytes > 0 && c.bytesReceived.Load() >= c.Settings.MaxReceivedBytes:
 		return ErrBytes
 	case isVisitToPage(l, cl):
 		return c.acquirePageBudget()
@@ -186,8 +186,8 @@ func (c *Crawler) releaseRunBudget(l storage.Lease, cl robots.Clearance) {
 // handleUnvisited says what becomes of a URL that was not cleared, or whose host is not
 // due. That cost the host nothing.
 func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err error) (storage.Ack, error) {
-	if c.Hooks.Refused != nil {
-		c.Hooks.Refused(l, err)
+	if c.Hooks.VisitRefused != nil {
+		c.Hooks.VisitRefused(l, err)
 	}
 	if err := c.writeLedgerRefusal(ctx, l, err); err != nil {
 		return storage.Ack{Outcome: storage.Requeue}, err
@@ -219,7 +219,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FileStatus); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
-		c.counters.blocked.Add(1)
+		c.counters.blockedURLs.Add(1)
 		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
@@ -267,29 +267,29 @@ func (c *Crawler) fetch(ctx context.Context, l storage.Lease, cl robots.Clearanc
 	ctx, done := c.activeLeases.beginRequest(ctx, l, cl)
 	defer done()
 	if v.Err = c.Brakes.CheckStopped(host, v.Start); v.Err == nil { // from now on it would be broken off
-		v.Err = c.askCoordinator(v.Start)
+		v.Err = c.checkVisitWithCoordinator(v.Start)
 	}
 	if v.Err == nil {
 		lag := c.timerLag.beginVisit()
 		v.Response, v.Err = c.callFetcher(ctx, t)
 		v.timerLag = c.timerLag.endVisit() - lag
 	}
-	v.End, v.Exchange, v.markedSent = c.now(), t.state.exchange, t.isUnsafeSendRecorded()
-	v.hostSlots = t.state.permit.HostSlots()
-	if addr := t.state.remoteAddr.Load(); addr != nil {
+	v.End, v.Exchange, v.unsafeSendRecorded = c.now(), t.data.exchange, t.isUnsafeSendRecorded()
+	v.hostSlots = t.data.permit.HostSlots()
+	if addr := t.data.remoteAddr.Load(); addr != nil {
 		v.remoteAddr = *addr
 	}
 	if v.Response != nil {
 		v.Start, v.End = v.Response.Start, v.Response.End
 	}
-	v.bodyShare, v.bodySum = t.state.bodyShare, lazyBodySum(v.Response)
-	if v.Response != nil && t.state.bodySpool != nil {
-		v.bodySpool, v.bodySum = t.state.bodySpool, t.state.bodySpool.SHA256
+	v.bodyShare, v.bodySHA256 = t.data.bodyShare, lazyBodySHA256(v.Response)
+	if v.Response != nil && t.data.bodySpool != nil {
+		v.bodySpool, v.bodySHA256 = t.data.bodySpool, t.data.bodySpool.SHA256
 	}
 	if isVisitToPage(l, cl) {
 		c.setLazyVisitFields(v)
 	}
-	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.state.ledgerFailed ||
+	v.interrupted = v.Response == nil && (ctx.Err() != nil || isLocalFault(v) || t.data.ledgerFailed ||
 		errors.Is(v.Err, errNotMarked) || errors.As(v.Err, new(*politeness.BrakedError)))
 	return v
 }

@@ -29,10 +29,10 @@ const maxWindowWait = 10 * time.Minute
 // the ack, or it is for other hours), the host rests for that first.
 func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.Clearance) (politeness.Permit, error) {
 	origin, now := cl.URL().Origin(), c.now()
-	if err := c.askCoordinator(now); err != nil {
+	if err := c.checkVisitWithCoordinator(now); err != nil {
 		return politeness.Permit{}, err
 	}
-	policy := c.policyOf(origin.Host(), now)
+	policy := c.politenessPolicyOf(origin.Host(), now)
 	delay, opensAt, err := c.hostDelayAndNextOpen(ctx, origin, now)
 	if err != nil {
 		return politeness.Permit{}, err
@@ -95,9 +95,9 @@ func earlierTime(a, b time.Time) time.Time {
 	return a
 }
 
-// abortVisit takes back a visit that was refused when it was about to connect, as
+// abortUnsentVisit takes back a visit that was refused when it was about to connect, as
 // unmade says: nothing was sent, and nothing is held against anybody.
-func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
+func (c *Crawler) abortUnsentVisit(ctx context.Context, v *Visit, permit politeness.Permit, why error) (storage.Ack, error) {
 	c.Limiter.ReleaseUnused(c.now(), permit)
 	c.Gate.CancelFetch(v.Clearance)
 	c.releaseRunBudget(v.Lease, v.Clearance)
@@ -109,7 +109,7 @@ func (c *Crawler) abortVisit(ctx context.Context, v *Visit, permit politeness.Pe
 // as the last.
 func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostState, error) {
 	origin := v.URL().Origin()
-	policy := c.policyOf(origin.Host(), v.End)
+	policy := c.politenessPolicyOf(origin.Host(), v.End)
 	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.Host.Delay
@@ -147,11 +147,11 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostSta
 	return &host, err
 }
 
-// policyOf returns the policy for host, and tells once that an override of it
+// politenessPolicyOf returns the policy for host, and tells once that an override of it
 // has expired.
-func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
+func (c *Crawler) politenessPolicyOf(host string, now time.Time) politeness.Policy {
 	if o, ok := c.Policy.HostOverrides[host]; ok && o.Expired(now) {
-		if _, warned := c.expiredOverrides.LoadOrStore(host, true); !warned {
+		if _, warned := c.loggedExpiredOverrides.LoadOrStore(host, true); !warned {
 			c.Log.Warn("the override of a host has expired and is not applied", "host", host,
 				"expired", o.Expires, "reason", o.Reason)
 		}
@@ -159,14 +159,14 @@ func (c *Crawler) policyOf(host string, now time.Time) politeness.Policy {
 	return c.Policy.ForHost(host, now)
 }
 
-// logPolicy logs whether the crawl has to wait for its hours, which overrides are
+// logWindowAndOverrides logs whether the crawl has to wait for its hours, which overrides are
 // in force, and which no longer are.
-func (c *Crawler) logPolicy(now time.Time) {
+func (c *Crawler) logWindowAndOverrides(now time.Time) {
 	if w := c.Policy.Window; !w.IsOpen(now) {
 		c.Log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
 	}
 	for _, host := range slices.Sorted(maps.Keys(c.Policy.HostOverrides)) {
-		policy, o := c.policyOf(host, now), c.Policy.HostOverrides[host]
+		policy, o := c.politenessPolicyOf(host, now), c.Policy.HostOverrides[host]
 		if o.Expired(now) {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 // everybody to https. A loop ends here: where it closes, it leads to a URL that
 // is not new.
 func (c *Crawler) discoverRedirect(ctx context.Context, v *Visit) error {
-	if err := c.noteHTTPSSupport(ctx, v); err != nil || v.Response == nil {
+	if err := c.recordHTTPSEvidence(ctx, v); err != nil || v.Response == nil {
 		return err
 	}
 	to, request, ok := RedirectTarget(v.Lease.Request, v.Response)
@@ -24,7 +24,7 @@ func (c *Crawler) discoverRedirect(ctx context.Context, v *Visit) error {
 	entry.Request = request
 	added, err := c.Frontier.Discover(ctx, entry)
 	c.counters.redirects.Add(1)
-	c.counters.redirectsNew.Add(int64(added))
+	c.counters.redirectsToNewURLs.Add(int64(added))
 	return err
 }
 
@@ -59,14 +59,14 @@ func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	return e
 }
 
-// noteHTTPSSupport tells the frontier whether a page on http redirects to its twin on
+// recordHTTPSEvidence tells the frontier whether a page on http redirects to its twin on
 // https, and whether one on https leads back or cannot be reached there. Other
 // failures say nothing of the origin, and no more does a page that is nowhere.
-func (c *Crawler) noteHTTPSSupport(ctx context.Context, v *Visit) error {
+func (c *Crawler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
 	u, status := v.URL(), v.Status()
 	switch {
 	case v.Response == nil:
-		return c.noteHTTPSUnreachable(ctx, v)
+		return c.recordIfHTTPSUnreachable(ctx, v)
 	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.HTTPSUpgraded:
 		return nil
 	}
@@ -76,8 +76,8 @@ func (c *Crawler) noteHTTPSSupport(ctx context.Context, v *Visit) error {
 	return c.Frontier.RecordHTTPSEvidence(ctx, u, isHTTP && to == httpsURL, leadsBack && backURL == u)
 }
 
-// noteHTTPSUnreachable tells the frontier where v did not reach a server on https.
-func (c *Crawler) noteHTTPSUnreachable(ctx context.Context, v *Visit) error {
+// recordIfHTTPSUnreachable tells the frontier where v did not reach a server on https.
+func (c *Crawler) recordIfHTTPSUnreachable(ctx context.Context, v *Visit) error {
 	if u := v.URL(); isUnreachable(v) && u.Origin().Scheme() == "https" {
 		return c.Frontier.RecordHTTPSEvidence(ctx, u, false, true)
 	}

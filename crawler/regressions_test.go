@@ -261,7 +261,7 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 		store := newMemoryStore()
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.Frontier = frontier.New(store, frontier.Config{LeaseTTL: time.Minute})
-		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			time.Sleep(time.Hour)
 			return nil, nil
 		}
@@ -330,7 +330,7 @@ func TestHaltKeepsWhatWasRead(t *testing.T) {
 		store, records := newMemoryStore(), recordCounter{}
 		c := newCrawl(t, web, store, "http://a.test/")
 		c.PageRecorder = records
-		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			c.Halt()
 			return c.LinksToFollow(ctx, v)
 		}
@@ -357,8 +357,8 @@ func TestBadLinksOfAHandler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) {
-			return []crawler.Link{{}, {URL: good, Context: make([]byte, storage.MaxContextBytes+1)}, {URL: good}}, nil
+		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
+			return []crawler.LinkToVisit{{}, {URL: good, CallbackData: make([]byte, storage.MaxContextBytes+1)}, {URL: good}}, nil
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)

@@ -137,16 +137,16 @@ func isHostNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// retryLater asks for the page of v again after d, until it has failed too often. What
+// retryOrGiveUp asks for the page of v again after d, until it has failed too often. What
 // must not be sent twice is not asked for again.
-func (c *Crawler) retryLater(v *Visit, f FailureClass, d time.Duration) storage.Ack {
+func (c *Crawler) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) storage.Ack {
 	c.counters.failures[f].Add(1)
-	if v.markedSent || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
+	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
 		return c.giveUp(v)
 	}
 	c.counters.retries.Add(1)
-	if c.Hooks.Retried != nil {
-		c.Hooks.Retried(c.redactedVisit(v), f)
+	if c.Hooks.RetryScheduled != nil {
+		c.Hooks.RetryScheduled(c.visitWithoutWithheldContent(v), f)
 	}
 	return storage.Ack{Outcome: storage.RetryAt, NotBefore: v.End.Add(d)}
 }
@@ -168,9 +168,9 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
 		return storage.Ack{Outcome: storage.Drop}, nil
 	case errors.As(verdict, &wait):
-		return c.retryLater(v, RetryRequested, time.Duration(wait)), nil
+		return c.retryOrGiveUp(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retryLater(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
+		return c.retryOrGiveUp(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
 	}
 	ack, failed := c.failureAck(v)
 	if found, ok := c.uncleanedFallback(v); ok && !failed {
@@ -197,5 +197,5 @@ func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
 	if !failed {
 		return storage.Ack{}, false
 	}
-	return c.retryLater(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
+	return c.retryOrGiveUp(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
 }

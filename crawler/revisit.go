@@ -45,7 +45,7 @@ func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed boo
 	if v.Lease.History.SitemapLastmod.IsZero() {
 		return nil
 	}
-	return c.recordLastmodClaim(ctx, v.Lease.URL.Origin(), changed)
+	return c.recordLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // revisitAck returns the ack of a page that is visited again after d.
@@ -115,7 +115,7 @@ func storableValidator(res *decorum.Response, name string) string {
 // robots.txt is always asked for whole.
 func setValidators(t Ticket, l storage.Lease, cl robots.Clearance) {
 	if l.History != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
-		t.state.etag, t.state.lastModified = l.History.ETag, l.History.LastModified
+		t.data.etag, t.data.lastModified = l.History.ETag, l.History.LastModified
 	}
 }
 

@@ -91,7 +91,7 @@ func TestConditionalRevisits(t *testing.T) {
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Page, "/child": pageWithLinks()}})
 			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
-			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 				read[fmt.Sprint(v.Status(), " ", v.URL())]++
 				return c.LinksToFollow(ctx, v)
 			}
@@ -530,7 +530,7 @@ func TestBodyIsHashedOnce(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML(body))}})
 		c, _ := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 		visits := 0
-		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(_ context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			visits++
 			var all sync.WaitGroup
 			for range 4 {

@@ -42,11 +42,11 @@ func (h *appliedRobotsFiles) setApplied(o decorum.Origin, file string) {
 	h.fileIDs[o] = file
 }
 
-// applyRobots acts on an origin's robots.txt when a URL is judged by it for the first
+// queueSitemapsAndUnparkOnce acts on an origin's robots.txt when a URL is judged by it for the first
 // time: its sitemaps are queued, and parked URLs that it allows are revived.
 // That this was done is noted in the same store, after it: a crash in between
 // repeats it. So it does not matter which crawl learnt the file, or when.
-func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
+func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
 	id := file.SHA256
 	if id == "" {
 		id = file.Outcome.String()
@@ -77,7 +77,7 @@ func (c *Crawler) applyRobots(ctx context.Context, o decorum.Origin, file robots
 // applyRobotsAfterRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
 func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
-	if err := c.applyRobots(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
+	if err := c.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}
 	_, err := c.Frontier.Discover(ctx, robotsRefreshEntry(o))
@@ -161,7 +161,7 @@ func (c *Crawler) hostDelayAndNextOpen(ctx context.Context, o decorum.Origin, no
 // loadCrawlDelays returns what is known of a host's origins, which the gate may have
 // learnt in an earlier run: of http and https, and of the ports that are noted.
 func (c *Crawler) loadCrawlDelays(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
-	origins, err := c.hostOrigins(ctx, host)
+	origins, err := c.defaultAndNotedOrigins(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +178,9 @@ func (c *Crawler) loadCrawlDelays(ctx context.Context, host string, now time.Tim
 	return known, nil
 }
 
-// hostOrigins returns the origins of a host that need not have been met to be
+// defaultAndNotedOrigins returns the origins of a host that need not have been met to be
 // known: http and https, and the ports that are noted.
-func (c *Crawler) hostOrigins(ctx context.Context, host string) ([]decorum.Origin, error) {
+func (c *Crawler) defaultAndNotedOrigins(ctx context.Context, host string) ([]decorum.Origin, error) {
 	origins, err := c.notedOriginsWithDelay(ctx, host)
 	for _, scheme := range []string{"http", "https"} {
 		if o, ok := parseOrigin(scheme + "://" + host); ok {

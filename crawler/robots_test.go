@@ -63,14 +63,14 @@ func TestBlockedIsAnEvent(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/", "http://a.test/closed/2")
 		var mu sync.Mutex
 		rules, handled := map[string]string{}, map[string]bool{}
-		c.Hooks.Refused = func(l storage.Lease, err error) {
+		c.Hooks.VisitRefused = func(l storage.Lease, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if r, ok := errors.AsType[*robots.Refusal](err); ok && errors.Is(err, decorum.Disallowed) {
 				rules[l.URL.PathAndQuery()] = r.Verdict.Rule
 			}
 		}
-		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			handled[v.URL().PathAndQuery()] = true

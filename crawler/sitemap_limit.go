@@ -9,17 +9,17 @@ import (
 )
 
 // queueSitemaps queues sitemaps to which the robots.txt of voucher leads, by itself
-// or by indexes: as many as Settings.MaxSitemaps grants its host. Who names sitemaps
+// or by indexes: as many as Settings.MaxSitemapsPerHost grants its host. Who names sitemaps
 // without end takes nothing from what other hosts name, and does not fill the
 // queue: pages are bounded by scope, errands by this.
 func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
-		remaining, warned := c.hostSitemapCounts.remaining(host, c.Settings.MaxSitemaps)
+		remaining, warned := c.hostSitemapCounts.remaining(host, c.Settings.MaxSitemapsPerHost)
 		if remaining == 0 {
 			if !warned {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
-					"host", host, "limit", c.Settings.MaxSitemaps, "first", sitemaps[0].URL)
+					"host", host, "limit", c.Settings.MaxSitemapsPerHost, "first", sitemaps[0].URL)
 			}
 			return nil
 		}

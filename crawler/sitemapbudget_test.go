@@ -22,7 +22,7 @@ func TestSitemapsAreBounded(t *testing.T) {
 			crawltest.Site{Host: "a.test", Fallback: pageWithLinks(), Robots: robotsText("User-agent: *\nSitemap: http://b.test/m\n", 0, nil)},
 			crawltest.Site{Host: "b.test", Fallback: endless})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Settings.MaxSitemaps = 30
+		c.Settings.MaxSitemapsPerHost = 30
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 				Pages:    map[string]crawltest.PageFunc{"/": pageWithLinks(), "/listed": pageWithLinks(), "/own": sitemapPage("urlset", "http://b.test/listed")},
 				Fallback: sitemapPage("urlset")})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Settings.MaxSitemaps = 6
+		c.Settings.MaxSitemapsPerHost = 6
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

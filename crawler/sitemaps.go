@@ -96,9 +96,9 @@ type sitemapReader struct {
 	visit                 *Visit
 	originDeclaresSitemap map[decorum.Origin]bool // whether they vouch for it
 	flaws                 []sitemap.EntryError    // the first
-	moreFlaws             int                     // beyond these
+	omittedFlawCount      int                     // beyond these
 	outsideCount          int                     // pages that are not for it to list
-	firstOutside          decorum.URL             // the first of them
+	firstOutsideURL       decorum.URL             // the first of them
 }
 
 func (c *Crawler) newSitemapReader(ctx context.Context, v *Visit) *sitemapReader {
@@ -165,7 +165,7 @@ func (r *sitemapReader) addFlaw(f sitemap.EntryError) {
 	if len(r.flaws) < maxFlaws {
 		r.flaws = append(r.flaws, f)
 	} else {
-		r.moreFlaws++
+		r.omittedFlawCount++
 	}
 }
 
@@ -174,12 +174,12 @@ func (r *sitemapReader) logFlaws() {
 	for _, f := range r.flaws {
 		r.crawler.Log.Info("sitemap has an entry that is not used", "url", r.visit.URL(), "why", f)
 	}
-	if r.moreFlaws > 0 {
-		r.crawler.Log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.moreFlaws)
+	if r.omittedFlawCount > 0 {
+		r.crawler.Log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.omittedFlawCount)
 	}
 	if r.outsideCount > 0 {
 		r.crawler.Log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
-			"url", r.visit.URL(), "count", r.outsideCount, "first", r.firstOutside)
+			"url", r.visit.URL(), "count", r.outsideCount, "first", r.firstOutsideURL)
 	}
 }
 
@@ -192,12 +192,12 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 		listed = listed[:0]
 		return failed
 	}
-	r.flaws, r.moreFlaws, r.outsideCount = nil, 0, 0
+	r.flaws, r.omittedFlawCount, r.outsideCount = nil, 0, 0
 	options := sitemap.Options{MaxBytes: r.crawler.Settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
 		if !r.mayList(e) {
 			if r.outsideCount++; r.outsideCount == 1 {
-				r.firstOutside = e.URL
+				r.firstOutsideURL = e.URL
 			}
 			return nil
 		}

@@ -4,28 +4,28 @@ import "sync/atomic"
 
 // Stats counts what a Crawler has done, in all its runs since it was made.
 type Stats struct {
-	Pages           int64 // page visits that were answered
-	RobotsFetched   int64 // visits to a robots.txt
-	SitemapsFetched int64 // visits to a sitemap
-	TDMRepsFetched  int64 // visits to a tdmrep.json
-	Bytes           int64 // of bodies, as decoded
-	Errors          int64 // visits without a whole answer, and answers of 5xx and 429
-	Blocked         int64 // URLs that robots.txt disallows, or tdmrep.json
-	PagesWithheld   int64 // pages whose header or text asks not to be used for what the crawl is for
-	Retries         int64 // pages that will be asked for again
-	GivenUp         int64 // pages given up after too many attempts, until their revisit if they were there before
-	Panics          int64 // callbacks that panicked
-	LocalFaults     int64 // visits that failed on this machine; they are made again, and no host is charged
-	MemoryFull      int64 // of LocalFaults, those that got no memory for the body of the answer
-	InDoubt         int64 // requests that must not be sent twice, were sent, and got no whole answer
+	Pages              int64 // page visits that were answered
+	RobotsFetched      int64 // visits to a robots.txt
+	SitemapsFetched    int64 // visits to a sitemap
+	TDMRepsFetched     int64 // visits to a tdmrep.json
+	Bytes              int64 // of bodies, as decoded
+	Errors             int64 // visits without a whole answer, and answers of 5xx and 429
+	BlockedURLs        int64 // URLs that robots.txt disallows, or tdmrep.json
+	PagesWithheld      int64 // pages whose header or text asks not to be used for what the crawl is for
+	Retries            int64 // pages that will be asked for again
+	GivenUp            int64 // pages given up after too many attempts, until their revisit if they were there before
+	Panics             int64 // callbacks that panicked
+	LocalFaults        int64 // visits that failed on this machine; they are made again, and no host is charged
+	MemoryDeniedVisits int64 // of LocalFaults, those that got no memory for the body of the answer
+	InDoubt            int64 // requests that must not be sent twice, were sent, and got no whole answer
 
-	Failures    [FailureClassCount]int64 // visits to pages and sitemaps that failed, by class
-	Revisits    int64                    // of Pages, those to pages that had been visited before
-	Unchanged   int64                    // revisits, to sitemaps too, that found nothing new
-	Rescheduled int64                    // pages that were due at once, because a sitemap said so
+	Failures             [FailureClassCount]int64 // visits to pages and sitemaps that failed, by class
+	Revisits             int64                    // of Pages, those to pages that had been visited before
+	Unchanged            int64                    // revisits, to sitemaps too, that found nothing new
+	RescheduledBySitemap int64                    // pages that were due at once, because a sitemap said so
 
-	Redirects    int64 // pages that redirected
-	RedirectsNew int64 // of them, to a URL that was queued: no loop
+	Redirects          int64 // pages that redirected
+	RedirectsToNewURLs int64 // of them, to a URL that was queued: no loop
 	// Of pages answered with 2xx, the first time that they are visited:
 	NonCanonical    int64 // that name another URL as their canonical one
 	DuplicateBodies int64 // whose body is that of a page visited lately, of 50,000 at least
@@ -33,20 +33,20 @@ type Stats struct {
 	// Of the process: why no visit may begin now, except for a probe of the machine's
 	// network (empty: visits begin), and how many visits are made at a time because the
 	// machine is too busy for more (0: no such limit).
-	MachinePauseReason string
-	ConcurrencyLimit   int
+	MachinePauseReason      string
+	MachineConcurrencyLimit int
 
 	HTTPSUpgraded int64 // sightings of URLs on http that were taken for their twins on https
 }
 
 type counters struct {
-	pages, robotsFetched, sitemapsFetched, bytes, errors, blocked, retries, givenUp, panics, inDoubt atomic.Int64
-	pagesWithheld, tdmrepsFetched, localFaults, memoryFull                                           atomic.Int64
+	pages, robotsFetched, sitemapsFetched, bytes, errors, blockedURLs, retries, givenUp, panics, inDoubt atomic.Int64
+	pagesWithheld, tdmrepsFetched, localFaults, memoryDeniedVisits                                       atomic.Int64
 
-	failures                         [FailureClassCount]atomic.Int64
-	revisits, unchanged, rescheduled atomic.Int64
-	redirects, redirectsNew          atomic.Int64
-	nonCanonical, duplicateBodies    atomic.Int64
+	failures                                  [FailureClassCount]atomic.Int64
+	revisits, unchanged, rescheduledBySitemap atomic.Int64
+	redirects, redirectsToNewURLs             atomic.Int64
+	nonCanonical, duplicateBodies             atomic.Int64
 }
 
 // countVisit counts one visit.
@@ -77,11 +77,11 @@ func (c *Crawler) Stats() Stats {
 	t := &c.counters
 	s := Stats{
 		Pages: t.pages.Load(), RobotsFetched: t.robotsFetched.Load(), SitemapsFetched: t.sitemapsFetched.Load(),
-		Bytes: t.bytes.Load(), Errors: t.errors.Load(), Blocked: t.blocked.Load(),
+		Bytes: t.bytes.Load(), Errors: t.errors.Load(), BlockedURLs: t.blockedURLs.Load(),
 		Retries: t.retries.Load(), GivenUp: t.givenUp.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
-		LocalFaults: t.localFaults.Load(), MemoryFull: t.memoryFull.Load(),
-		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), Rescheduled: t.rescheduled.Load(),
-		Redirects: t.redirects.Load(), RedirectsNew: t.redirectsNew.Load(),
+		LocalFaults: t.localFaults.Load(), MemoryDeniedVisits: t.memoryDeniedVisits.Load(),
+		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), RescheduledBySitemap: t.rescheduledBySitemap.Load(),
+		Redirects: t.redirects.Load(), RedirectsToNewURLs: t.redirectsToNewURLs.Load(),
 		PagesWithheld: t.pagesWithheld.Load(), TDMRepsFetched: t.tdmrepsFetched.Load(),
 		NonCanonical: t.nonCanonical.Load(), DuplicateBodies: t.duplicateBodies.Load(),
 	}
@@ -89,7 +89,7 @@ func (c *Crawler) Stats() Stats {
 		if b := c.Limiter.Breaker().State(); b.Open {
 			s.MachinePauseReason = b.Reason
 		}
-		s.ConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()
+		s.MachineConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()
 	}
 	if c.Frontier != nil {
 		s.HTTPSUpgraded = c.Frontier.HTTPSUpgradeCount()

@@ -28,7 +28,7 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 	if err := c.Frontier.Hold(ctx, o, until, true); err != nil {
 		return err
 	}
-	others, err := c.hostOrigins(ctx, o.Host())
+	others, err := c.defaultAndNotedOrigins(ctx, o.Host())
 	for _, other := range others {
 		if err == nil && other != o {
 			err = c.Frontier.HoldIfKnown(ctx, other, until, true)

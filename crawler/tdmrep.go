@@ -19,11 +19,11 @@ import (
 // mines text and data must read before pages (TDM Reservation Protocol, Processing
 // priority).
 type TDMRepState struct {
-	Body      []byte    `json:"body,omitempty"`     // of the last answer that was a file
-	FetchedAt time.Time `json:"fetched,omitzero"`   // when the server last answered
-	RefetchAt time.Time `json:"until,omitzero"`     // it is not asked again before
-	Failures  int       `json:"failures,omitempty"` // lookups that failed in a row
-	parsed    *robots.TDMRep
+	Body                []byte    `json:"body,omitempty"`     // of the last answer that was a file
+	FetchedAt           time.Time `json:"fetched,omitzero"`   // when the server last answered
+	RefetchAt           time.Time `json:"until,omitzero"`     // it is not asked again before
+	ConsecutiveFailures int       `json:"failures,omitempty"` // lookups that failed in a row
+	parsed              *robots.TDMRep
 
 	// firstUseDeadline is until when what was just learnt holds at least until a page has been
 	// cleared by it, as of a robots.txt; zero if one was.
@@ -66,8 +66,10 @@ const maxTDMRepFailures = 3
 // long.
 const tdmrepRetryDelay = time.Minute
 
-// blocksPages reports whether pages wait for the file: the server failed just now.
-func (r *TDMRepState) blocksPages() bool { return r.Failures > 0 && r.Failures < maxTDMRepFailures }
+// pagesAwaitRetry reports whether pages wait for the file: the server failed just now.
+func (r *TDMRepState) pagesAwaitRetry() bool {
+	return r.ConsecutiveFailures > 0 && r.ConsecutiveFailures < maxTDMRepFailures
+}
 
 // Check judges u by the file, for a crawl of these purposes.
 func (r *TDMRepState) Check(u decorum.URL, purposes []string) robots.Verdict {
@@ -108,9 +110,9 @@ func (r *TDMRepState) SHA256() string {
 
 // tdmrepCache are those of the origins in play.
 type tdmrepCache struct {
-	mu      sync.Mutex
-	states  recentMap[decorum.Origin, *TDMRepState]
-	lookups map[decorum.Origin]uint64 // by which lease
+	mu                sync.Mutex
+	states            recentMap[decorum.Origin, *TDMRepState]
+	lookupLeaseTokens map[decorum.Origin]uint64 // by which lease
 }
 
 // tdmrepCacheSize is how many are held in memory at least, twice as many at most: a
@@ -142,12 +144,12 @@ func (rs *tdmrepCache) usageSignals(u decorum.URL) robots.UsageSignals {
 func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.lookups == nil {
-		rs.lookups = map[decorum.Origin]uint64{}
+	if rs.lookupLeaseTokens == nil {
+		rs.lookupLeaseTokens = map[decorum.Origin]uint64{}
 	}
-	by, claimed := rs.lookups[cleanOrOriginalURL(l.Entry).Origin()]
+	by, claimed := rs.lookupLeaseTokens[urlToVisit(l.Entry).Origin()]
 	if !claimed {
-		rs.lookups[cleanOrOriginalURL(l.Entry).Origin()] = l.Token
+		rs.lookupLeaseTokens[urlToVisit(l.Entry).Origin()] = l.Token
 	}
 	return !claimed || by == l.Token
 }
@@ -156,8 +158,8 @@ func (rs *tdmrepCache) claimLookup(l storage.Lease) bool {
 func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if by, claimed := rs.lookups[cleanOrOriginalURL(l.Entry).Origin()]; claimed && by == l.Token {
-		delete(rs.lookups, cleanOrOriginalURL(l.Entry).Origin())
+	if by, claimed := rs.lookupLeaseTokens[urlToVisit(l.Entry).Origin()]; claimed && by == l.Token {
+		delete(rs.lookupLeaseTokens, urlToVisit(l.Entry).Origin())
 	}
 }
 
@@ -207,7 +209,7 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 			return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Pending, now.Add(recheckDelay), "its tdmrep.json is being fetched")
 		}
 	}
-	if now.Before(r.RefetchAt) && r.blocksPages() {
+	if now.Before(r.RefetchAt) && r.pagesAwaitRetry() {
 		return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
@@ -230,7 +232,7 @@ func tdmrepPostponedError(cl robots.Clearance, kind decorum.Kind, until time.Tim
 // isTDMRepFetch reports whether the visit is to a tdmrep.json that must come before the
 // page whose turn it is.
 func isTDMRepFetch(l storage.Lease, cl robots.Clearance) bool {
-	return !cl.IsForRobots() && cl.URL() != cleanOrOriginalURL(l.Entry)
+	return !cl.IsForRobots() && cl.URL() != urlToVisit(l.Entry)
 }
 
 // handleTDMRep learns what came back for a tdmrep.json. The page whose turn
@@ -255,8 +257,8 @@ func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, erro
 		return ack, err
 	}
 	c.tdmrepCache.put(o, r)
-	if r.blocksPages() {
-		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.Failures, "again_at", r.RefetchAt)
+	if r.pagesAwaitRetry() {
+		c.Log.Warn("origin waits: its tdmrep.json cannot be had", "origin", o, "attempts", r.ConsecutiveFailures, "again_at", r.RefetchAt)
 		return ack, c.Frontier.Hold(ctx, o, r.RefetchAt, isHostNotFound(v.Err))
 	}
 	if !bytes.Equal(r.Body, before.Body) {
@@ -270,10 +272,10 @@ func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, erro
 // none, if it fails on.
 func (c *Crawler) updatedTDMRepState(r TDMRepState, v *Visit) *TDMRepState {
 	if _, failed := visitFailureClass(v); failed {
-		r.Failures++
-		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.Failures-1, maxTDMRepFailures))
-		if r.Failures >= maxTDMRepFailures {
-			r.Failures, r.RefetchAt, r.firstUseDeadline = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
+		r.ConsecutiveFailures++
+		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
+		if r.ConsecutiveFailures >= maxTDMRepFailures {
+			r.ConsecutiveFailures, r.RefetchAt, r.firstUseDeadline = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}

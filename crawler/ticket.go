@@ -17,29 +17,29 @@ import (
 // A Ticket is what a Fetcher must be shown: robots.txt was asked, and the host
 // is due. It is good for one request to one URL. The zero Ticket is good for
 // none.
-type Ticket struct{ state *ticketState }
+type Ticket struct{ data *ticketData }
 
-type ticketState struct {
-	clearance      robots.Clearance
-	permit         politeness.Permit
-	crawler        *Crawler // nil: the ticket is of none, and needs no lease
-	lease          storage.Lease
-	isPrerequisite bool
-	isTDMRep       bool   // an errand to a tdmrep.json
-	etag           string // validators of the last visit to the same URL
-	lastModified   string
-	redeemed       atomic.Bool
-	connected      atomic.Bool                // a connection was found fit for the request
-	braked         atomic.Bool                // a brake was put on before
-	sendAllowed    atomic.Bool                // Send has let the request leave
-	markedSent     atomic.Bool                // that a request that is not safe is sent has been noted
-	exchange       *decorum.Exchange          // what the fetcher kept of it
-	bodyShare      *bodymem.Share             // what its body holds; nil: it is not counted
-	bodySpool      *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
-	remoteAddr     atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
-	ledgerNumber   int64                      // its number in the ledger; 0: it is not there
-	ledgerFailed   bool                       // it could not be written, and was not sent
-	ledgerErr      error                      // why, if that stops the crawl
+type ticketData struct {
+	clearance          robots.Clearance
+	permit             politeness.Permit
+	crawler            *Crawler // nil: the ticket is of none, and needs no lease
+	lease              storage.Lease
+	isPrerequisite     bool
+	isTDMRep           bool   // an errand to a tdmrep.json
+	etag               string // validators of the last visit to the same URL
+	lastModified       string
+	redeemed           atomic.Bool
+	connected          atomic.Bool                // a connection was found fit for the request
+	braked             atomic.Bool                // a brake was put on before
+	sendAllowed        atomic.Bool                // Send has let the request leave
+	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
+	exchange           *decorum.Exchange          // what the fetcher kept of it
+	bodyShare          *bodymem.Share             // what its body holds; nil: it is not counted
+	bodySpool          *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
+	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
+	ledgerNumber       int64                      // its number in the ledger; 0: it is not there
+	ledgerFailed       bool                       // it could not be written, and was not sent
+	ledgerErr          error                      // why, if that stops the crawl
 }
 
 // Reasons to refuse a ticket.
@@ -60,7 +60,7 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 	if c.URL().Origin().Host() != p.Host() {
 		return Ticket{}, &decorum.Error{Op: "make ticket", URL: c.URL().String(), Kind: decorum.Unticketed, Err: errHostMismatch}
 	}
-	return Ticket{&ticketState{clearance: c, permit: p}}, nil
+	return Ticket{&ticketData{clearance: c, permit: p}}, nil
 }
 
 // ticketFor returns the ticket for the visit that the two proofs allow.
@@ -69,60 +69,60 @@ func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.P
 	if err != nil {
 		return t, err
 	}
-	t.state.crawler, t.state.lease = c, l
-	t.state.isPrerequisite, t.state.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
+	t.data.crawler, t.data.lease = c, l
+	t.data.isPrerequisite, t.data.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
 	setValidators(t, l, cl)
 	return t, nil
 }
 
 // URL returns the URL that the ticket is good for.
 func (t Ticket) URL() decorum.URL {
-	if t.state == nil {
+	if t.data == nil {
 		return decorum.URL{}
 	}
-	return t.state.clearance.URL()
+	return t.data.clearance.URL()
 }
 
 // ForRobots reports whether the request is for a robots.txt.
-func (t Ticket) ForRobots() bool { return t.state != nil && t.state.clearance.IsForRobots() }
+func (t Ticket) ForRobots() bool { return t.data != nil && t.data.clearance.IsForRobots() }
 
 // IsPrerequisite reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
 func (t Ticket) IsPrerequisite() bool {
-	return t.ForRobots() || t.state != nil && t.state.isPrerequisite
+	return t.ForRobots() || t.data != nil && t.data.isPrerequisite
 }
 
 // WantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
 func (t Ticket) WantsFeedType(contentType string) bool {
-	return t.state != nil && t.state.crawler != nil && t.state.crawler.mayBeFeed(t.state.lease, contentType)
+	return t.data != nil && t.data.crawler != nil && t.data.crawler.mayBeFeed(t.data.lease, contentType)
 }
 
 // Lease returns what the hallway has in hand: the URL as it was queued, with its
 // depth and Context. It is zero if nothing is.
 func (t Ticket) Lease() storage.Lease {
-	if t.state == nil {
+	if t.data == nil {
 		return storage.Lease{}
 	}
-	return t.state.lease
+	return t.data.lease
 }
 
 // Request returns how the URL is asked for; nil: by GET, as every errand is.
 func (t Ticket) Request() *storage.Request {
-	if t.state == nil || t.IsPrerequisite() {
+	if t.data == nil || t.IsPrerequisite() {
 		return nil
 	}
-	return t.state.lease.Request
+	return t.data.lease.Request
 }
 
 // Validators returns the ETag and the Last-Modified of the answer that the last
 // visit to the URL got, as they came; empty where the page is wanted whole. A
 // Fetcher sends them as If-None-Match and If-Modified-Since.
 func (t Ticket) Validators() (etag, lastModified string) {
-	if t.state == nil {
+	if t.data == nil {
 		return "", ""
 	}
-	return t.state.etag, t.state.lastModified
+	return t.data.etag, t.data.lastModified
 }
 
 // Redeem spends the ticket on a request to url. Whoever sends requests must call
@@ -132,14 +132,14 @@ func (t Ticket) Redeem(url string) error {
 	if err := t.redeem(url); err != nil {
 		return &decorum.Error{Op: "show ticket", URL: url, Kind: decorum.Unticketed, Err: err}
 	}
-	if !t.Request().IsSafe() && t.state.lease.Sent {
+	if !t.Request().IsSafe() && t.data.lease.Sent {
 		return &decorum.Error{Op: "send", URL: url, Kind: decorum.InDoubt, Err: errSentBefore}
 	}
 	return nil
 }
 
 func (t Ticket) redeem(url string) error {
-	if t.state == nil {
+	if t.data == nil {
 		return errNoTicket
 	}
 	if url != t.URL().String() {
@@ -147,7 +147,7 @@ func (t Ticket) redeem(url string) error {
 			return errWrongURL
 		}
 	}
-	if t.state.redeemed.Swap(true) {
+	if t.data.redeemed.Swap(true) {
 		return errRedeemed
 	}
 	return t.CheckLease()
@@ -157,77 +157,77 @@ func (t Ticket) redeem(url string) error {
 // somebody else may be visiting the host; and for the zero Ticket. Whoever sends requests asks right before each
 // write, as late as can be, and sends nothing then.
 func (t Ticket) CheckLease() error {
-	if t.state == nil {
+	if t.data == nil {
 		return errNoTicket
 	}
-	if t.state.crawler != nil && !t.state.crawler.activeLeases.isUnexpired(t.state.lease) {
+	if t.data.crawler != nil && !t.data.crawler.activeLeases.isUnexpired(t.data.lease) {
 		return errLeaseExpired
 	}
 	return nil
 }
 
-// BindAddr asks whether the request may go to addr, which may serve other hosts
+// ClaimServerAddr asks whether the request may go to addr, which may serve other hosts
 // as well. Whoever sends requests must call it when the connection is made, or
 // one that was kept open is taken, and send nothing over it if it returns an
 // error: a *politeness.ResourceBusyError, a *politeness.BrakedError, or one of Kind Unticketed.
-func (t Ticket) BindAddr(addr netip.Addr) error {
+func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if err := t.CheckLease(); err != nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed, Err: err}
 	}
 	now := time.Now()
-	if c := t.state.crawler; c != nil {
+	if c := t.data.crawler; c != nil {
 		now = c.now()
-		if err := c.Brakes.CheckStopped(t.state.permit.Host(), now); err != nil {
-			t.state.braked.Store(!t.state.connected.Load())
+		if err := c.Brakes.CheckStopped(t.data.permit.Host(), now); err != nil {
+			t.data.braked.Store(!t.data.connected.Load())
 			return err
 		}
-		if err := c.askCoordinator(now); err != nil {
+		if err := c.checkVisitWithCoordinator(now); err != nil {
 			return err
 		}
 	}
-	if err := t.state.permit.BindAddr(now, addr); err != nil {
+	if err := t.data.permit.BindAddr(now, addr); err != nil {
 		return err
 	}
-	t.state.connected.Store(true)
-	t.state.remoteAddr.Store(&addr)
+	t.data.connected.Store(true)
+	t.data.remoteAddr.Store(&addr)
 	return nil
 }
 
 // maybeSent reports whether something may have been sent for the ticket.
-func (t Ticket) maybeSent() bool { return t.Redeemed() && !t.state.braked.Load() }
+func (t Ticket) maybeSent() bool { return t.Redeemed() && !t.data.braked.Load() }
 
 // MarkSent notes that the request is sent now, in the ledger if there is one. Whoever
-// sends requests must call it after BindAddr, before the first byte leaves, and send
+// sends requests must call it after ClaimServerAddr, before the first byte leaves, and send
 // nothing if it returns an error. For one that is not safe it returns when the note
 // has reached the disk.
 func (t Ticket) MarkSent(ctx context.Context) error {
-	if t.state == nil {
+	if t.data == nil {
 		return &decorum.Error{Op: "send", Kind: decorum.Unticketed, Err: errNoTicket}
 	}
-	if !t.Request().IsSafe() && !t.state.markedSent.Load() {
-		if err := t.state.crawler.markSent(ctx, t.state.lease); err != nil {
+	if !t.Request().IsSafe() && !t.data.unsafeSendRecorded.Load() {
+		if err := t.data.crawler.markSent(ctx, t.data.lease); err != nil {
 			return err
 		}
-		t.state.markedSent.Store(true)
+		t.data.unsafeSendRecorded.Store(true)
 	}
-	if t.state.crawler != nil && t.state.ledgerNumber == 0 {
-		if err := t.state.crawler.writeLedgerRequest(ctx, t); err != nil {
+	if t.data.crawler != nil && t.data.ledgerNumber == 0 {
+		if err := t.data.crawler.writeLedgerRequest(ctx, t); err != nil {
 			return err
 		}
 	}
-	t.state.sendAllowed.Store(true)
+	t.data.sendAllowed.Store(true)
 	return nil
 }
 
 // isUnsafeSendRecorded reports whether a request that is not safe may have been sent.
-func (t Ticket) isUnsafeSendRecorded() bool { return t.state != nil && t.state.markedSent.Load() }
+func (t Ticket) isUnsafeSendRecorded() bool { return t.data != nil && t.data.unsafeSendRecorded.Load() }
 
 // SetExchange hands over the bytes of the ticket's exchange, for Visit.Exchange,
 // whether a whole answer came or not. It is called before Fetch returns, if at
 // all; nil is none.
 func (t Ticket) SetExchange(x *decorum.Exchange) {
-	if t.state != nil {
-		t.state.exchange = x
+	if t.data != nil {
+		t.data.exchange = x
 	}
 }
 
@@ -236,33 +236,33 @@ func (t Ticket) SetExchange(x *decorum.Exchange) {
 // gives the memory back at once. A Fetcher calls RetainBodyMemory before Fetch returns an
 // answer.
 func (t Ticket) RetainBodyMemory(s *bodymem.Share) {
-	if t.state == nil || t.state.crawler == nil {
+	if t.data == nil || t.data.crawler == nil {
 		s.Close()
 		return
 	}
-	t.state.bodyShare = s
+	t.data.bodyShare = s
 }
 
 // ChargeBodyMemory counts n bytes that a Fetcher or its callbacks copied of the body.
 func (t Ticket) ChargeBodyMemory(n int) {
-	if t.state != nil {
-		t.state.bodyShare.Charge(int64(n))
+	if t.data != nil {
+		t.data.bodyShare.Charge(int64(n))
 	}
 }
 
 // StreamsBody reports whether the answer's body, that of a sitemap, is read as a stream and
 // may be long. A Fetcher may then pass it to SetBodySpool and leave it out of the Response.
 func (t Ticket) StreamsBody() bool {
-	return t.state != nil && t.state.crawler != nil && t.state.isPrerequisite && !t.state.isTDMRep && !t.ForRobots()
+	return t.data != nil && t.data.crawler != nil && t.data.isPrerequisite && !t.data.isTDMRep && !t.ForRobots()
 }
 
 // SetBodySpool passes the answer's body to the crawl. Call it before Fetch returns the
 // answer.
 func (t Ticket) SetBodySpool(p *bodymem.Spool) {
-	if t.state != nil {
-		t.state.bodySpool = p
+	if t.data != nil {
+		t.data.bodySpool = p
 	}
 }
 
 // Redeemed reports whether the ticket has been spent.
-func (t Ticket) Redeemed() bool { return t.state != nil && t.state.redeemed.Load() }
+func (t Ticket) Redeemed() bool { return t.data != nil && t.data.redeemed.Load() }

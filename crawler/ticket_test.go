@@ -62,7 +62,7 @@ func TestZeroTicket(t *testing.T) {
 	var zero crawler.Ticket
 	for question, err := range map[string]error{
 		"Use":     zero.Redeem("http://a.test/"),
-		"Connect": zero.BindAddr(netip.MustParseAddr("192.0.2.1")),
+		"Connect": zero.ClaimServerAddr(netip.MustParseAddr("192.0.2.1")),
 		"Send":    zero.MarkSent(t.Context()),
 	} {
 		if !errors.Is(err, decorum.Unticketed) {

@@ -18,10 +18,10 @@ const lagTick = 100 * time.Millisecond
 const (
 	minLagShare = 0.1
 	minLag      = 500 * time.Millisecond
-	// maxMachineTimeouts is how many time-outs in a row are not charged to a host because the
+	// maxUnchargedTimeouts is how many time-outs in a row are not charged to a host because the
 	// machine was too busy. The limit lets a machine that is always busy find dead
 	// hosts, too.
-	maxMachineTimeouts = 3
+	maxUnchargedTimeouts = 3
 )
 
 // A timerLagMeter measures, while visits are under way, how late the timers of this process
@@ -50,7 +50,7 @@ func (m *timerLagMeter) beginVisit() time.Duration {
 func (m *timerLagMeter) endVisit() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.addLag()
+	m.addCurrentTickLag()
 	if m.activeVisits--; m.activeVisits == 0 {
 		m.timer.Stop()
 	}
@@ -62,7 +62,7 @@ func (m *timerLagMeter) onTick() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.activeVisits > 0 {
-		m.addLag()
+		m.addCurrentTickLag()
 		m.scheduleTick()
 	}
 }
@@ -77,22 +77,22 @@ func (m *timerLagMeter) scheduleTick() {
 	}
 }
 
-// addLag adds the lateness of the present tick. It requires m.mu.
-func (m *timerLagMeter) addLag() {
+// addCurrentTickLag adds the lateness of the present tick. It requires m.mu.
+func (m *timerLagMeter) addCurrentTickLag() {
 	if now := time.Now(); now.After(m.nextTick) {
 		m.totalLag += now.Sub(m.nextTick)
 		m.nextTick = now
 	}
 }
 
-// attributeTimeoutToMachine reports whether a time-out of l's host is not charged to it, because this
+// tryAttributeTimeoutToMachine reports whether a time-out of l's host is not charged to it, because this
 // machine is too busy.
-func (ms *hostTable) attributeTimeoutToMachine(l storage.Lease) bool {
+func (ms *hostTable) tryAttributeTimeoutToMachine(l storage.Lease) bool {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	m.machineTimeouts++
-	return m.machineTimeouts <= maxMachineTimeouts
+	m.unchargedTimeouts++
+	return m.unchargedTimeouts <= maxUnchargedTimeouts
 }
 
 // wasOverloaded reports whether the machine was too busy during v.

@@ -182,8 +182,8 @@ func TestTrapsEndByThemselves(t *testing.T) {
 				t.Errorf("%s was visited %d times, want %d", host, visits[host], want)
 			}
 		}
-		if s := c.Stats(); s.Redirects != maxRedirects+1 || s.RedirectsNew != maxRedirects {
-			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsNew, maxRedirects+1, maxRedirects)
+		if s := c.Stats(); s.Redirects != maxRedirects+1 || s.RedirectsToNewURLs != maxRedirects {
+			t.Errorf("%d redirects, %d to new URLs; want %d and %d", s.Redirects, s.RedirectsToNewURLs, maxRedirects+1, maxRedirects)
 		}
 		refusals, err := frontier.LoadRefusalCounts(t.Context(), store)
 		if err != nil {
@@ -241,8 +241,8 @@ func TestRedirectLoops(t *testing.T) {
 		if got := requestedPages(web); len(got) != 4 {
 			t.Errorf("asked for %q", got)
 		}
-		if s := c.Stats(); s.Redirects != 4 || s.RedirectsNew != 2 {
-			t.Errorf("%d redirects, %d to new URLs; want 4 and 2", s.Redirects, s.RedirectsNew)
+		if s := c.Stats(); s.Redirects != 4 || s.RedirectsToNewURLs != 2 {
+			t.Errorf("%d redirects, %d to new URLs; want 4 and 2", s.Redirects, s.RedirectsToNewURLs)
 		}
 	})
 }
@@ -256,8 +256,8 @@ func TestRedirectsRefused(t *testing.T) {
 		}})
 		c := newScopedCrawl(t, web, newMemoryStore(), frontier.ScopeConfig{MaxURLsPerHost: 3}, "http://a.test/")
 		runCrawl(t, c)
-		if s := c.Stats(); s.Redirects != 3 || s.RedirectsNew != 2 {
-			t.Errorf("%d redirects, %d to new URLs; want 3 and 2", s.Redirects, s.RedirectsNew)
+		if s := c.Stats(); s.Redirects != 3 || s.RedirectsToNewURLs != 2 {
+			t.Errorf("%d redirects, %d to new URLs; want 3 and 2", s.Redirects, s.RedirectsToNewURLs)
 		}
 	})
 }

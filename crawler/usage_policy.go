@@ -11,27 +11,27 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A UsagePolicy is what a site asks of the use of a page's content, and what follows.
-type UsagePolicy struct {
+// A PageUsagePolicy is what a site asks of the use of a page's content, and what follows.
+type PageUsagePolicy struct {
 	Signals robots.UsageSignals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
 	PurposeConflict *robots.UsageConflictError
 }
 
-// UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
+// PageUsagePolicy returns what is asked of the use of the page's content: by robots.txt and
 // tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
 // no page.
-func (v *Visit) UsagePolicy() UsagePolicy {
+func (v *Visit) UsagePolicy() PageUsagePolicy {
 	if v.usagePolicy == nil {
-		return UsagePolicy{}
+		return PageUsagePolicy{}
 	}
 	return v.usagePolicy()
 }
 
-// Withheld reports whether the content of the page was kept from its handler, and
+// ContentWithheld reports whether the content of the page was kept from its handler, and
 // from what is written down: Use().Refused says why.
-func (v *Visit) Withheld() bool { return v.withheld }
+func (v *Visit) ContentWithheld() bool { return v.withheld }
 
 // setLazyVisitFields lets what a page says be found out, when it is first asked.
 func (c *Crawler) setLazyVisitFields(v *Visit) {
@@ -41,14 +41,14 @@ func (c *Crawler) setLazyVisitFields(v *Visit) {
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
-	v.usagePolicy = sync.OnceValue(func() UsagePolicy { return c.usagePolicyOf(v) })
+	v.usagePolicy = sync.OnceValue(func() PageUsagePolicy { return c.usagePolicyOf(v) })
 }
 
 // usagePolicyOf weighs what is said of a page's content against what the crawl is for.
-func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
+func (c *Crawler) usagePolicyOf(v *Visit) PageUsagePolicy {
 	stated := append(c.Gate.UsageSignals(v.URL()), c.tdmrepCache.usageSignals(v.URL())...)
 	if v.Response == nil {
-		return UsagePolicy{Signals: stated}
+		return PageUsagePolicy{Signals: stated}
 	}
 	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
 	var header *extract.Document
@@ -59,7 +59,7 @@ func (c *Crawler) usagePolicyOf(v *Visit) UsagePolicy {
 			stated = append(stated, s)
 		}
 	}
-	return UsagePolicy{stated, signalsForContentType(stated, v.Response).Conflict(c.Gate.Purposes())}
+	return PageUsagePolicy{stated, filterSignalsByContentType(stated, v.Response).Conflict(c.Gate.Purposes())}
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
@@ -75,9 +75,9 @@ func directiveSignals(source robots.SignalSource, d extract.Directives) (stated 
 	return stated
 }
 
-// signalsForContentType returns the signals that speak of the content itself: what is said of
+// filterSignalsByContentType returns the signals that speak of the content itself: what is said of
 // images says nothing of the page that shows them.
-func signalsForContentType(stated robots.UsageSignals, res *decorum.Response) robots.UsageSignals {
+func filterSignalsByContentType(stated robots.UsageSignals, res *decorum.Response) robots.UsageSignals {
 	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "image/") {
 		return stated
 	}
@@ -91,22 +91,22 @@ func (c *Crawler) forbidsImageUse(v *Visit) bool {
 	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Conflict(c.Gate.Purposes()) != nil
 }
 
-// isWithheld reports whether the content of the page is kept from whom it is for:
+// forbidsContentUse reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
-func (c *Crawler) isWithheld(v *Visit) bool {
+func (c *Crawler) forbidsContentUse(v *Visit) bool {
 	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.UsagePolicy().PurposeConflict != nil
 }
 
-// redactedVisit returns the visit as it is written down, and as hooks see it: without the
+// visitWithoutWithheldContent returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
-func (c *Crawler) redactedVisit(v *Visit) *Visit {
-	if v.usagePolicy == nil || !c.isWithheld(v) {
+func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
+	if v.usagePolicy == nil || !c.forbidsContentUse(v) {
 		return v
 	}
 	redacted, res := *v, *v.Response
 	redacted.withheld, redacted.withheldBytes = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
-	redacted.Response, redacted.Exchange, redacted.bodySum = &res, v.Exchange.HeaderOnly(), nil
+	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().PurposeConflict}
 	if page := v.Document(); page != nil {
 		doc := &extract.Document{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,

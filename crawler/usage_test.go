@@ -106,7 +106,7 @@ func TestContentIsWithheld(t *testing.T) {
 			c.PageRecorder = k
 			var handled []string
 			var mu sync.Mutex
-			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				handled = append(handled, strings.TrimPrefix(v.URL().String(), "http://a.test"))
@@ -166,12 +166,12 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 				content += string(v.Exchange.RawResponse)
 			}
 			withheld := path != "/open"
-			if v.Withheld() != withheld || strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {
-				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.Withheld(), v.BodyLen(), content)
+			if v.ContentWithheld() != withheld || strings.Contains(content, "secret") == withheld || v.BodyLen() != len(body) {
+				t.Errorf("%s: withheld %v, %d bytes, %q", path, v.ContentWithheld(), v.BodyLen(), content)
 			}
 		}
 		c.Hooks.Visited = look
-		c.Hooks.Retried = func(v *crawler.Visit, _ crawler.FailureClass) { look(v) }
+		c.Hooks.RetryScheduled = func(v *crawler.Visit, _ crawler.FailureClass) { look(v) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestLinksOfWithheldPages(t *testing.T) {
 			"/a.png":  crawltest.StaticPage(crawltest.TypedResponse("image/png", "x")),
 		}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
-		c.PageRecorder, c.Settings.Follow.Images = k, true
+		c.PageRecorder, c.Settings.FollowedLinkKinds.Images = k, true
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -25,24 +25,24 @@ type Visit struct {
 	End       time.Time         // of the answer; the host rests from here
 	Response  *decorum.Response // nil if no whole answer came
 	Err       error             // why not; or what the handler returned
-	Links     int               // how many links the handler returned
+	LinkCount int               // how many links the handler returned
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	remoteAddr     netip.Addr    // that the request went to; zero: it is not known
-	mayHaveArrived bool          // its host may have seen an attempt although this machine is to blame
-	hostSlots      int           // visits at a time that the host may have
-	timerLag       time.Duration // by which timers were late while it was made
-	previousEnd    time.Time     // end of the host's last visit when this one began; zero for its first
-	headerDocument func() *extract.Document
-	document       func() *extract.Document
-	usagePolicy    func() UsagePolicy
-	bodySum        func() [sha256.Size]byte
-	bodyShare      *bodymem.Share // what the body holds; nil: it is not counted
-	bodySpool      *bodymem.Spool // the body of a sitemap; nil: it is in Response
-	interrupted    bool           // the crawl ended it: the server is not to blame
-	markedSent     bool           // its request must not be sent again
-	withheld       bool           // its handler did not get its content
-	withheldBytes  int            // how much of it is not shown, in bytes
+	remoteAddr         netip.Addr    // that the request went to; zero: it is not known
+	mayHaveArrived     bool          // its host may have seen an attempt although this machine is to blame
+	hostSlots          int           // visits at a time that the host may have
+	timerLag           time.Duration // by which timers were late while it was made
+	previousEnd        time.Time     // end of the host's last visit when this one began; zero for its first
+	headerDocument     func() *extract.Document
+	document           func() *extract.Document
+	usagePolicy        func() PageUsagePolicy
+	bodySHA256         func() [sha256.Size]byte
+	bodyShare          *bodymem.Share // what the body holds; nil: it is not counted
+	bodySpool          *bodymem.Spool // the body of a sitemap; nil: it is in Response
+	interrupted        bool           // the crawl ended it: the server is not to blame
+	unsafeSendRecorded bool           // its request must not be sent again
+	withheld           bool           // its handler did not get its content
+	withheldBytes      int            // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
@@ -65,11 +65,11 @@ func (v *Visit) IsRevisit() bool { return v.Lease.History != nil }
 
 // Source returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
-func (v *Visit) Source() storage.Source { return sourceOf(v.Lease) }
+func (v *Visit) Source() storage.Source { return visitSource(v.Lease) }
 
-// Sent reports whether the request left, as far as we know: its server may have
+// WasSent reports whether the request left, as far as we know: its server may have
 // seen it.
-func (v *Visit) Sent() bool { return !v.wasNeverSent() }
+func (v *Visit) WasSent() bool { return !v.wasNeverSent() }
 
 // wasNeverSent reports whether the request was refused on our side, or by a callback,
 // and never left.
@@ -143,14 +143,14 @@ func (v *Visit) HeaderDocument() *extract.Document {
 // it was read; that of nothing if there is none. It is computed once, when it is first
 // asked for: of a visit that a crawl makes, by anybody and at any time.
 func (v *Visit) BodySHA256() [sha256.Size]byte {
-	if v.bodySum == nil {
-		return lazyBodySum(v.Response)()
+	if v.bodySHA256 == nil {
+		return lazyBodySHA256(v.Response)()
 	}
-	return v.bodySum()
+	return v.bodySHA256()
 }
 
-// lazyBodySum returns what hashes the body of an answer, when it is first asked.
-func lazyBodySum(res *decorum.Response) func() [sha256.Size]byte {
+// lazyBodySHA256 returns what hashes the body of an answer, when it is first asked.
+func lazyBodySHA256(res *decorum.Response) func() [sha256.Size]byte {
 	return sync.OnceValue(func() [sha256.Size]byte {
 		if res == nil {
 			return sha256.Sum256(nil)
@@ -170,16 +170,16 @@ func (v *Visit) CanonicalURL() decorum.URL {
 	return decorum.URL{}
 }
 
-// A Link is a URL that a handler wants visited.
-type Link struct {
-	URL     decorum.URL      // where to
-	Context []byte           // travels with the URL to its own visit; at most storage.MaxContextBytes bytes
-	Request *storage.Request // how it is asked for; nil: by GET
+// A LinkToVisit is a URL that a handler wants visited.
+type LinkToVisit struct {
+	URL          decorum.URL      // where to
+	CallbackData []byte           // travels with the URL to its own visit; at most storage.MaxContextBytes bytes
+	Request      *storage.Request // how it is asked for; nil: by GET
 
 	isFeedLink bool // a feed announces it, or it is one that a page announces
 }
 
-func (l Link) source() storage.Source {
+func (l LinkToVisit) discoverySource() storage.Source {
 	if l.isFeedLink {
 		return storage.SourceFeed
 	}
@@ -193,16 +193,16 @@ func (l Link) source() storage.Source {
 // gives the URL up, anything else retries with back-off; but the error of its context,
 // which is done when the crawl is halted, is none: the page is visited again. It may be
 // called by many workers at a time. A panic is caught, logged and counted.
-type Handler func(context.Context, *Visit) ([]Link, error)
+type Handler func(context.Context, *Visit) ([]LinkToVisit, error)
 
 // Hooks look on; nil means that nobody does. They are called by many workers
-// at a time, and must not block. Of a page that is withheld (Visit.Withheld) they see
+// at a time, and must not block. Of a page that is withheld (Visit.ContentWithheld) they see
 // what is written down: its header and its Bytes, but not its content.
 type Hooks struct {
-	Refused         func(storage.Lease, error)            // a leased URL that may not be visited, and why
+	VisitRefused    func(storage.Lease, error)            // a leased URL that may not be visited, and why
 	Visited         func(*Visit)                          // every request, robots.txt and sitemaps too
 	RobotsFetched   func(robots.FetchResult)              // what came of a visit to a robots.txt
-	Retried         func(*Visit, FailureClass)            // a page that will be asked for again, and why
+	RetryScheduled  func(*Visit, FailureClass)            // a page that will be asked for again, and why
 	Acked           func(storage.Ack)                     // every lease that has ended, and what becomes of its URL
 	SkippedInDryRun func(storage.Lease, robots.Clearance) // a page that a run with Settings.DryRun would visit
 }

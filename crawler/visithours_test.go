@@ -81,7 +81,7 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 	c := newCrawl(t, web, newMemoryStore(), "http://a.test/0")
 	c.Policy.Window = w
 	var refusals atomic.Int64
-	c.Hooks.Refused = func(storage.Lease, error) { refusals.Add(1) }
+	c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
 		c.Policy.HostOverrides = map[string]politeness.Override{"b.test": {Window: &w}}
 		var refusals atomic.Int64
-		c.Hooks.Refused = func(storage.Lease, error) { refusals.Add(1) }
+		c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		c.Policy.Window = parseWindow(t, "00:00-00:01,00:10-00:20", "")
 		var refusals atomic.Int64
-		c.Hooks.Refused = func(storage.Lease, error) {
+		c.Hooks.VisitRefused = func(storage.Lease, error) {
 			if refusals.Add(1) == 1000 {
 				c.Halt()
 			}

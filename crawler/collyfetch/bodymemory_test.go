@@ -108,8 +108,8 @@ func TestBodiesShareMemory(t *testing.T) {
 			if len(pages) != hosts || st.RobotsFetched < hosts || st.Retries+st.GivenUp+st.Errors+st.Panics != 0 {
 				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
 			}
-			if st.MemoryFull == 0 || use.DeniedVisits != st.MemoryFull || use.Bytes != 0 || use.WaitingVisits != 0 {
-				t.Errorf("%d visits got no memory, and the memory says %+v", st.MemoryFull, use)
+			if st.MemoryDeniedVisits == 0 || use.DeniedVisits != st.MemoryDeniedVisits || use.Bytes != 0 || use.WaitingVisits != 0 {
+				t.Errorf("%d visits got no memory, and the memory says %+v", st.MemoryDeniedVisits, use)
 			}
 			if n := strings.Count(log.String(), "bodies take all of their memory"); n != 1 {
 				t.Errorf("the log has %d lines about memory, want 1:\n%s", n, &log)
@@ -157,7 +157,7 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	st, use := crawl.Stats(), memory.Usage()
-	if st.SitemapsFetched != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.MemoryFull != 0 {
+	if st.SitemapsFetched != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.MemoryDeniedVisits != 0 {
 		t.Errorf("got %+v; want %d sitemaps and %d pages", st, hosts, 5*hosts)
 	}
 	if st.Bytes < hosts*49<<20 {
@@ -225,7 +225,7 @@ func TestSitemapTooLongForMemory(t *testing.T) {
 	if err := crawl.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if st := crawl.Stats(); st.Pages != 2 || st.MemoryFull != 0 || memory.Usage().PeakBytes > memory.Size() {
+	if st := crawl.Stats(); st.Pages != 2 || st.MemoryDeniedVisits != 0 || memory.Usage().PeakBytes > memory.Size() {
 		t.Errorf("got %+v, %+v; want the page and the first of the sitemap", st, memory.Usage())
 	}
 	if !strings.Contains(log.String(), "--body-memory") {

@@ -41,7 +41,7 @@ type callbackRun struct {
 	visit          *crawler.Visit  // nil: Handle has not been called
 	acceptsLinks   bool            // links, which Handle will return
 	retryRequested bool            // a callback called Retry
-	links          []crawler.Link
+	links          []crawler.LinkToVisit
 	linkBytes      int   // bytes of links
 	linkErr        error // why a link could not be queued
 }
@@ -142,7 +142,7 @@ func (r *callbackRun) resume() bool {
 	return waits
 }
 
-// FinishVisit ends the way of a page, wherever it is: it is the crawler.Finisher of
+// FinishVisit ends the way of a page, wherever it is: it is the crawler.VisitFinisher of
 // the crawl.
 func (c *Collector) FinishVisit(t crawler.Ticket) {
 	token := t.Lease().Token
@@ -193,13 +193,13 @@ func (r *callbackRun) setLinkError(why error) {
 }
 
 // addLink takes a link, if it can be returned by Handle.
-func (r *callbackRun) addLink(l crawler.Link) bool {
+func (r *callbackRun) addLink(l crawler.LinkToVisit) bool {
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size := len(l.URL.String()) + len(l.Context)
+	size := len(l.URL.String()) + len(l.CallbackData)
 	if l.Request != nil {
 		size += len(l.Request.Body)
 	}
@@ -213,7 +213,7 @@ func (r *callbackRun) addLink(l crawler.Link) bool {
 // finishLinks returns the links, whether the page is asked for again, and why a link could not
 // be queued. Who visits from now on, from a goroutine that a callback has left behind, is
 // on their own.
-func (r *callbackRun) finishLinks() (links []crawler.Link, retry bool, linkErr error) {
+func (r *callbackRun) finishLinks() (links []crawler.LinkToVisit, retry bool, linkErr error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.acceptsLinks, r.ctx = false, context.WithoutCancel(r.ctx)

@@ -45,8 +45,8 @@ type Collector struct {
 }
 
 var (
-	_ crawler.Fetcher  = (*Collector)(nil)
-	_ crawler.Finisher = (*Collector)(nil)
+	_ crawler.Fetcher       = (*Collector)(nil)
+	_ crawler.VisitFinisher = (*Collector)(nil)
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
@@ -186,7 +186,7 @@ var errNotFetched = errors.New("the callbacks do not know the page: is the Colle
 
 // Handle is the crawler.Handler that runs the callbacks for a response. What
 // they visit it returns as links. A Handler may wrap it.
-func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 	r := c.findCallbackRun(v.Lease.Token)
 	if r == nil {
 		if _, _, redirects := crawler.RedirectTarget(v.Lease.Request, v.Response); redirects {
@@ -261,16 +261,16 @@ func (c *Collector) enqueueRequest(m *joinedCollector, r *colly.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.enqueueLink(parent, crawler.Link{URL: u, Context: metadata, Request: request}, r.Depth)
+	return c.enqueueLink(parent, crawler.LinkToVisit{URL: u, CallbackData: metadata, Request: request}, r.Depth)
 }
 
 // enqueueLink queues a link, which colly counts as so deep, with those of the page that it
 // was found on, or on its own.
-func (c *Collector) enqueueLink(parent *callbackRun, l crawler.Link, depth int) error {
+func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int) error {
 	if parent.addLink(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), Context: l.Context, Request: l.Request}
+	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), Context: l.CallbackData, Request: l.Request}
 	if c.started.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.SourceLink
 	}

@@ -284,7 +284,7 @@ func TestFetch(t *testing.T) {
 				crawl, _ := newCrawl(t, collyfetch.Config{Transport: web, MaxBody: 1000, Timeout: 5 * time.Second, ContentTypes: []string{"text/html", "text/plain"}})
 				crawl.Settings.MaxAttempts = 1
 				var got *crawler.Visit
-				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
+				crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
 				crawl.Hooks.Visited = func(v *crawler.Visit) {
 					if !v.Clearance.IsForRobots() {
 						got = v

@@ -207,7 +207,7 @@ func (n *crawlDialer) checkConnection(ctx context.Context, address string) error
 	if p == nil {
 		p = &roundTrip{} // its zero ticket is refused
 	}
-	return p.ticket.BindAddr(ap.Addr())
+	return p.ticket.ClaimServerAddr(ap.Addr())
 }
 
 // checkPublicAddr returns why address must not be connected to, if so.

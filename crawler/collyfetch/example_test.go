@@ -55,7 +55,7 @@ func ExampleWrap() {
 	if err := c.Visit("http://library.example/"); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("closed by robots.txt:", c.Stats().Blocked)
+	fmt.Println("closed by robots.txt:", c.Stats().BlockedURLs)
 	// Output:
 	// visiting http://library.example/
 	// found Library

@@ -54,7 +54,7 @@ func (r *callbackRun) followLink(page *colly.Request, ref string) error {
 	if err != nil {
 		return err
 	}
-	return r.collector.enqueueLink(r, crawler.Link{URL: u, Context: metadata}, depth)
+	return r.collector.enqueueLink(r, crawler.LinkToVisit{URL: u, CallbackData: metadata}, depth)
 }
 
 // baseURL returns what links of the page are relative to.

@@ -33,10 +33,10 @@ func testLinksHeldAreBounded(t *testing.T, visit visitFunc) {
 		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		crawl.Settings.MaxPages = 1
 		linkBytes := 0
-		crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+		crawl.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 			links, err := c.Handle(ctx, v)
 			for _, l := range links {
-				linkBytes += len(l.Context)
+				linkBytes += len(l.CallbackData)
 			}
 			return links, err
 		}

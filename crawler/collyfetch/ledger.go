@@ -20,7 +20,7 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 		return nil
 	}
 	run := crawler.NewLedgerRun(o.Policy)
-	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.LedgerRefusals
+	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
 	run.FallbackTokens, run.IgnoresStarRules = o.Robots.Agent.FallbackTokens(), o.Robots.Agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
 	extent, err := recordedLedgerExtent(o.Dir)
@@ -67,7 +67,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 }
 
 // StoreRobots implements crawler.Ledger.
-func (p *ledgerWriter) StoreRobots(_ context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) StoreRobotsFile(_ context.Context, hash string, body []byte) error {
 	return p.Ledger.StoreRobots(hash, body)
 }
 

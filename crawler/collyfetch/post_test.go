@@ -171,8 +171,8 @@ func TestPostsInCallbacks(t *testing.T) {
 		if want := []string{"1 depth 2", "2 depth 2"}; !slices.Equal(thanks, want) {
 			t.Errorf("thanks %q, want %q", thanks, want)
 		}
-		if len(got()) != 2 || c.Stats().Blocked != 1 {
-			t.Errorf("the server got %q, %d were blocked", got(), c.Stats().Blocked)
+		if len(got()) != 2 || c.Stats().BlockedURLs != 1 {
+			t.Errorf("the server got %q, %d were blocked", got(), c.Stats().BlockedURLs)
 		}
 		checkPolite(t, web)
 	})

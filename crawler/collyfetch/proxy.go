@@ -106,7 +106,7 @@ func (n *crawlDialer) dialSOCKS(ctx context.Context, network, addr string) (net.
 	if n.cfg.Proxy.Scheme == "socks5" {
 		p, _ := ctx.Value(roundTripContextKey{}).(*roundTrip)
 		if p == nil {
-			return nil, (&roundTrip{}).ticket.BindAddr(netip.Addr{}) // refused
+			return nil, (&roundTrip{}).ticket.ClaimServerAddr(netip.Addr{}) // refused
 		}
 		host = p.serverAddr.Addr().String()
 	}
@@ -146,5 +146,5 @@ func (n *crawlDialer) checkProxiedHost(ctx context.Context, t crawler.Ticket, u 
 		return netip.AddrPort{}, err
 	}
 	port, _ := strconv.ParseUint(cmp.Or(u.Port(), defaultPorts[u.Scheme]), 10, 16)
-	return netip.AddrPortFrom(a, uint16(port)), t.BindAddr(a)
+	return netip.AddrPortFrom(a, uint16(port)), t.ClaimServerAddr(a)
 }

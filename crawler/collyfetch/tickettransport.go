@@ -225,7 +225,7 @@ func (p *roundTrip) attachConn(conn net.Conn) error {
 		return nil // no address that hosts could share
 	}
 	p.serverAddr = addr
-	return p.ticket.BindAddr(addr.Addr())
+	return p.ticket.ClaimServerAddr(addr.Addr())
 }
 
 // refuseConn ends the passage before anything is sent over conn. Over HTTP/2 the

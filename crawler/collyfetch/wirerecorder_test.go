@@ -133,7 +133,7 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Co
 	crawl, _ := newCrawl(t, cfg)
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Policy.Delay, crawl.Policy.AdaptiveFactor = time.Millisecond, -1
-	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.Link, error) { return nil, nil }
+	crawl.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) { return nil, nil }
 	archive := &exchangeRecorder{exchanges: map[string]*decorum.Exchange{}}
 	crawl.Archive = archive
 	for path := range w.pages {

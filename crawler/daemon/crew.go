@@ -177,7 +177,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 }
 
 // AcquirePage implements crawler.Coordinator.
-func (c *workerCoordinator) AcquirePage() error {
+func (c *workerCoordinator) AcquirePageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (c *workerCoordinator) AcquirePage() error {
 }
 
 // ReleasePage implements crawler.Coordinator.
-func (c *workerCoordinator) ReleasePage() {
+func (c *workerCoordinator) ReleasePageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {

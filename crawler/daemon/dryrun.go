@@ -145,7 +145,7 @@ func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun,
 
 func (s *dryRun) countVisit(v *crawler.Visit) {
 	s.visitedHosts.addVisitedHost(v)
-	if !v.Sent() {
+	if !v.WasSent() {
 		return
 	}
 	s.mu.Lock()

@@ -95,7 +95,7 @@ func (m *projectMeter) machinePauseAndLoadLimit() (machinePauseReason string, co
 		return "", 0
 	}
 	s := m.currentCrawler.Stats()
-	return s.MachinePauseReason, s.ConcurrencyLimit
+	return s.MachinePauseReason, s.MachineConcurrencyLimit
 }
 
 // totalStatsLocked needs the lock.
@@ -110,7 +110,7 @@ func (m *projectMeter) totalStatsLocked() api.ProjectStats {
 	s.SitemapFetches += currentStats.SitemapsFetched
 	s.Bytes += currentStats.Bytes
 	s.Errors += currentStats.Errors
-	s.BlockedURLs += currentStats.Blocked
+	s.BlockedURLs += currentStats.BlockedURLs
 	s.Retries += currentStats.Retries
 	s.GivenUp += currentStats.GivenUp
 	s.Panics += currentStats.Panics

@@ -191,12 +191,12 @@ func (p *Project) paramCleaner() (*frontier.ParamCleaner, error) {
 func (p *Project) crawlerSettings() (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
-		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxBytes: int64(p.Limits.Bytes),
+		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
 		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		Follow: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemaps: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
-		LedgerRefusals: p.Output.LedgerRefusals,
+		FollowedLinkKinds: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemaps, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		RecordRefusalsInLedger: p.Output.LedgerRefusals,
 		Revisit: frontier.RevisitPolicy{
 			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
 			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),

@@ -80,7 +80,7 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 		}
 	}
 	parts = append(parts,
-		fmt.Sprintf("%d blocked", st.Blocked), fmt.Sprintf("%d errors", st.Errors), formatBytes(st.Bytes))
+		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), formatBytes(st.Bytes))
 	if remaining, ok := p.estimatedTimeLeft(now, st, rate); ok {
 		parts = append(parts, "at most "+remaining.Round(time.Second).String()+" left")
 	}

@@ -17,7 +17,7 @@ import (
 func steadyStats(start time.Time) func() crawler.Stats {
 	return func() crawler.Stats {
 		pages := int64(time.Since(start) / (100 * time.Millisecond))
-		return crawler.Stats{Pages: pages, Bytes: pages << 10, Blocked: 3, Errors: 2}
+		return crawler.Stats{Pages: pages, Bytes: pages << 10, BlockedURLs: 3, Errors: 2}
 	}
 }
 

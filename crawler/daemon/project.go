@@ -225,7 +225,7 @@ func DefaultProject() Project {
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
 		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
-			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultMaxSitemaps},
+			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultMaxSitemapsPerHost},
 		Revisit: Revisit{
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},

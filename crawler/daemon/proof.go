@@ -67,10 +67,10 @@ func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, e
 }
 
 // HasRobots implements crawler.Ledger.
-func (p *ledgerWriter) HasRobots(hash string) bool { return p.ledger.HasRobots(hash) }
+func (p *ledgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobotsFile(hash) }
 
 // StoreRobots implements crawler.Ledger.
-func (p *ledgerWriter) StoreRobots(ctx context.Context, hash string, body []byte) error {
+func (p *ledgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
 	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobots(hash, body) })
 }
 

@@ -62,7 +62,7 @@ func newRecord(v *crawler.Visit, productToken string) Record {
 	r := Record{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
-		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.Links,
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.LinkCount,
 		Robots:          RobotsVerdict{FileSHA256: v.Clearance.FileStatus().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		NotForIndexing:  verdict.DisallowedForMainRobot,
 		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),

@@ -135,7 +135,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	var budget frontier.VisitBudget = limiter
 	coordinator := newWorkerCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are
-		budget, settings.MaxPages, settings.MaxBytes = coordinator, 0, 0
+		budget, settings.MaxPages, settings.MaxReceivedBytes = coordinator, 0, 0
 	}
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, budget)
 	if err != nil {

@@ -284,7 +284,7 @@ func (r *runner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) 
 		return err
 	}
 	defer engine.closeIdleConns()
-	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxBytes = remaining.pages, remaining.bytes
+	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
 	r.setEngine(engine, loaded)
 	r.meter.beginRun(engine.crawler)
 	defer r.meter.endRun()

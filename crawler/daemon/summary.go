@@ -20,7 +20,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
 		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
-		st.Errors, st.Retries, st.GivenUp, st.Blocked, j.refusalReporter.refusedURLCount.Load())
+		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.refusalReporter.refusedURLCount.Load())
 	if failures := failureCountsText(st); failures != "" {
 		fmt.Fprintf(&b, "failed visits: %s\n", failures)
 	}
@@ -38,7 +38,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepsFetched)
 	}
 	if st.Redirects > 0 {
-		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsNew)
+		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsToNewURLs)
 	}
 	if st.NonCanonical+st.DuplicateBodies > 0 {
 		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.DuplicateBodies, st.NonCanonical)
@@ -47,7 +47,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.HTTPSUpgraded)
 	}
 	if st.Revisits > 0 {
-		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.Rescheduled)
+		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.RescheduledBySitemap)
 	}
 	if st.Panics > 0 {
 		fmt.Fprintf(&b, "callbacks that panicked: %d; the log says where\n", st.Panics)

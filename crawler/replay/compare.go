@@ -25,7 +25,7 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 	if kind := p.currentVisit.ticket.LedgerKind(); kind != recorded.Kind {
 		p.reportDifference(recorded.recordNumber, url, "it was asked for as %s, and would be as %s", recorded.Kind, kind)
 	}
-	if v.Withheld() && v.BodyLen() > 0 {
+	if v.ContentWithheld() && v.BodyLen() > 0 {
 		p.reportDifference(recorded.recordNumber, url, "its content was used, and would be kept back")
 	}
 	if source := v.Lease.Source.String(); recorded.Kind != ledger.KindRobotsTXT && source != recorded.Source {

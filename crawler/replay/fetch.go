@@ -56,9 +56,9 @@ func (f pausingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.R
 	return res, err
 }
 
-// FinishVisit implements crawler.Finisher.
+// FinishVisit implements crawler.VisitFinisher.
 func (f pausingFetcher) FinishVisit(t crawler.Ticket) {
-	if inner, ok := f.inner.(crawler.Finisher); ok {
+	if inner, ok := f.inner.(crawler.VisitFinisher); ok {
 		inner.FinishVisit(t)
 	}
 }

@@ -248,9 +248,9 @@ func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func
 		delete(p.unmatchedVisits, host)
 		return v, nil
 	}
-	before := p.crawler.Hooks.Refused
-	p.crawler.Hooks.Refused = refused
-	defer func() { p.crawler.Hooks.Refused = before }()
+	before := p.crawler.Hooks.VisitRefused
+	p.crawler.Hooks.VisitRefused = refused
+	defer func() { p.crawler.Hooks.VisitRefused = before }()
 	v := &pendingVisit{ticketReady: make(chan bool, 1), proceed: make(chan error), done: make(chan error, 1)}
 	p.Store.currentHost, p.currentVisit = host, v
 	go func() { v.done <- p.crawler.Step(ctx) }()

@@ -92,7 +92,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	return &crawler.Crawler{
 		Frontier: frontier.New(state, frontier.Config{Scope: scope, CleanURL: gate.CleanURL, Budget: limits}),
 		Gate:     gate, Policy: policy, Limiter: limits, Fetcher: fetcher,
-		Settings: crawler.Settings{Follow: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
+		Settings: crawler.Settings{FollowedLinkKinds: crawler.FollowedLinkKinds{Images: true}, ProductToken: "mirrorbot"},
 	}, nil
 }
 

@@ -31,8 +31,8 @@ const maxKnownHashes = 100_000
 // robotsFileName returns the name of the file with a hash, in dir.
 func robotsFileName(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
 
-// HasRobots reports whether the robots.txt with that SHA-256, in hex, is kept.
-func (l *Ledger) HasRobots(hash string) bool { return l.robotsStore.has(hash) }
+// HasRobotsFile reports whether the robots.txt with that SHA-256, in hex, is kept.
+func (l *Ledger) HasRobotsFile(hash string) bool { return l.robotsStore.has(hash) }
 
 // StoreRobots keeps a robots.txt, and returns when it is on the disk: a record may
 // then name it by its SHA-256, in hex. It is an error if body has another.

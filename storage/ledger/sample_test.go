@@ -76,7 +76,7 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Verdi
 	}
 	body := sampleRobots(host)
 	hash := sha256Hex(body)
-	if !w.ledger.HasRobots(hash) {
+	if !w.ledger.HasRobotsFile(hash) {
 		if err := w.ledger.StoreRobots(hash, body); err != nil {
 			w.t.Fatal(err)
 		}

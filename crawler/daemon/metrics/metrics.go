@@ -109,10 +109,10 @@ func (m *Metrics) Handler() http.Handler {
 // Hooks returns hooks for a crawl of a project.
 func (m *Metrics) Hooks(project string) crawler.Hooks {
 	return crawler.Hooks{
-		Visited:       func(v *crawler.Visit) { m.countVisit(project, v) },
-		Refused:       func(_ storage.Lease, err error) { m.countNotVisited(err) },
-		RobotsFetched: m.countRobotsFetch,
-		Retried:       func(_ *crawler.Visit, f crawler.FailureClass) { m.retries.WithLabelValues(f.String()).Inc() },
+		Visited:        func(v *crawler.Visit) { m.countVisit(project, v) },
+		VisitRefused:   func(_ storage.Lease, err error) { m.countNotVisited(err) },
+		RobotsFetched:  m.countRobotsFetch,
+		RetryScheduled: func(_ *crawler.Visit, f crawler.FailureClass) { m.retries.WithLabelValues(f.String()).Inc() },
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if errors.Is(v.Err, decorum.LocalFailure) {
 		m.localFailures.Inc()
 	}
-	if !v.Sent() {
+	if !v.WasSent() {
 		return
 	}
 	class := "none"
@@ -137,7 +137,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	}
 	m.visits.WithLabelValues(project, class).Inc()
 	m.visitSeconds.Observe(v.End.Sub(v.Start).Seconds())
-	if v.Withheld() {
+	if v.ContentWithheld() {
 		m.pagesWithheld.Inc()
 	}
 	m.bytes.Add(float64(v.BodyLen()))

@@ -73,7 +73,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
 	}
-	c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.Link, error) {
+	c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
 		if strings.HasSuffix(v.URL().String(), "/panic") {
 			panic("oh")
 		}
@@ -195,7 +195,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		u := parseURL(t, "http://h"+strconv.Itoa(i)+".test/")
 		m.CountDiscovered(storage.Entry{URL: u})
 		m.CountRefused(storage.Entry{URL: u}, errors.New(u.String()))
-		m.Hooks("books").Refused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
+		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
 	}
 	got := scrape(t, m)
 	if n := len(got) - before; n > 3 {
