@@ -35,7 +35,7 @@ type ticketData struct {
 	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
 	exchange           *decorum.Exchange          // what the fetcher kept of it
 	bodyShare          *bodymem.Share             // what its body holds; nil: it is not counted
-	bodySpool          *bodymem.Spool             // the body of a sitemap; nil: it is in the Response
+	bodySpool          *bodymem.CompressedSpool   // the body of a sitemap; nil: it is in the Response
 	remoteAddr         atomic.Pointer[netip.Addr] // where the request goes, as far as it is known
 	ledgerNumber       int64                      // its number in the ledger; 0: it is not there
 	ledgerFailed       bool                       // it could not be written, and was not sent
@@ -258,7 +258,7 @@ func (t Ticket) StreamsBody() bool {
 
 // SetBodySpool passes the answer's body to the crawl. Call it before Fetch returns the
 // answer.
-func (t Ticket) SetBodySpool(p *bodymem.Spool) {
+func (t Ticket) SetBodySpool(p *bodymem.CompressedSpool) {
 	if t.data != nil {
 		t.data.bodySpool = p
 	}

@@ -37,12 +37,12 @@ type Visit struct {
 	document           func() *extract.Document
 	usagePolicy        func() PageUsagePolicy
 	bodySHA256         func() [sha256.Size]byte
-	bodyShare          *bodymem.Share // what the body holds; nil: it is not counted
-	bodySpool          *bodymem.Spool // the body of a sitemap; nil: it is in Response
-	interrupted        bool           // the crawl ended it: the server is not to blame
-	unsafeSendRecorded bool           // its request must not be sent again
-	withheld           bool           // its handler did not get its content
-	withheldBytes      int            // how much of it is not shown, in bytes
+	bodyShare          *bodymem.Share           // what the body holds; nil: it is not counted
+	bodySpool          *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
+	interrupted        bool                     // the crawl ended it: the server is not to blame
+	unsafeSendRecorded bool                     // its request must not be sent again
+	withheld           bool                     // its handler did not get its content
+	withheldBytes      int                      // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.

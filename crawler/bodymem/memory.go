@@ -1,6 +1,6 @@
 // Package bodymem bounds the memory that the bodies of answers take.
 //
-// All visits of a process share one Memory. Each visit has a Share of it: the visit
+// All visits of a process share one Budget. Each visit has a Share of it: the visit
 // reserves bytes before it reads them, and holds them until its body is no longer used.
 // A visit that needs more bytes than are free waits. If every visit that holds memory
 // waits, no visit could end; the youngest then ends with a *Full error, which charges
@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// MinSize is the least size of a Memory: it holds a robots.txt and its copies.
+	// MinSize is the least size of a Budget: it holds a robots.txt and its copies.
 	MinSize = 8 << 20
-	// fallbackSize is the size of a Memory if the process's memory limit is unknown.
+	// fallbackSize is the size of a Budget if the process's memory limit is unknown.
 	fallbackSize = 256 << 20
 	// firstBytes is how many bytes of a visit are reserved in the part for first bytes.
 	firstBytes = 64 << 10
@@ -38,37 +38,37 @@ const (
 	warnInterval = 10 * time.Minute
 )
 
-// A Memory is the memory that all bodies together may take. Its methods may be called
+// A Budget is the memory that all bodies together may take. Its methods may be called
 // concurrently.
-type Memory struct {
-	size     int64
-	mainSize int64 // bytes of size for what exceeds the first bytes
+type Budget struct {
+	size         int64
+	mainPoolSize int64 // bytes of size for what exceeds the first bytes
 
-	mu               sync.Mutex          // guards the fields below, and those of each Share
-	firstBytesUsed   int64               // bytes in use, of the part for the first bytes
-	mainUsed         int64               // bytes in use, of the other part
-	peak             int64               // the most of both
-	holders          map[*Share]struct{} // that hold bytes beyond the first
-	blockedHolders   int                 // of the holders, those that wait
-	waiters          []*waiter           // the oldest first
-	changedSinceTick bool                // memory was reserved or given back since the last tick
-	ticker           *time.Timer         // calls tick while a share waits; nil: it does not run
-	lastShareAge     uint64              // of the last Share
-	deniedURLs       map[string]uint64   // ages of URLs whose visit was ended
-	deniedCount      int64               // visits that were ended
-	lastDenied       time.Time           // when the last of them was
+	mu                 sync.Mutex          // guards the fields below, and those of each Share
+	firstBytesUsed     int64               // bytes in use, of the part for the first bytes
+	mainPoolUsed       int64               // bytes in use, of the other part
+	peak               int64               // the most of both
+	mainPoolHolders    map[*Share]struct{} // that hold bytes beyond the first
+	blockedHolderCount int                 // of the holders, those that wait
+	waiters            []*waiter           // the oldest first
+	changedSinceTick   bool                // memory was reserved or given back since the last tick
+	ticker             *time.Timer         // calls tick while a share waits; nil: it does not run
+	lastArrivalNumber  uint64              // of the last Share
+	deniedURLAges      map[string]uint64   // ages of URLs whose visit was ended
+	deniedCount        int64               // visits that were ended
+	lastDenied         time.Time           // when the last of them was
 }
 
-// New returns a Memory of size bytes. A size below MinSize is an error.
-func New(size int64) (*Memory, error) {
+// New returns a Budget of size bytes. A size below MinSize is an error.
+func New(size int64) (*Budget, error) {
 	if size < MinSize {
 		return nil, fmt.Errorf("%d bytes are too few for the bodies of answers: at least %d MiB are needed", size, MinSize>>20)
 	}
-	return &Memory{size: size, mainSize: size - size/8, holders: map[*Share]struct{}{}, deniedURLs: map[string]uint64{}}, nil
+	return &Budget{size: size, mainPoolSize: size - size/8, mainPoolHolders: map[*Share]struct{}{}, deniedURLAges: map[string]uint64{}}, nil
 }
 
-// NewDefault returns a Memory of DefaultSize.
-func NewDefault() *Memory {
+// NewDefault returns a Budget of DefaultSize.
+func NewDefault() *Budget {
 	m, err := New(DefaultSize())
 	if err != nil {
 		panic(err) // never: it is at least MinSize
@@ -87,33 +87,33 @@ func DefaultSize() int64 {
 }
 
 // Size returns how many bytes bodies may take together.
-func (m *Memory) Size() int64 { return m.size }
+func (m *Budget) Size() int64 { return m.size }
 
 // MaxBodyLen returns the length of the longest body that the whole memory can hold in
 // copies copies, including the larger buffer into which a growing body is copied.
-func (m *Memory) MaxBodyLen(copies int64) int64 { return m.mainSize / (2 * copies) }
+func (m *Budget) MaxBodyLen(copies int64) int64 { return m.mainPoolSize / (2 * copies) }
 
-// Usage is the present use of a Memory.
+// Usage is the present use of a Budget.
 type Usage struct {
 	Bytes, PeakBytes int64 // reserved now, and at most
 	WaitingVisits    int   // visits that wait for memory
 	DeniedVisits     int64 // visits that got none and were ended
 }
 
-// Usage returns the present use of the memory. Use of a nil Memory is zero.
-func (m *Memory) Usage() Usage {
+// Usage returns the present use of the memory. Use of a nil Budget is zero.
+func (m *Budget) Usage() Usage {
 	if m == nil {
 		return Usage{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Bytes: m.firstBytesUsed + m.mainUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
+	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
 }
 
 // FullError is the error of a visit that got no memory for its body, because the wait took
 // too long or because all visits with memory waited. It is of Kind decorum.LocalFailure.
 type FullError struct {
-	MemorySize    int64 // of the Memory
+	MemorySize    int64 // of the Budget
 	FirstInSeries bool  // no visit was ended for ten minutes before this one
 }
 
@@ -127,17 +127,17 @@ func (f *FullError) Error() string {
 func (*FullError) Unwrap() error { return decorum.LocalFailure }
 
 // denyShare counts a visit that got no memory, and returns its error.
-func (m *Memory) denyShare(s *Share) error {
+func (m *Budget) denyShare(s *Share) error {
 	now := time.Now()
 	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenied.IsZero() || now.Sub(m.lastDenied) > warnInterval}
 	m.lastDenied = now
 	m.deniedCount++
-	for key := range m.deniedURLs {
-		if len(m.deniedURLs) < maxDeniedURLs {
+	for key := range m.deniedURLAges {
+		if len(m.deniedURLAges) < maxDeniedURLs {
 			break
 		}
-		delete(m.deniedURLs, key)
+		delete(m.deniedURLAges, key)
 	}
-	m.deniedURLs[s.url] = s.age
+	m.deniedURLAges[s.url] = s.arrivalNumber
 	return s.err
 }

@@ -18,8 +18,8 @@ import (
 
 const mib = 1 << 20
 
-// newMemory returns a Memory of so many MiB beyond the part for first bytes.
-func newMemory(t *testing.T, size int64) *Memory {
+// newMemory returns a Budget of so many MiB beyond the part for first bytes.
+func newMemory(t *testing.T, size int64) *Budget {
 	t.Helper()
 	m, err := New(size * mib * 8 / 7)
 	if err != nil {
@@ -29,7 +29,7 @@ func newMemory(t *testing.T, size int64) *Memory {
 }
 
 // openShare returns an open share that holds its first bytes and n MiB more.
-func openShare(t *testing.T, m *Memory, url string, n int64) *Share {
+func openShare(t *testing.T, m *Budget, url string, n int64) *Share {
 	t.Helper()
 	s := new(Share)
 	m.OpenShare(s, url)
@@ -40,10 +40,10 @@ func openShare(t *testing.T, m *Memory, url string, n int64) *Share {
 }
 
 // checkUnused fails the test if memory is still in use.
-func checkUnused(t *testing.T, m *Memory) {
+func checkUnused(t *testing.T, m *Budget) {
 	t.Helper()
-	if use := m.Usage(); use.Bytes != 0 || use.WaitingVisits != 0 || len(m.holders) != 0 || m.blockedHolders != 0 {
-		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.holders), m.blockedHolders)
+	if use := m.Usage(); use.Bytes != 0 || use.WaitingVisits != 0 || len(m.mainPoolHolders) != 0 || m.blockedHolderCount != 0 {
+		t.Errorf("got %+v, %d holders, %d blocked at the end; want nothing in use", use, len(m.mainPoolHolders), m.blockedHolderCount)
 	}
 }
 
@@ -77,8 +77,8 @@ func TestDeadlock(t *testing.T) {
 		}
 		next := openShare(t, m, "next", 0)
 		m.OpenShare(young, "young")
-		if young.age > next.age || !young.deniedBefore {
-			t.Errorf("the visit that was ended comes back with age %d, after %d", young.age, next.age)
+		if young.arrivalNumber > next.arrivalNumber || !young.deniedBefore {
+			t.Errorf("the visit that was ended comes back with age %d, after %d", young.arrivalNumber, next.arrivalNumber)
 		}
 		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
 			t.Errorf("got %v, want a Full that is not new", err)
@@ -274,7 +274,7 @@ func TestEveryVisitEnds(t *testing.T) {
 				s := new(Share)
 				m.OpenShare(s, fmt.Sprint(u))
 				defer s.Close()
-				if err := s.ReserveAhead(t.Context(), m.mainSize, u%10 == 0); err != nil {
+				if err := s.ReserveAhead(t.Context(), m.mainPoolSize, u%10 == 0); err != nil {
 					return nil // nothing was sent
 				}
 				random := rand.New(rand.NewPCG(seed, uint64(u)))
@@ -355,7 +355,7 @@ func TestReadAll(t *testing.T) {
 						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced, limit, len(got), more, err)
 					}
 					s.ShrinkTo(int64(cap(got)))
-					if held := s.firstBytesHeld + s.mainHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstBytesHeld) {
+					if held := s.firstBytesHeld + s.mainBytesHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstBytesHeld) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
 					}
 					s.Close()

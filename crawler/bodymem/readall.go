@@ -37,7 +37,7 @@ func (s *Share) ReadAll(
 		return nil, false, err
 	}
 	for {
-		free := b.freeSpace()
+		free := b.freeTail()
 		if len(free) == 0 && int64(len(b.bytes)) == limit {
 			more, err := hasMore(r)
 			return b.bytes, more, err
@@ -71,8 +71,8 @@ type bodyBuffer struct {
 	reserved     int64
 }
 
-// freeSpace returns the free end of the buffer; empty: the buffer must grow.
-func (b *bodyBuffer) freeSpace() []byte {
+// freeTail returns the free end of the buffer; empty: the buffer must grow.
+func (b *bodyBuffer) freeTail() []byte {
 	return b.bytes[len(b.bytes):min(int64(cap(b.bytes)), b.reserved, b.limit)]
 }
 

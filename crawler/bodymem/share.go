@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// A Share is the part of a Memory that one visit holds. The zero Share holds nothing;
+// A Share is the part of a Budget that one visit holds. The zero Share holds nothing;
 // Open makes it usable. Only one goroutine at a time may reserve; Close may be called
 // at any time.
 type Share struct {
-	memory          *Memory // nil: the share is not open
-	url             string  // of the URL
-	age             uint64  // a lower age is older
-	deniedBefore    bool    // an earlier visit to the URL was ended
-	reservingAhead  bool    // the share waits before the request is sent
-	reservedAhead   bool    // all bytes that the visit may need were reserved ahead
-	exemptFromLimit bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
-	firstBytesHeld  int64   // bytes held of the part for first bytes
-	mainHeld        int64   // bytes held beyond
-	aheadUnused     int64   // bytes of held that were reserved ahead and are still unused
-	waitCount       int     // waiters of the share
-	err             error   // why the visit was ended; nil: it was not
-	closed          bool    // the share counts no more bytes
+	memory              *Budget // nil: the share is not open
+	url                 string  // of the URL
+	arrivalNumber       uint64  // a lower age is older
+	deniedBefore        bool    // an earlier visit to the URL was ended
+	isReservingAhead    bool    // the share waits before the request is sent
+	hasReservedAhead    bool    // all bytes that the visit may need were reserved ahead
+	exemptFromLimit     bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
+	firstBytesHeld      int64   // bytes held of the part for first bytes
+	mainBytesHeld       int64   // bytes held beyond
+	unusedReservedBytes int64   // bytes of held that were reserved ahead and are still unused
+	waitCount           int     // waiters of the share
+	err                 error   // why the visit was ended; nil: it was not
+	closed              bool    // the share counts no more bytes
 }
 
 // OpenShare begins the share of a visit to url.
-func (m *Memory) OpenShare(s *Share, url string) {
+func (m *Budget) OpenShare(s *Share, url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lastShareAge++
-	*s = Share{memory: m, url: url, age: m.lastShareAge}
-	if age, ended := m.deniedURLs[url]; ended {
-		s.age, s.deniedBefore = age, true
+	m.lastArrivalNumber++
+	*s = Share{memory: m, url: url, arrivalNumber: m.lastArrivalNumber}
+	if age, ended := m.deniedURLAges[url]; ended {
+		s.arrivalNumber, s.deniedBefore = age, true
 	}
 }
 
@@ -46,12 +46,12 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 		return nil
 	}
 	s.memory.mu.Lock()
-	s.reservingAhead = true
-	err := s.reserveMain(ctx, min(n, s.memory.mainSize), reserveAheadTimeout)
+	s.isReservingAhead = true
+	err := s.reserveBeyondFirstBytes(ctx, min(n, s.memory.mainPoolSize), reserveAheadTimeout)
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if s.reservingAhead = false; err == nil {
-		s.reservedAhead, s.aheadUnused, s.exemptFromLimit = true, s.mainHeld, always
+	if s.isReservingAhead = false; err == nil {
+		s.hasReservedAhead, s.unusedReservedBytes, s.exemptFromLimit = true, s.mainBytesHeld, always
 	}
 	return err
 }
@@ -70,7 +70,7 @@ func (s *Share) Reserve(ctx context.Context, n int64) error {
 		m.mu.Unlock()
 		return nil
 	}
-	return s.reserveMain(ctx, n, 0)
+	return s.reserveBeyondFirstBytes(ctx, n, 0)
 }
 
 // reserveWithoutWait reserves as many of n bytes as it can without waiting, from the bytes reserved
@@ -80,11 +80,11 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 	if s.closed {
 		return n
 	}
-	fromAhead := min(n, s.aheadUnused)
-	s.aheadUnused -= fromAhead
+	fromAhead := min(n, s.unusedReservedBytes)
+	s.unusedReservedBytes -= fromAhead
 	n -= fromAhead
 	m := s.memory
-	if part := min(n, firstBytes-s.firstBytesHeld); part > 0 && m.firstBytesUsed+part <= m.size-m.mainSize {
+	if part := min(n, firstBytes-s.firstBytesHeld); part > 0 && m.firstBytesUsed+part <= m.size-m.mainPoolSize {
 		s.firstBytesHeld += part
 		m.firstBytesUsed += part
 		n -= part
@@ -93,18 +93,18 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 	return n
 }
 
-// reserveMain reserves n bytes beyond the first. The caller holds the lock, and grow releases
+// reserveBeyondFirstBytes reserves n bytes beyond the first. The caller holds the lock, and grow releases
 // it.
-func (s *Share) reserveMain(ctx context.Context, n int64, limit time.Duration) error {
+func (s *Share) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
-	if s.err != nil || s.closed || s.mainHeld+n > m.mainSize {
+	if s.err != nil || s.closed || s.mainBytesHeld+n > m.mainPoolSize {
 		defer m.mu.Unlock()
 		if s.closed {
 			return cmp.Or(s.err, errClosed)
 		}
 		return cmp.Or(s.err, errTooLong)
 	}
-	if m.mainUsed+n <= m.mainSize && (len(m.waiters) == 0 || s.age < m.waiters[0].share.age) {
+	if m.mainPoolUsed+n <= m.mainPoolSize && (len(m.waiters) == 0 || s.arrivalNumber < m.waiters[0].share.arrivalNumber) {
 		m.allocate(s, n)
 		m.mu.Unlock()
 		return nil
@@ -113,7 +113,7 @@ func (s *Share) reserveMain(ctx context.Context, n int64, limit time.Duration) e
 }
 
 var (
-	// errTooLong is the error of a reservation that exceeds the whole Memory.
+	// errTooLong is the error of a reservation that exceeds the whole Budget.
 	errTooLong = errors.New("the body is longer than the memory for all bodies")
 	// errClosed is the error of a reservation after the visit: a goroutine of net/http
 	// may read a connection for a moment longer than the visit lasts.
@@ -121,34 +121,34 @@ var (
 )
 
 // allocate gives n bytes beyond the first to s. It requires the lock.
-func (m *Memory) allocate(s *Share, n int64) {
-	if s.mainHeld == 0 {
-		m.holders[s] = struct{}{}
+func (m *Budget) allocate(s *Share, n int64) {
+	if s.mainBytesHeld == 0 {
+		m.mainPoolHolders[s] = struct{}{}
 		if s.waitCount > 0 {
-			m.blockedHolders++
+			m.blockedHolderCount++
 		}
 	}
-	s.mainHeld += n
-	m.mainUsed += n
+	s.mainBytesHeld += n
+	m.mainPoolUsed += n
 	m.changedSinceTick = true
 	m.updatePeak()
 }
 
 // updatePeak updates the peak of the bytes in use. It requires the lock.
-func (m *Memory) updatePeak() { m.peak = max(m.peak, m.mainUsed+m.firstBytesUsed) }
+func (m *Budget) updatePeak() { m.peak = max(m.peak, m.mainPoolUsed+m.firstBytesUsed) }
 
 // deallocate takes n bytes beyond the first back from s. It requires the lock.
-func (m *Memory) deallocate(s *Share, n int64) {
+func (m *Budget) deallocate(s *Share, n int64) {
 	if n == 0 {
 		return
 	}
-	s.mainHeld -= n
-	m.mainUsed -= n
+	s.mainBytesHeld -= n
+	m.mainPoolUsed -= n
 	m.changedSinceTick = true
-	if s.mainHeld == 0 {
-		delete(m.holders, s)
+	if s.mainBytesHeld == 0 {
+		delete(m.mainPoolHolders, s)
 		if s.waitCount > 0 {
-			m.blockedHolders--
+			m.blockedHolderCount--
 		}
 	}
 }
@@ -179,11 +179,11 @@ func (s *Share) Release(n int64) {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.reservedAhead {
-		s.aheadUnused = min(s.aheadUnused+n, s.mainHeld)
+	if s.hasReservedAhead {
+		s.unusedReservedBytes = min(s.unusedReservedBytes+n, s.mainBytesHeld)
 		return
 	}
-	m.deallocate(s, min(n, s.mainHeld))
+	m.deallocate(s, min(n, s.mainBytesHeld))
 	m.serveWaiters()
 }
 
@@ -193,16 +193,16 @@ func (s *Share) ShrinkTo(n int64) {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.reservedAhead, s.aheadUnused = false, 0
-	if extra := s.firstBytesHeld + s.mainHeld - n; extra > 0 {
-		fromMain := min(extra, s.mainHeld)
+	s.hasReservedAhead, s.unusedReservedBytes = false, 0
+	if extra := s.firstBytesHeld + s.mainBytesHeld - n; extra > 0 {
+		fromMain := min(extra, s.mainBytesHeld)
 		m.deallocate(s, fromMain)
 		fromFirst := min(extra-fromMain, s.firstBytesHeld)
 		s.firstBytesHeld -= fromFirst
 		m.firstBytesUsed -= fromFirst
 	}
 	if s.deniedBefore {
-		delete(m.deniedURLs, s.url)
+		delete(m.deniedURLAges, s.url)
 	}
 	m.serveWaiters()
 }
@@ -225,9 +225,9 @@ func (s *Share) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cancelWaits(s)
+	m.cancelShareWaits(s)
 	m.firstBytesUsed -= s.firstBytesHeld
-	s.firstBytesHeld, s.aheadUnused, s.closed = 0, 0, true
-	m.deallocate(s, s.mainHeld)
+	s.firstBytesHeld, s.unusedReservedBytes, s.closed = 0, 0, true
+	m.deallocate(s, s.mainBytesHeld)
 	m.serveWaiters()
 }

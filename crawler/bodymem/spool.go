@@ -21,10 +21,10 @@ const (
 	spoolOverhead = 4 * blockSize
 )
 
-// A Spool is a long body, such as a sitemap, that can be read as a stream many times.
+// A CompressedSpool is a long body, such as a sitemap, that can be read as a stream many times.
 // It is kept compressed in chunks, which count in the share of its visit. Only one
 // goroutine at a time may use it.
-type Spool struct {
+type CompressedSpool struct {
 	share         *Share
 	ctx           context.Context
 	writer        *s2.Writer
@@ -36,24 +36,24 @@ type Spool struct {
 	truncated     bool
 }
 
-// NewSpool returns an empty Spool. limit is the most compressed bytes that the whole
-// memory can hold: see Memory.MaxBodyLen.
-func (s *Share) NewSpool(ctx context.Context, limit int64) (*Spool, error) {
+// NewCompressedSpool returns an empty CompressedSpool. limit is the most compressed bytes that the whole
+// memory can hold: see Budget.MaxBodyLen.
+func (s *Share) NewCompressedSpool(ctx context.Context, limit int64) (*CompressedSpool, error) {
 	if err := s.Reserve(ctx, spoolOverhead); err != nil {
 		return nil, err
 	}
-	p := &Spool{share: s, ctx: ctx, maxCompressed: limit, hash: sha256.New()}
+	p := &CompressedSpool{share: s, ctx: ctx, maxCompressed: limit, hash: sha256.New()}
 	p.writer = s2.NewWriter((*chunkWriter)(p), s2.WriterConcurrency(1), s2.WriterBlockSize(blockSize))
 	return p, nil
 }
 
-// MaxSpoolBytes returns the most bytes of memory that a Spool takes for a body of n bytes.
+// MaxSpoolBytesForBody returns the most bytes of memory that a CompressedSpool takes for a body of n bytes.
 // An incompressible body grows by a few bytes a block.
-func MaxSpoolBytes(n int64) int64 { return n + n/1000 + 2*chunkSize + spoolOverhead }
+func MaxSpoolBytesForBody(n int64) int64 { return n + n/1000 + 2*chunkSize + spoolOverhead }
 
 // Fill reads r to its end, but at most limit bytes, and reports whether more bytes
 // follow. It cuts a body that the whole memory cannot hold: see Truncated.
-func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
+func (p *CompressedSpool) Fill(r io.Reader, limit int64) (more bool, err error) {
 	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yieldingReader{io.LimitReader(r, limit)}, make([]byte, blockSize))
 	if closeErr := p.writer.Close(); err == nil {
 		err = closeErr
@@ -70,7 +70,7 @@ func (p *Spool) Fill(r io.Reader, limit int64) (more bool, err error) {
 }
 
 // Write appends to the body.
-func (p *Spool) Write(b []byte) (int, error) {
+func (p *CompressedSpool) Write(b []byte) (int, error) {
 	n, err := p.writer.Write(b)
 	p.hash.Write(b[:n])
 	p.length += int64(n)
@@ -78,22 +78,24 @@ func (p *Spool) Write(b []byte) (int, error) {
 }
 
 // Len returns how many bytes of the body are kept.
-func (p *Spool) Len() int64 { return p.length }
+func (p *CompressedSpool) Len() int64 { return p.length }
 
-// ReservedBytes returns how many bytes are reserved for the Spool.
-func (p *Spool) ReservedBytes() int64 { return int64(len(p.chunks))*chunkSize + spoolOverhead }
+// ReservedBytes returns how many bytes are reserved for the CompressedSpool.
+func (p *CompressedSpool) ReservedBytes() int64 {
+	return int64(len(p.chunks))*chunkSize + spoolOverhead
+}
 
-// CompressedLen returns how many compressed bytes the Spool holds.
-func (p *Spool) CompressedLen() int64 { return p.compressedLen }
+// CompressedLen returns how many compressed bytes the CompressedSpool holds.
+func (p *CompressedSpool) CompressedLen() int64 { return p.compressedLen }
 
 // Truncated reports whether the body is longer than the whole memory can hold.
-func (p *Spool) Truncated() bool { return p.truncated }
+func (p *CompressedSpool) Truncated() bool { return p.truncated }
 
 // SHA256 returns the hash of the part of the body that is kept.
-func (p *Spool) SHA256() [sha256.Size]byte { return [sha256.Size]byte(p.hash.Sum(nil)) }
+func (p *CompressedSpool) SHA256() [sha256.Size]byte { return [sha256.Size]byte(p.hash.Sum(nil)) }
 
 // Open returns a reader of the body from its beginning.
-func (p *Spool) Open() io.Reader {
+func (p *CompressedSpool) Open() io.Reader {
 	readers := make([]io.Reader, len(p.chunks))
 	for i, c := range p.chunks {
 		readers[i] = bytes.NewReader(c)
@@ -117,8 +119,8 @@ func (y yieldingReader) Read(p []byte) (int, error) {
 // errSpoolFull ends the write of a body that the whole memory cannot hold.
 var errSpoolFull = errors.New("the body is longer than the memory for all bodies")
 
-// A chunkWriter keeps the compressed bytes of a Spool.
-type chunkWriter Spool
+// A chunkWriter keeps the compressed bytes of a CompressedSpool.
+type chunkWriter CompressedSpool
 
 // Write implements io.Writer.
 func (p *chunkWriter) Write(b []byte) (n int, err error) {

@@ -20,7 +20,7 @@ func TestSpool(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
 	for _, body := range [][]byte{nil, []byte("a"), random, bytes.Repeat([]byte("<url><loc>http://a.test/</loc></url>\n"), 50*mib/37)} {
 		s := openShare(t, m, "url", 0)
-		p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
+		p, err := s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,14 +52,14 @@ func TestSpoolLimits(t *testing.T) {
 	m := newMemory(t, 8)
 	s := openShare(t, m, "url", 0)
 	defer s.Close()
-	p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
+	p, err := s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if more, err := p.Fill(strings.NewReader("four score"), 4); !more || err != nil || p.Len() != 4 || p.Truncated() {
 		t.Errorf("got %v, %v, %d bytes, %v", more, err, p.Len(), p.Truncated())
 	}
-	p, err = s.NewSpool(t.Context(), m.MaxBodyLen(1))
+	p, err = s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSpoolLimits(t *testing.T) {
 		t.Errorf("got %d bytes of a body that was cut, %v; want an error at its end", got, err)
 	}
 	broken := errors.New("broken")
-	p, err = s.NewSpool(t.Context(), m.MaxBodyLen(1))
+	p, err = s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestOtherGoroutinesRun(t *testing.T) {
 	m := newMemory(t, 8)
 	s := openShare(t, m, "url", 0)
 	defer s.Close()
-	p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
+	p, err := s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,21 +117,21 @@ type zeroReader struct{}
 
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestSpoolBytes: no body takes more than MaxSpoolBytes says, and one that cannot be
+// TestSpoolBytes: no body takes more than MaxSpoolBytesForBody says, and one that cannot be
 // compressed takes about as much.
 func TestSpoolBytes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	for _, n := range []int64{1, blockSize - 1, blockSize, blockSize + 1, 3*blockSize + 7, 2 * mib} {
 		m := newMemory(t, 8)
 		s := openShare(t, m, "url", 0)
-		p, err := s.NewSpool(t.Context(), m.MaxBodyLen(1))
+		p, err := s.NewCompressedSpool(t.Context(), m.MaxBodyLen(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Fill(io.LimitReader(random, n), n); err != nil {
 			t.Fatal(err)
 		}
-		if maxBytes := MaxSpoolBytes(n); p.ReservedBytes() > maxBytes || p.ReservedBytes() < maxBytes-3*chunkSize {
+		if maxBytes := MaxSpoolBytesForBody(n); p.ReservedBytes() > maxBytes || p.ReservedBytes() < maxBytes-3*chunkSize {
 			t.Errorf("a body of %d bytes takes %d; want about %d at most", n, p.ReservedBytes(), maxBytes)
 		}
 		s.Close()

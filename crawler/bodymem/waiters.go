@@ -9,28 +9,28 @@ import (
 
 // A waiter is a share that waits for memory.
 type waiter struct {
-	share *Share
-	bytes int64
-	ready chan error // receives nil once the bytes are reserved, or the reason why they are not
+	share             *Share
+	bytes             int64
+	reservationResult chan error // receives nil once the bytes are reserved, or the reason why they are not
 }
 
 // wait returns once the share has n more bytes beyond its first, or gets none. The
 // caller holds the lock, and wait releases it. If limit is 0, only ctx limits the wait.
-func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duration) error {
-	w := &waiter{share: s, bytes: n, ready: make(chan error, 1)}
-	at, _ := slices.BinarySearchFunc(m.waiters, s.age, func(w *waiter, age uint64) int {
-		if w.share.age <= age {
+func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duration) error {
+	w := &waiter{share: s, bytes: n, reservationResult: make(chan error, 1)}
+	at, _ := slices.BinarySearchFunc(m.waiters, s.arrivalNumber, func(w *waiter, age uint64) int {
+		if w.share.arrivalNumber <= age {
 			return -1
 		}
 		return 1
 	})
 	m.waiters = slices.Insert(m.waiters, at, w)
-	if s.waitCount++; s.waitCount == 1 && s.mainHeld > 0 {
-		m.blockedHolders++
+	if s.waitCount++; s.waitCount == 1 && s.mainBytesHeld > 0 {
+		m.blockedHolderCount++
 	}
 	m.serveWaiters()
 	if len(m.waiters) > 0 && m.ticker == nil {
-		m.changedSinceTick, m.ticker = true, time.AfterFunc(stallTimeout, m.endYoungestIfStalled)
+		m.changedSinceTick, m.ticker = true, time.AfterFunc(stallTimeout, m.endYoungestWaiterIfStalled)
 	}
 	m.mu.Unlock()
 	var timeout <-chan time.Time
@@ -40,7 +40,7 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 		timeout = timer.C
 	}
 	select {
-	case err := <-w.ready:
+	case err := <-w.reservationResult:
 		return err
 	case <-timeout:
 	case <-ctx.Done():
@@ -48,7 +48,7 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Contains(m.waiters, w) { // it was answered in the meantime
-		return <-w.ready
+		return <-w.reservationResult
 	}
 	m.removeWaiter(w)
 	defer m.serveWaiters()
@@ -59,21 +59,21 @@ func (m *Memory) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 }
 
 // removeWaiter removes a waiter from the queue. It requires the lock.
-func (m *Memory) removeWaiter(w *waiter) {
+func (m *Budget) removeWaiter(w *waiter) {
 	i := slices.Index(m.waiters, w)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
-	if w.share.waitCount--; w.share.waitCount == 0 && w.share.mainHeld > 0 {
-		m.blockedHolders--
+	if w.share.waitCount--; w.share.waitCount == 0 && w.share.mainBytesHeld > 0 {
+		m.blockedHolderCount--
 	}
 }
 
-// cancelWaits ends the waits of a share that is closed, since such a share gives no bytes
+// cancelShareWaits ends the waits of a share that is closed, since such a share gives no bytes
 // back. It requires the lock.
-func (m *Memory) cancelWaits(s *Share) {
+func (m *Budget) cancelShareWaits(s *Share) {
 	for s.waitCount > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
 		m.removeWaiter(w)
-		w.ready <- errClosed
+		w.reservationResult <- errClosed
 	}
 }
 
@@ -81,47 +81,47 @@ func (m *Memory) cancelWaits(s *Share) {
 // waits, settle serves the oldest of these shares whose need is met by the free bytes,
 // before waiters that hold nothing. If the free bytes meet no need, settle ends the
 // youngest. It requires the lock.
-func (m *Memory) serveWaiters() {
+func (m *Budget) serveWaiters() {
 	for len(m.waiters) > 0 && m.fits(m.waiters[0]) {
 		m.grant(m.waiters[0])
 	}
-	if len(m.waiters) == 0 || m.blockedHolders < len(m.holders) {
+	if len(m.waiters) == 0 || m.blockedHolderCount < len(m.mainPoolHolders) {
 		return
 	}
 	for _, w := range m.waiters {
-		if w.share.mainHeld > 0 && m.fits(w) {
+		if w.share.mainBytesHeld > 0 && m.fits(w) {
 			m.grant(w)
 			return
 		}
 	}
-	m.endYoungest(func(s *Share) bool { return s.mainHeld > 0 })
+	m.endYoungestWaiter(func(s *Share) bool { return s.mainBytesHeld > 0 })
 }
 
-func (m *Memory) fits(w *waiter) bool { return m.mainUsed+w.bytes <= m.mainSize }
+func (m *Budget) fits(w *waiter) bool { return m.mainPoolUsed+w.bytes <= m.mainPoolSize }
 
 // grant gives a waiter the bytes that it waits for. It requires the lock.
-func (m *Memory) grant(w *waiter) {
+func (m *Budget) grant(w *waiter) {
 	m.removeWaiter(w)
 	m.allocate(w.share, w.bytes)
-	w.ready <- nil
+	w.reservationResult <- nil
 }
 
-// endYoungest ends the youngest waiter that may accepts. Its memory is free once its visit
+// endYoungestWaiter ends the youngest waiter that may accepts. Its memory is free once its visit
 // closes the share. It requires the lock.
-func (m *Memory) endYoungest(isEligible func(*Share) bool) {
+func (m *Budget) endYoungestWaiter(isEligible func(*Share) bool) {
 	for _, w := range slices.Backward(m.waiters) {
 		if isEligible(w.share) {
 			m.removeWaiter(w)
-			w.ready <- m.denyShare(w.share)
+			w.reservationResult <- m.denyShare(w.share)
 			return
 		}
 	}
 }
 
-// endYoungestIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
+// endYoungestWaiterIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
 // or slow handlers hold the memory that it waits for. The oldest waiter of all keeps
 // waiting.
-func (m *Memory) endYoungestIfStalled() {
+func (m *Budget) endYoungestWaiterIfStalled() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waiters) == 0 {
@@ -129,11 +129,11 @@ func (m *Memory) endYoungestIfStalled() {
 		return
 	}
 	if !m.changedSinceTick {
-		oldest := m.waiters[0].share.age
-		for s := range m.holders {
-			oldest = min(oldest, s.age)
+		oldest := m.waiters[0].share.arrivalNumber
+		for s := range m.mainPoolHolders {
+			oldest = min(oldest, s.arrivalNumber)
 		}
-		m.endYoungest(func(s *Share) bool { return s.age != oldest && !s.reservingAhead })
+		m.endYoungestWaiter(func(s *Share) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
 	}
 	m.changedSinceTick = false
 	m.ticker.Reset(stallTimeout)

@@ -32,7 +32,7 @@ func (t *ticketTransport) reserveMemory(ctx context.Context, p *roundTrip) error
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.StreamsBody() {
-		total = bodymem.MaxSpoolBytes(t.inMemoryBodyLimit(p.ticket))
+		total = bodymem.MaxSpoolBytesForBody(t.inMemoryBodyLimit(p.ticket))
 	}
 	if t.cfg.CaptureExchanges {
 		total += 2 * (t.inMemoryBodyLimit(p.ticket) + maxWireOverhead)
@@ -65,7 +65,7 @@ func (t *ticketTransport) readIntoSpool(ctx context.Context, r io.Reader, p *rou
 	if t.cfg.CaptureExchanges {
 		stored = t.cfg.BodyMemory.MaxBodyLen(2)
 	}
-	if p.bodySpool, err = p.memoryShare.NewSpool(ctx, stored); err != nil {
+	if p.bodySpool, err = p.memoryShare.NewCompressedSpool(ctx, stored); err != nil {
 		return 0, false, err
 	}
 	truncated, err = p.bodySpool.Fill(r, p.ticket.BodyLimit(t.cfg.MaxBody))

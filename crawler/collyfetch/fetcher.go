@@ -44,7 +44,7 @@ type Config struct {
 	// their handlers have returned and their records are written. The Fetchers of a
 	// process should share one. A visit that gets none is made again later, and its host
 	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
-	BodyMemory *bodymem.Memory
+	BodyMemory *bodymem.Budget
 	// MaxRequestBody is how many bytes of a body a request may have that callbacks
 	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
 	MaxRequestBody int64

@@ -26,14 +26,14 @@ import (
 type roundTrip struct {
 	ticket            crawler.Ticket
 	response          *decorum.Response
-	serverAddr        netip.AddrPort          // of the server
-	viaProxy          bool                    // it is not at the other end of conn
-	conn              net.Conn                // that the request was sent over
-	cancelRequest     context.CancelCauseFunc // before anything more is sent
-	recorder          *wireRecorder           // nil: the exchange is not kept
-	memoryShare       bodymem.Share           // of the memory for bodies
-	shareHeldByTicket bool                    // the ticket holds share until the visit is over
-	bodySpool         *bodymem.Spool          // the body of a sitemap; nil: it is in response
+	serverAddr        netip.AddrPort           // of the server
+	viaProxy          bool                     // it is not at the other end of conn
+	conn              net.Conn                 // that the request was sent over
+	cancelRequest     context.CancelCauseFunc  // before anything more is sent
+	recorder          *wireRecorder            // nil: the exchange is not kept
+	memoryShare       bodymem.Share            // of the memory for bodies
+	shareHeldByTicket bool                     // the ticket holds share until the visit is over
+	bodySpool         *bodymem.CompressedSpool // the body of a sitemap; nil: it is in response
 }
 
 type roundTripContextKey struct{}

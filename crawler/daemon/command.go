@@ -75,7 +75,7 @@ type program struct {
 	stderr        *statusLineWriter // standard error
 	signals       <-chan os.Signal
 	namedHandlers Handlers
-	bodyMemory    *bodymem.Memory // for the bodies of all crawls; nil: each has one of its own
+	bodyMemory    *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
 	log           *slog.Logger
 	readMemory    func() memoryUsage // of the process; nil: see readMemoryUsage
 	onDiskFull    func(error)        // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil

@@ -47,7 +47,7 @@ var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https
 // newSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func (p *Project) newSchemeFetcher(httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Memory) (crawler.Fetcher, error) {
+func (p *Project) newSchemeFetcher(httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.SchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

@@ -41,7 +41,7 @@ func (p *Project) fetcherConfig(c *confinement) (collyfetch.Config, error) {
 // newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func (p *Project) newFetcher(
-	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodyMemory *bodymem.Memory,
+	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetcherConfig(c)
 	if err != nil {

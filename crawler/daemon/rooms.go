@@ -48,7 +48,7 @@ type sharedResources struct {
 	brakes         *politeness.Brakes    // nil: there are none
 	hostDueStore   *crawler.HostDueStore // nil: one crawl is all there is
 	memoryBudget   *bolt.MemoryBudget    // of the frontiers; nil: there is one
-	bodyMemory     *bodymem.Memory       // of answers; nil: each crawl has its own
+	bodyMemory     *bodymem.Budget       // of answers; nil: each crawl has its own
 	memoryPressure *memlimit.Pressure    // refuses new hosts while memory is low; nil: never
 	sharedBrakes   *sharedBrakes         // with other processes; nil: there are none
 }

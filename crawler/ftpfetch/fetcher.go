@@ -38,7 +38,7 @@ type Config struct {
 	MaxBody int64
 	// BodyMemory is the memory that the bodies of all visits under way take together, as in
 	// collyfetch.Config. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
-	BodyMemory *bodymem.Memory
+	BodyMemory *bodymem.Budget
 	// ContentTypes are the media types whose bodies are read. The type of a file
 	// is that of the ending of its name or, if that has none, of its first bytes;
 	// a listing is text/html. Empty: all. robots.txt, sitemaps and feeds are

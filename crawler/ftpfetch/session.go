@@ -23,9 +23,9 @@ type session struct {
 	cfg          Config
 	ctx          context.Context // of the visit: its end closes the connections
 	ticket       crawler.Ticket
-	maxBodyBytes int64          // bytes of the body
-	memoryShare  bodymem.Share  // of the memory for bodies
-	bodySpool    *bodymem.Spool // the body of a sitemap; nil: it is in the response
+	maxBodyBytes int64                    // bytes of the body
+	memoryShare  bodymem.Share            // of the memory for bodies
+	bodySpool    *bodymem.CompressedSpool // the body of a sitemap; nil: it is in the response
 	// shareHeldByTicket is set when the crawl holds the share.
 	shareHeldByTicket bool
 	isListing         bool // of a directory; else of a file
@@ -135,7 +135,7 @@ func (f *Fetcher) bodyLimit(t crawler.Ticket) int64 {
 // maxMemoryNeeded returns how many bytes of memory the visit may need.
 func (s *session) maxMemoryNeeded() int64 {
 	if s.ticket.StreamsBody() {
-		return bodymem.MaxSpoolBytes(min(s.maxBodyBytes, s.cfg.BodyMemory.MaxBodyLen(1)))
+		return bodymem.MaxSpoolBytesForBody(min(s.maxBodyBytes, s.cfg.BodyMemory.MaxBodyLen(1)))
 	}
 	return 2 * s.maxBodyBytes // while it grows there are two
 }

@@ -67,7 +67,7 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 	}
 	body := io.MultiReader(bytes.NewReader(head), answer)
 	if s.ticket.StreamsBody() {
-		if s.bodySpool, err = s.memoryShare.NewSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
+		if s.bodySpool, err = s.memoryShare.NewCompressedSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
 			return err
 		}
 		res.Truncated, err = s.bodySpool.Fill(body, s.maxBodyBytes)
