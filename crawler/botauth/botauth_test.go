@@ -15,7 +15,7 @@ import (
 
 const directoryOrigin = "https://bot.example.com"
 
-func newKey(t testing.TB) *botauth.Key {
+func newKeyFromPrivate(t testing.TB) *botauth.Key {
 	t.Helper()
 	k, err := botauth.GenerateKey()
 	if err != nil {
@@ -47,7 +47,7 @@ func publicKeyOf(t testing.TB, k *botauth.Key) string {
 // for no other; each request has one of its own, whatever its header held before.
 func TestSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKey(t)
+		k := newKeyFromPrivate(t)
 		s := newSigner(t, k, 0)
 		r := httptest.NewRequest(http.MethodGet, "https://site.test:8443/a?b=c", nil)
 		r.Header = http.Header{"Signature": {"a=:b:", "c=:d:"}, "Signature-Input": {"a=()"}, "Signature-Agent": {`a="https://other.test"`}}
@@ -85,7 +85,7 @@ func TestSign(t *testing.T) {
 // TestSignForm: the older form names the directory by a string, which the signature
 // covers; the form is not a matter of chance.
 func TestSignForm(t *testing.T) {
-	k := newKey(t)
+	k := newKeyFromPrivate(t)
 	for form, want := range map[botauth.SignatureAgentForm]string{botauth.DictionaryForm: `sig1="` + directoryOrigin + `"`, botauth.StringForm: `"` + directoryOrigin + `"`} {
 		s, err := newSigner(t, k, 0).WithSignatureAgentForm(form)
 		if err != nil {
@@ -116,7 +116,7 @@ func editHeader(r *http.Request, header, from, to string) {
 // TestNewSignerRefuses directories that are no origin on https, and times out of
 // range.
 func TestNewSignerRefuses(t *testing.T) {
-	k := newKey(t)
+	k := newKeyFromPrivate(t)
 	for _, directory := range []string{"", "bot.example.com", "http://bot.example.com", "https://bot.example.com/keys", "https://bot.example.com/?a",
 		"https://bot.example.com//", "https://me:secret@bot.example.com", "ftp://bot.example.com", "https://"} {
 		if _, err := botauth.NewSigner(k, directory, 0); err == nil || !strings.Contains(err.Error(), "expected an origin on https") {
@@ -128,7 +128,7 @@ func TestNewSignerRefuses(t *testing.T) {
 			t.Errorf("%v: %v", lifetime, err)
 		}
 	}
-	if got, err := botauth.ParseDirectoryOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
+	if got, err := botauth.ParseKeyDirectoryOrigin("HTTPS://Bücher.Example:443/"); err != nil || got != "https://xn--bcher-kva.example" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -136,8 +136,8 @@ func TestNewSignerRefuses(t *testing.T) {
 // TestParseKey: a key comes back as it was written. What is none is refused, with
 // nothing of it in the error.
 func TestParseKey(t *testing.T) {
-	k := newKey(t)
-	text, err := k.PEM()
+	k := newKeyFromPrivate(t)
+	text, err := k.PrivatePEM()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestParseKey(t *testing.T) {
 // TestDirectory: it holds each key under its thumbprint and signs with each, for its
 // own authority, whatever the request says.
 func TestDirectory(t *testing.T) {
-	now, next := newKey(t), newKey(t)
-	d, err := botauth.NewDirectory(directoryOrigin, now, next)
+	now, next := newKeyFromPrivate(t), newKeyFromPrivate(t)
+	d, err := botauth.NewKeyDirectory(directoryOrigin, now, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestDirectory(t *testing.T) {
 }
 
 func BenchmarkSign(b *testing.B) {
-	s := newSigner(b, newKey(b), 0)
+	s := newSigner(b, newKeyFromPrivate(b), 0)
 	h := http.Header{}
 	b.ReportAllocs()
 	for b.Loop() {

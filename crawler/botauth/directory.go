@@ -42,26 +42,26 @@ func MarshalDirectory(keys ...*Key) []byte {
 	return text
 }
 
-// A Directory serves the keys of an origin. Each signs the answer, which proves that
+// A KeyDirectory serves the keys of an origin. Each signs the answer, which proves that
 // who serves it has them, and for which authority: that of the origin, whatever a
 // request says. A proxy in front may have changed that, and nobody must be able to
 // have the keys sign for a name that is not theirs.
-type Directory struct {
+type KeyDirectory struct {
 	authority string
 	keys      []*Key
 }
 
-// NewDirectory returns the directory of keys at an origin: see ParseDirectoryOrigin.
-func NewDirectory(origin string, keys ...*Key) (*Directory, error) {
-	origin, err := ParseDirectoryOrigin(origin)
+// NewKeyDirectory returns the directory of keys at an origin: see ParseKeyDirectoryOrigin.
+func NewKeyDirectory(origin string, keys ...*Key) (*KeyDirectory, error) {
+	origin, err := ParseKeyDirectoryOrigin(origin)
 	if err != nil {
 		return nil, err
 	}
-	return &Directory{strings.TrimPrefix(origin, "https://"), keys}, nil
+	return &KeyDirectory{strings.TrimPrefix(origin, "https://"), keys}, nil
 }
 
 // ServeHTTP answers a GET or HEAD of DirectoryPath.
-func (d *Directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (d *KeyDirectory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	text := MarshalDirectory(d.keys...)
 	sum := sha256.Sum256(text)
 	digest := "sha-256=" + encodeStructuredBytes(sum[:]) // RFC 9530, section 2
@@ -76,7 +76,7 @@ func (d *Directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // sign returns a signature of each key, at a time, over a directory of that digest.
-func (d *Directory) sign(digest string, now time.Time) (inputs, signatures string) {
+func (d *KeyDirectory) sign(digest string, now time.Time) (inputs, signatures string) {
 	var in, out []string
 	for i, k := range d.keys {
 		input, signature := k.sign([]component{

@@ -5,6 +5,6 @@
 //
 // ParseKey or GenerateKey gives a Key, and NewSigner a Signer with it, whose Sign is
 // called for each request right before it is sent: collyfetch does, where its
-// Config.Signer is set. NewDirectory serves the public halves of keys, and
+// Config.Signer is set. NewKeyDirectory serves the public halves of keys, and
 // MarshalDirectory writes them for a server that serves files.
 package botauth

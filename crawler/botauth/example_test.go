@@ -25,7 +25,7 @@ func Example() {
 	request := httptest.NewRequest(http.MethodGet, "https://shop.example/", nil)
 	signer.Sign(request.Header, "shop.example")
 
-	directory, err := botauth.NewDirectory("https://bot.example.org", key)
+	directory, err := botauth.NewKeyDirectory("https://bot.example.org", key)
 	if err != nil {
 		log.Fatal(err)
 	}

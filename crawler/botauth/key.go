@@ -34,7 +34,7 @@ func GenerateKey() (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newKey(private), nil
+	return newKeyFromPrivate(private), nil
 }
 
 // ParseKey reads a private key in PEM (PKCS #8, RFC 8410), as openssl genpkey
@@ -45,14 +45,14 @@ func ParseKey(text []byte) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := newKey(private)
+	k := newKeyFromPrivate(private)
 	if k.ID() == exampleKeyID {
 		return nil, errors.New("the key in it is the example of RFC 9421, which everybody has: make one of your own")
 	}
 	return k, nil
 }
 
-func newKey(private ed25519.PrivateKey) *Key {
+func newKeyFromPrivate(private ed25519.PrivateKey) *Key {
 	x := base64.RawURLEncoding.EncodeToString(private.Public().(ed25519.PublicKey))
 	return &Key{private, JWK{Type: "OKP", Curve: "Ed25519", ID: thumbprint(x), X: x, Use: "sig"}}
 }
@@ -67,5 +67,5 @@ func thumbprint(x string) string {
 // ID returns what signatures call the key (keyid): its JWK thumbprint.
 func (k *Key) ID() string { return k.public.ID }
 
-// PEM returns the private key as ParseKey reads it. It is a secret.
-func (k *Key) PEM() ([]byte, error) { return ed25519pem.MarshalPrivate(k.private) }
+// PrivatePEM returns the private key as ParseKey reads it. It is a secret.
+func (k *Key) PrivatePEM() ([]byte, error) { return ed25519pem.MarshalPrivate(k.private) }

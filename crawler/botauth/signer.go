@@ -59,10 +59,10 @@ func (s *Signer) WithSignatureAgentForm(f SignatureAgentForm) (*Signer, error) {
 }
 
 // NewSigner returns a Signer with a key that a site finds in the directory at an
-// origin: see ParseDirectoryOrigin. Its signatures are valid for so long, from MinLifetime to
+// origin: see ParseKeyDirectoryOrigin. Its signatures are valid for so long, from MinLifetime to
 // MaxLifetime; 0: DefaultLifetime.
 func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error) {
-	origin, err := ParseDirectoryOrigin(directory)
+	origin, err := ParseKeyDirectoryOrigin(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func NewSigner(k *Key, directory string, lifetime time.Duration) (*Signer, error
 	return &Signer{key: k, directoryOrigin: `"` + origin + `"`, lifetime: lifetime, signatureAgentForm: DictionaryForm}, nil
 }
 
-// ParseDirectoryOrigin returns the origin that a key directory is at, as requests name it.
+// ParseKeyDirectoryOrigin returns the origin that a key directory is at, as requests name it.
 // It returns an error unless s is an https URL of an origin and no more: what is not
 // by TLS proves nothing.
-func ParseDirectoryOrigin(s string) (string, error) {
+func ParseKeyDirectoryOrigin(s string) (string, error) {
 	u, err := decorum.ParseURL(s)
 	if err != nil || strings.ContainsAny(s, "@?#") || u.Origin().Scheme() != "https" || strings.TrimSuffix(u.String(), "/") != u.Origin().String() {
 		return "", errors.New("expected an origin on https and no path, as in https://bot.example.com")

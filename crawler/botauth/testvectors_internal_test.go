@@ -23,7 +23,7 @@ func parseExampleKey(t *testing.T) *Key {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newKey(private.(ed25519.PrivateKey))
+	return newKeyFromPrivate(private.(ed25519.PrivateKey))
 }
 
 // TestSignatureVectors: what others have computed of the example key. Ed25519 gives each

@@ -21,11 +21,11 @@ type signingKeyring struct {
 // SigningKeyDirectory returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
-func (s *supervisor) SigningKeyDirectory(host string) *botauth.Directory {
+func (s *supervisor) SigningKeyDirectory(host string) *botauth.KeyDirectory {
 	return s.keyDirectoryForHost(host, time.Now())
 }
 
-func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Directory {
+func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.KeyDirectory {
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range s.signingKeyrings(now) {
 		for _, k := range ring.keys {
@@ -36,7 +36,7 @@ func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Di
 	}
 	for _, origin := range slices.Sorted(maps.Keys(keys)) {
 		if len(keys) == 1 || strings.EqualFold(origin, "https://"+host) {
-			directory, _ := botauth.NewDirectory(origin, keys[origin]...) // it has been checked
+			directory, _ := botauth.NewKeyDirectory(origin, keys[origin]...) // it has been checked
 			return directory
 		}
 	}

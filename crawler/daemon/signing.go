@@ -26,7 +26,7 @@ func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
 // directoryOrigin returns the origin of the key directory, of a project that has been checked.
 func (s *Signing) directoryOrigin() string {
-	origin, _ := botauth.ParseDirectoryOrigin(s.Directory)
+	origin, _ := botauth.ParseKeyDirectoryOrigin(s.Directory)
 	return origin
 }
 
@@ -59,7 +59,7 @@ func checkSigning(p *Project) *fieldProblem {
 	case !s.isUsed():
 		return newProjectFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
-	if _, err := botauth.ParseDirectoryOrigin(s.Directory); err != nil {
+	if _, err := botauth.ParseKeyDirectoryOrigin(s.Directory); err != nil {
 		return newProjectFieldProblem("agent.signature.directory", "%q: %v", s.Directory, err)
 	}
 	return nil
@@ -136,7 +136,7 @@ func createSigningKeyFile(name string) (*botauth.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := k.PEM()
+	text, err := k.PrivatePEM()
 	if err != nil {
 		return nil, err
 	}

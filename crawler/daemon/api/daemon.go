@@ -68,7 +68,7 @@ type Daemon interface {
 	About() About
 	// SigningKeyDirectory returns the directory of the keys that requests are signed with,
 	// for who asks for that of a host, which may have a port; nil: there is none.
-	SigningKeyDirectory(host string) *botauth.Directory
+	SigningKeyDirectory(host string) *botauth.KeyDirectory
 }
 
 // A ProjectAction is what a project can be asked to do.

@@ -200,12 +200,12 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 func (d *fakeDaemon) CheckReady(context.Context) error { return d.readyErr }
 func (d *fakeDaemon) About() About                     { a, _ := fakeAnswer[About](d); return a }
 
-func (d *fakeDaemon) SigningKeyDirectory(string) *botauth.Directory {
+func (d *fakeDaemon) SigningKeyDirectory(string) *botauth.KeyDirectory {
 	k, err := botauth.GenerateKey()
 	if err != nil {
 		return nil
 	}
-	directory, _ := botauth.NewDirectory("https://bot.example.com", k)
+	directory, _ := botauth.NewKeyDirectory("https://bot.example.com", k)
 	return directory
 }
 
