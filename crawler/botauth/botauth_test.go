@@ -165,7 +165,7 @@ func TestDirectory(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://other.test"+botauth.DirectoryPath, nil))
-	keys, err := authtest.VerifyDirectory(w.Header(), w.Body.Bytes(), "bot.example.com", time.Now())
+	keys, err := authtest.VerifyKeyDirectory(w.Header(), w.Body.Bytes(), "bot.example.com", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestDirectory(t *testing.T) {
 	if got := w.Header().Get("Cache-Control"); got != "public, max-age=3600" {
 		t.Errorf("Cache-Control: %s", got)
 	}
-	if _, err := authtest.VerifyDirectory(w.Header(), w.Body.Bytes(), "other.test", time.Now()); err == nil {
+	if _, err := authtest.VerifyKeyDirectory(w.Header(), w.Body.Bytes(), "other.test", time.Now()); err == nil {
 		t.Error("the keys sign for whom the request named")
 	}
 	if strings.Contains(w.Body.String(), `"d"`) {

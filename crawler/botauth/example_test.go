@@ -33,7 +33,7 @@ func Example() {
 	directory.ServeHTTP(served, httptest.NewRequest(http.MethodGet, "https://bot.example.org"+botauth.DirectoryPath, nil))
 
 	// The site's side, as authtest plays it.
-	keys, err := authtest.VerifyDirectory(served.Header(), served.Body.Bytes(), "bot.example.org", time.Now())
+	keys, err := authtest.VerifyKeyDirectory(served.Header(), served.Body.Bytes(), "bot.example.org", time.Now())
 	if err != nil {
 		log.Fatal(err)
 	}

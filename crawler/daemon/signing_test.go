@@ -117,7 +117,7 @@ func fetchKeyDirectory(t *testing.T, l net.Listener, method string) []authtest.D
 	if method == http.MethodHead {
 		return nil
 	}
-	keys, err := authtest.VerifyDirectory(res.Header, body, r.Host, time.Now())
+	keys, err := authtest.VerifyKeyDirectory(res.Header, body, r.Host, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Signature is what a signed message says of its signature.
-type Signature struct {
+// A SignatureParams is what a signed message says of its signature.
+type SignatureParams struct {
 	DirectoryOrigin   string // the origin of the key directory
 	CoveredComponents string // the components, as they are listed
 	KeyID, Nonce      string
@@ -30,13 +30,13 @@ var (
 
 // VerifyRequest checks the one signature that a request has, as its server got it, with a
 // public key (base64url, as x of a JWK) and at a time.
-func VerifyRequest(r *http.Request, x string, now time.Time) (s Signature, err error) {
+func VerifyRequest(r *http.Request, x string, now time.Time) (s SignatureParams, err error) {
 	agent, input, value := agentRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Agent")),
 		inputRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature-Input")), signatureRegexp.FindStringSubmatch(singleHeader(r.Header, "Signature"))
 	if agent == nil || input == nil || value == nil || agent[1] != "" && agent[1] != input[1] || value[1] != input[1] {
 		return s, fmt.Errorf("no signature of one label: %q", r.Header)
 	}
-	if s, err = parseParams(input[4]); err != nil {
+	if s, err = parseSignatureParams(input[4]); err != nil {
 		return s, err
 	}
 	s.DirectoryOrigin, s.CoveredComponents = strings.Trim(agent[2], `"`), input[3]
@@ -89,8 +89,8 @@ func singleHeader(h http.Header, name string) string {
 	return ""
 }
 
-// parseParams reads the parameters that the profile asks for.
-func parseParams(params string) (s Signature, err error) {
+// parseSignatureParams reads the parameters that the profile asks for.
+func parseSignatureParams(params string) (s SignatureParams, err error) {
 	for param := range strings.SplitSeq(strings.TrimPrefix(params, ";"), ";") {
 		name, value, _ := strings.Cut(param, "=")
 		switch text := strings.Trim(value, `"`); name {

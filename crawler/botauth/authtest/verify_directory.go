@@ -16,10 +16,10 @@ type DirectoryKey struct{ Kty, Crv, Kid, X, Use string }
 
 var directorySignatureRegexp = regexp.MustCompile(`^binding\d+=(\("@authority";req "content-digest"\);created=(\d+);expires=(\d+);keyid="([^"]+)";tag="http-message-signatures-directory")$`)
 
-// VerifyDirectory returns the keys of a directory, which the body is, after it has
+// VerifyKeyDirectory returns the keys of a directory, which the body is, after it has
 // checked that the answer has its digest, and a signature of each key for the
 // authority that holds now.
-func VerifyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]DirectoryKey, error) {
+func VerifyKeyDirectory(h http.Header, body []byte, authority string, now time.Time) ([]DirectoryKey, error) {
 	if got := h.Get("Content-Type"); got != "application/http-message-signatures-directory+json" {
 		return nil, fmt.Errorf("it is a %s", got)
 	}
