@@ -214,7 +214,7 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 	}
 	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
 	crawl.Fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
-		ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true})
+		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

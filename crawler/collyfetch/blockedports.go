@@ -39,7 +39,7 @@ func portRefusalReason(port string) string {
 // CheckPort returns an error of Kind Forbidden if visits must not connect to the port
 // of an origin, so that a link cannot make the crawl speak to a mail server or a
 // database. A port is allowed if it is the default of its scheme, or if a rule of
-// ConnectTo names it or maps it to another.
+// ConnectToRules names it or maps it to another.
 func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	hostPort := o.HostPort()
 	colon := strings.LastIndexByte(hostPort, ':')
@@ -49,7 +49,7 @@ func CheckPort(o decorum.Origin, rules []ConnectTo) error {
 	host, port := strings.Trim(hostPort[:colon], "[]"), hostPort[colon+1:]
 	for _, r := range rules {
 		if r.matches(host, port) {
-			if r.Port != "" || r.TargetPort != "" {
+			if r.RequestedPort != "" || r.TargetPort != "" {
 				return nil
 			}
 			break

@@ -10,7 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// Ports of other services are refused, unless a rule of ConnectTo names the port.
+// Ports of other services are refused, unless a rule of ConnectToRules names the port.
 func TestCheckPort(t *testing.T) {
 	for _, tt := range []struct {
 		url, rule string

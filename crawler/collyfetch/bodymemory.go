@@ -25,10 +25,10 @@ func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
 	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBodyInMemory())
 }
 
-// reserveMemory opens the share of a visit. It reserves memory before the visit sends
+// openShareAndReserveMemory opens the share of a visit. It reserves memory before the visit sends
 // its request, if the request is not safe, and so must not be ended for want of memory,
 // or if an earlier visit was ended.
-func (t *ticketTransport) reserveMemory(ctx context.Context, p *roundTrip) error {
+func (t *ticketTransport) openShareAndReserveMemory(ctx context.Context, p *roundTrip) error {
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.StreamsBody() {
@@ -81,9 +81,9 @@ func declaredBodyLength(res *http.Response, limit int64) int64 {
 	return min(res.ContentLength, limit)
 }
 
-// peekWindowSize returns how many decoded bytes a decoder keeps, by the first of the coded
+// peekDecoderWindowSize returns how many decoded bytes a decoder keeps, by the first of the coded
 // bytes. It returns 0 for codings that keep few bytes.
-func peekWindowSize(coding string, src *decodeStageReader) int64 {
+func peekDecoderWindowSize(coding string, src *decodeStageReader) int64 {
 	switch coding {
 	case "br":
 		b, err := src.Peek(1)

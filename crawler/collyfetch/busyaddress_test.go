@@ -25,7 +25,7 @@ import (
 // they must be made or were kept open.
 func TestConnectionsToABusyAddress(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: serveWeb(t, web), AllowPrivate: true})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +99,8 @@ func TestOnRequestOnce(t *testing.T) {
 				}})
 		}
 		o := quietOptions(oneAddressWeb{crawltest.New(sites...)})
-		o.Limiter.IPConcurrency, o.Settings.Workers = 1, hosts
-		o.Dir = filepath.Join(t.TempDir(), "state")
+		o.LimiterConfig.IPConcurrency, o.Settings.Workers = 1, hosts
+		o.StateDir = filepath.Join(t.TempDir(), "state")
 		visit := func(c *collyfetch.Crawl, path string) {
 			for i := range hosts {
 				must(t, c.Visit(fmt.Sprintf("http://h%d.test/%s", i, path)))

@@ -24,7 +24,7 @@ import (
 // a coroutine, so that colly can wait between request and response.
 type callbackRun struct {
 	collector         *Collector
-	joinedCollector   *joinedCollector
+	joinedCollector   *joinedCollyCollector
 	ticket            crawler.Ticket
 	collyRequest      *colly.Request // as colly is asked for it
 	callbackRequest   *colly.Request // as the callbacks see it
@@ -76,19 +76,19 @@ func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*call
 	if err != nil {
 		c.Log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
 	}
-	joined := c.joinedCollectors[b.Collector]
+	joined := c.joinedCollectors[b.CollectorName]
 	if joined == nil {
-		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.Collector)
+		return nil, fmt.Errorf("no collector has joined as %q, whose request it is", b.CollectorName)
 	}
 	r := &callbackRun{collector: c, joinedCollector: joined, ctx: ctx, ticket: t}
-	if r.collyRequest, err = joined.requestFor(t, lease.Depth+1); err != nil {
+	if r.collyRequest, err = joined.collyRequestForTicket(t, lease.Depth+1); err != nil {
 		return nil, err
 	}
 	h := collectorDefaultHeaders(joined.Collector)
 	maps.Copy(h, b.headerFor(t))
 	r.collyRequest.Ctx, r.collyRequest.Headers = b.collyContext(), &h
 	if unsent := c.unsentRequests.take(t); unsent != nil {
-		r.restoreUnsent(unsent)
+		r.restoreFromUnsentRequest(unsent)
 	}
 	r.collyRequest.Ctx.Put(leaseTokenHeader, r)
 	h[leaseTokenHeader] = []string{c.instanceID, strconv.FormatUint(lease.Token, 10)}
@@ -99,8 +99,8 @@ func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*call
 	return r, nil
 }
 
-// requestFor returns a request of m for what t is for, so deep.
-func (m *joinedCollector) requestFor(t crawler.Ticket, depth int) (*colly.Request, error) {
+// collyRequestForTicket returns a request of m for what t is for, so deep.
+func (m *joinedCollyCollector) collyRequestForTicket(t crawler.Ticket, depth int) (*colly.Request, error) {
 	r := *m.blankRequest
 	var err error
 	r.URL, err = url.Parse(t.URL().String())
@@ -210,21 +210,21 @@ func (r *callbackRun) addLink(l crawler.LinkToVisit) bool {
 	return true
 }
 
-// finishLinks returns the links, whether the page is asked for again, and why a link could not
+// closeAndTakeLinks returns the links, whether the page is asked for again, and why a link could not
 // be queued. Who visits from now on, from a goroutine that a callback has left behind, is
 // on their own.
-func (r *callbackRun) finishLinks() (links []crawler.LinkToVisit, retry bool, linkErr error) {
+func (r *callbackRun) closeAndTakeLinks() (links []crawler.LinkToVisit, retry bool, linkErr error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.acceptsLinks, r.ctx = false, context.WithoutCancel(r.ctx)
 	return r.links, r.retryRequested, r.linkErr
 }
 
-// noteRetry notes that a callback asks for the page itself again, by Retry: a
+// noteIfRetry notes that a callback asks for the page itself again, by Retry: a
 // Visit would be one deeper, and another body makes another request, as another
 // collector does. What must not be sent twice is not; who asks for that is not told
 // by an error, which would call OnError, from where it is asked for.
-func (r *callbackRun) noteRetry(m *joinedCollector, req *colly.Request, request *storage.Request) bool {
+func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, request *storage.Request) bool {
 	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth || req.URL.String() != r.callbackRequest.URL.String() ||
 		!isSameRequest(request, r.ticket.Request()) {
 		return false
@@ -248,14 +248,14 @@ func (c *Collector) findCallbackRun(token uint64) *callbackRun {
 
 // requestingCallbackRun returns the page whose callback made a request, nil if it is not known.
 func (c *Collector) requestingCallbackRun(ctx *colly.Context) *callbackRun {
-	if r := activeRunOf(ctx); r != nil && r.collector == c {
+	if r := callbackRunFromContext(ctx); r != nil && r.collector == c {
 		return r
 	}
 	return nil
 }
 
-// activeRunOf returns the page in hand that a context is of, nil if it is of none.
-func activeRunOf(ctx *colly.Context) *callbackRun {
+// callbackRunFromContext returns the page in hand that a context is of, nil if it is of none.
+func callbackRunFromContext(ctx *colly.Context) *callbackRun {
 	r, _ := ctx.GetAny(leaseTokenHeader).(*callbackRun)
 	if r == nil || r.collector.findCallbackRun(r.ticket.Lease().Token) != r {
 		return nil

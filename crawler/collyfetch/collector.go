@@ -32,12 +32,12 @@ type Collector struct {
 
 	frontier         *frontier.Frontier
 	fetcher          *Fetcher
-	joinedCollectors map[string]*joinedCollector // by name
+	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
 	instanceID       string // no other Collector has it
 
-	started atomic.Bool // a page has been asked for: what is visited now was found by a callback
+	hasRequestedPage atomic.Bool // a page has been asked for: what is visited now was found by a callback
 
 	mu             sync.Mutex
 	callbackRuns   map[uint64]*callbackRun // the pages in hand, by the token of their lease
@@ -62,8 +62,8 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 
 func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
-		joinedCollectors: map[string]*joinedCollector{}, callbackRuns: map[uint64]*callbackRun{}}
-	return c, c.join("", collyCollector)
+		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
+	return c, c.joinCollector("", collyCollector)
 }
 
 // newBareCollector returns a collector with everything off that decorum decides, and that
@@ -81,17 +81,17 @@ func newBareCollector(userAgent string) *colly.Collector {
 	return c
 }
 
-// Join makes the requests of another collector, such as a Clone, go the same
+// JoinCollector makes the requests of another collector, such as a Clone, go the same
 // way. Its requests are queued under the name, which must be the same in the
 // next run, and answered to its callbacks. Call it before the crawl begins.
-func (c *Collector) Join(name string, other *colly.Collector) error {
+func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 	if name == "" || c.joinedCollectors[name] != nil {
 		return errors.New("collyfetch: Join: each collector needs a name of its own")
 	}
-	return c.join(name, other)
+	return c.joinCollector(name, other)
 }
 
-func (c *Collector) join(name string, m *colly.Collector) error {
+func (c *Collector) joinCollector(name string, m *colly.Collector) error {
 	isClone := m.Context == c.canceledCtx // a Clone
 	if !isClone && errors.Is(context.Cause(m.Context), errTransportReplaced) {
 		return errCollectorInUse
@@ -106,7 +106,7 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 	if err != nil {
 		return err
 	}
-	joined := &joinedCollector{m, name, blankRequest}
+	joined := &joinedCollyCollector{m, name, blankRequest}
 	c.joinedCollectors[name] = joined
 	m.SetClient(&http.Client{Transport: &collyTransport{c}, CheckRedirect: stopAtRedirect})
 	m.OnRequest(func(r *colly.Request) { c.interceptRequest(joined, r) })
@@ -114,8 +114,8 @@ func (c *Collector) join(name string, m *colly.Collector) error {
 	return nil
 }
 
-// A joinedCollector is a collector that has joined.
-type joinedCollector struct {
+// A joinedCollyCollector is a collector that has joined.
+type joinedCollyCollector struct {
 	*colly.Collector
 	name         string         // that its requests are queued under
 	blankRequest *colly.Request // of it, for nothing yet: only colly can make one
@@ -163,7 +163,7 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 	if t.IsPrerequisite() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
 	}
-	c.started.Store(true)
+	c.hasRequestedPage.Store(true)
 	r, err := c.newCallbackRun(ctx, t)
 	if err != nil {
 		c.Log.Error("a page is given up", "url", t.URL(), "why", err)
@@ -196,7 +196,7 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 	}
 	r.startAcceptingLinks(ctx, v)
 	r.resume()
-	links, retry, linkErr := r.finishLinks()
+	links, retry, linkErr := r.closeAndTakeLinks()
 	switch {
 	case linkErr != nil: // it is not read as long as not all of it is kept
 		return links, linkErr
@@ -215,7 +215,7 @@ var errRetryRequested = errors.New("a callback asks for the page again")
 // interceptRequest is called for every request of a collector, before it is sent: that
 // for a page lets it pass, any other is queued. Where that cannot be, the door
 // refuses it, so that whoever asked gets the error.
-func (c *Collector) interceptRequest(m *joinedCollector, r *colly.Request) {
+func (c *Collector) interceptRequest(m *joinedCollyCollector, r *colly.Request) {
 	if run := c.findCallbackRunByHeader(*r.Headers); run != nil && run.callbackRequest == nil {
 		run.callbackRequest = r
 		if run.lastUnsentRequest != nil {
@@ -241,7 +241,7 @@ func (c *Collector) interceptRequest(m *joinedCollector, r *colly.Request) {
 
 // enqueueRequest queues the request as a link of the page that it was made for, or of
 // none.
-func (c *Collector) enqueueRequest(m *joinedCollector, r *colly.Request) error {
+func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) error {
 	u, err := decorum.ParseURL(r.URL.String())
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (c *Collector) enqueueRequest(m *joinedCollector, r *colly.Request) error {
 		return err
 	}
 	parent := c.requestingCallbackRun(r.Ctx)
-	if parent.noteRetry(m, r, request) {
+	if parent.noteIfRetry(m, r, request) {
 		return nil
 	}
 	metadata, err := encodeRequestMetadata(m.name, u, r.Ctx, headerWithoutCollectorDefaults(m.Collector, *r.Headers, request))
@@ -271,7 +271,7 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 		return nil
 	}
 	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), Context: l.CallbackData, Request: l.Request}
-	if c.started.Load() { // limits against made-up URLs hold, which do not for seeds
+	if c.hasRequestedPage.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.SourceLink
 	}
 	if parent == nil {

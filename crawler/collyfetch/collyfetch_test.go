@@ -90,7 +90,7 @@ func TestCallbacksEnqueue(t *testing.T) {
 			Response: crawltest.Text("User-agent: testbot\nDisallow: /private\nCrawl-delay: 0.3\n"), CrawlDelay: delay,
 			IsDisallowed: func(p string) bool { return strings.HasPrefix(p, "/private") }}),
 		Fallback: crawltest.StaticPage(crawltest.HTML("<h1>Hello</h1><a class=next href='good?x=1'>next</a>"))})
-	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
+	crawl, c := newCrawl(t, collyfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	var errs, titles []string
 	visit := func(e *colly.HTMLElement, url string) {
 		if err := e.Request.Visit(url); err != nil {
@@ -321,7 +321,7 @@ func TestFetch(t *testing.T) {
 // refused when the connection is made, whatever its name said; nothing is sent.
 func TestNonPublicAddresses(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: serveWeb(t, web)})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestBrokenConnectionIsNotUsedTwice(t *testing.T) {
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/reset>x</a>")),
 		"/reset": crawltest.StaticPage(crawltest.Response{Fault: crawltest.Reset}),
 	}})
-	crawl, c := newCrawl(t, collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true})
+	crawl, c := newCrawl(t, collyfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	crawl.Settings.MaxAttempts = 1
 	c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	if err := c.Visit("http://a.test/"); err != nil {

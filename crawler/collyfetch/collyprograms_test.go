@@ -287,7 +287,7 @@ func runWrapped(t *testing.T, web http.RoundTripper, program func(*programSessio
 	o.KeepCookies = true // as colly's own are
 	crawl := wrapCollector(t, c, o)
 	s := &programSession{Collector: c, items: map[string]bool{},
-		join: func(name string, other *colly.Collector) { must(t, crawl.Join(name, other)) }}
+		join: func(name string, other *colly.Collector) { must(t, crawl.JoinCollector(name, other)) }}
 	program(s)
 	must(t, crawl.Run(t.Context()))
 	return slices.Sorted(maps.Keys(s.items))

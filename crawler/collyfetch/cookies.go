@@ -29,8 +29,8 @@ const (
 	maxCachedSites = 512
 )
 
-// NoteStore is where cookies are kept. Every storage.Store is one.
-type NoteStore interface {
+// OriginNoteStore is where cookies are kept. Every storage.Store is one.
+type OriginNoteStore interface {
 	// ReadNote returns what SetNote kept, nil if nothing.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote keeps value.
@@ -43,18 +43,18 @@ type NoteStore interface {
 // to pages and taken from them; robots.txt files and sitemaps are asked for
 // without. Its methods may be called at the same time.
 type Cookies struct {
-	notes NoteStore
-	mu    sync.Mutex
-	jars  map[string]*jar
+	noteStore OriginNoteStore
+	mu        sync.Mutex
+	jars      map[string]*siteCookieJar
 }
 
 // NewCookies returns the cookies that are kept in notes.
-func NewCookies(notes NoteStore) *Cookies {
-	return &Cookies{notes: notes, jars: map[string]*jar{}}
+func NewCookies(notes OriginNoteStore) *Cookies {
+	return &Cookies{noteStore: notes, jars: map[string]*siteCookieJar{}}
 }
 
-// A jar has the cookies of a site: as they were set, and ready for use.
-type jar struct {
+// A siteCookieJar has the cookies of a site: as they were set, and ready for use.
+type siteCookieJar struct {
 	savedCookies []savedCookie // oldest first
 	cookieJar    *cookiejar.Jar
 }
@@ -104,21 +104,21 @@ func (c *Cookies) storeCookies(ctx context.Context, u *url.URL, res *http.Respon
 			saved = append(saved, savedCookie{SetCookieHeader: line, URL: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), SetAt: now})
 		}
 	}
-	j := newJar(saved, now)
+	j := newSiteCookieJar(saved, now)
 	c.jars[siteOf(u)] = j
 	if note, err := json.Marshal(j.savedCookies); err == nil {
-		_ = c.notes.SetNote(ctx, decorum.Origin{}, cookiesNoteKey(siteOf(u)), note)
+		_ = c.noteStore.SetNote(ctx, decorum.Origin{}, cookiesNoteKey(siteOf(u)), note)
 	}
 }
 
 // jarFor returns the jar for u, from memory or from its note. A note that cannot be
 // read is as good as none.
-func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*jar, error) {
+func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*siteCookieJar, error) {
 	site := siteOf(u)
 	if j := c.jars[site]; j != nil {
 		return j, nil
 	}
-	note, err := c.notes.ReadNote(ctx, decorum.Origin{}, cookiesNoteKey(site))
+	note, err := c.noteStore.ReadNote(ctx, decorum.Origin{}, cookiesNoteKey(site))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (c *Cookies) jarFor(ctx context.Context, u *url.URL) (*jar, error) {
 		}
 		delete(c.jars, other) // it is in its note
 	}
-	j := newJar(saved, time.Now())
+	j := newSiteCookieJar(saved, time.Now())
 	c.jars[site] = j
 	return j, nil
 }
@@ -150,12 +150,12 @@ func siteOf(u *url.URL) string {
 	return site
 }
 
-// newJar returns a jar of what set says now: of crumbs for the same cookie the
+// newSiteCookieJar returns a jar of what set says now: of crumbs for the same cookie the
 // last counts, and those that are over are left out.
-func newJar(saved []savedCookie, now time.Time) *jar {
+func newSiteCookieJar(saved []savedCookie, now time.Time) *siteCookieJar {
 	// The options hold no error.
 	cookieJar, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
-	j := &jar{cookieJar: cookieJar}
+	j := &siteCookieJar{cookieJar: cookieJar}
 	index := map[string]int{}
 	for _, c := range saved {
 		cookie, from := c.parse()
@@ -173,7 +173,7 @@ func newJar(saved []savedCookie, now time.Time) *jar {
 		}
 	}
 	j.savedCookies = slices.DeleteFunc(j.savedCookies, func(c savedCookie) bool { return c == savedCookie{} })
-	j.dropOldest()
+	j.trimToLimits()
 	for _, c := range j.savedCookies {
 		cookie, from := c.parse()
 		j.cookieJar.SetCookies(from, []*http.Cookie{cookie})
@@ -181,8 +181,8 @@ func newJar(saved []savedCookie, now time.Time) *jar {
 	return j
 }
 
-// dropOldest takes the oldest crumbs out that are too many.
-func (j *jar) dropOldest() {
+// trimToLimits takes the oldest crumbs out that are too many.
+func (j *siteCookieJar) trimToLimits() {
 	first, size := len(j.savedCookies), 0
 	for first > 0 && len(j.savedCookies)-first < maxCookiesPerSite {
 		size += len(j.savedCookies[first-1].SetCookieHeader) + len(j.savedCookies[first-1].URL)

@@ -45,8 +45,8 @@ func runCrashProgram(addr, dir string, program func(*collyfetch.Crawl) error) er
 		return err
 	}
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
-		Agent: "testbot/1.0", Contact: "https://bot.test/", Dir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
-		Fetch: collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
+		Agent: "testbot/1.0", Contact: "https://bot.test/", StateDir: dir, Policy: politeness.Policy{Delay: 20 * time.Millisecond},
+		FetchConfig: collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type decoderPools struct{ gzip, brotli, zstd sync.Pool }
 
 func newDecoderPools() *decoderPools {
 	d := new(decoderPools)
-	d.gzip.New = func() any { return new(gzipMemberReader) }
+	d.gzip.New = func() any { return new(gzipMembersReader) }
 	d.brotli.New = func() any { return new(brotli.Reader) }
 	d.zstd.New = func() any {
 		// The options are good ones, and so there is no error. With a concurrency
@@ -90,13 +90,13 @@ func (d *decoderPools) openBody(res *http.Response, limit int64, reserve func(in
 	}
 	input := body.encodedReader
 	for i := len(names) - 1; i >= 0; i-- {
-		if n := peekWindowSize(names[i], input); n > 0 {
+		if n := peekDecoderWindowSize(names[i], input); n > 0 {
 			if err := reserve(n); err != nil {
 				return nil, errors.Join(err, body.Close())
 			}
 		}
 		if err := d.addBodyDecoder(body, names[i], input); err != nil {
-			return nil, errors.Join(body.readError(err), body.Close())
+			return nil, errors.Join(body.classifyReadError(err), body.Close())
 		}
 		input = newDecoderInput(body.decodedReader, limit)
 	}
@@ -184,28 +184,28 @@ func (b *decodedBody) addPooledDecoder(pool *sync.Pool, src *decodeStageReader) 
 	return r.Reset(src)
 }
 
-// gzipMemberReader reads gzip members, one after the other (RFC 1952, section 2.2). Anything
+// gzipMembersReader reads gzip members, one after the other (RFC 1952, section 2.2). Anything
 // else behind them is passed by, as browsers do: there are servers that leave
 // something there.
-type gzipMemberReader struct {
+type gzipMembersReader struct {
 	member gzip.Reader
 	src    *decodeStageReader
 }
 
 // Reset is part of reusable; src is a layer.
-func (m *gzipMemberReader) Reset(src io.Reader) error {
+func (m *gzipMembersReader) Reset(src io.Reader) error {
 	m.src = src.(*decodeStageReader)
 	return m.openMember()
 }
 
-func (m *gzipMemberReader) openMember() error {
+func (m *gzipMembersReader) openMember() error {
 	err := m.member.Reset(m.src)
 	m.member.Multistream(false)
 	return err
 }
 
 // Read implements io.Reader.
-func (m *gzipMemberReader) Read(p []byte) (int, error) {
+func (m *gzipMembersReader) Read(p []byte) (int, error) {
 	for {
 		n, err := m.member.Read(p)
 		switch {
@@ -237,7 +237,7 @@ func (b *decodedBody) Read(p []byte) (int, error) {
 		}
 	}
 	if err != nil && err != io.EOF {
-		err = b.readError(err)
+		err = b.classifyReadError(err)
 	}
 	return n, err
 }
@@ -251,8 +251,8 @@ func (b *decodedBody) Close() error {
 	return nil
 }
 
-// readError says whether the body could not be had, or could not be decoded.
-func (b *decodedBody) readError(err error) error {
+// classifyReadError says whether the body could not be had, or could not be decoded.
+func (b *decodedBody) classifyReadError(err error) error {
 	if failed := b.encodedReader.limitedSource.readErr; failed != nil && failed != errEncodedTooLong {
 		return failed
 	}

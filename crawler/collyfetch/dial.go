@@ -17,10 +17,10 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A ConnectTo sends connections for Host:Port to TargetHost:TargetPort, as curl's option
-// of that name does. An empty Host or Port stands for any, an empty TargetHost or
+// A ConnectToRules sends connections for RequestedHost:Port to TargetHost:TargetPort, as curl's option
+// of that name does. An empty RequestedHost or RequestedPort stands for any, an empty TargetHost or
 // TargetPort for the URL's own.
-type ConnectTo struct{ Host, Port, TargetHost, TargetPort string }
+type ConnectTo struct{ RequestedHost, RequestedPort, TargetHost, TargetPort string }
 
 // ParseConnectTo reads HOST:PORT:HOST2:PORT2. IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
@@ -51,17 +51,17 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 
 // String returns c as ParseConnectTo reads it.
 func (c ConnectTo) String() string {
-	return strings.Join([]string{c.Host, c.Port, c.TargetHost, c.TargetPort}, ":")
+	return strings.Join([]string{c.RequestedHost, c.RequestedPort, c.TargetHost, c.TargetPort}, ":")
 }
 
 // matches reports whether the rule is for connections to a host and a port.
 func (c ConnectTo) matches(host, port string) bool {
-	return (c.Host == "" || strings.Trim(c.Host, "[]") == host) && (c.Port == "" || c.Port == port)
+	return (c.RequestedHost == "" || strings.Trim(c.RequestedHost, "[]") == host) && (c.RequestedPort == "" || c.RequestedPort == port)
 }
 
-// applyConnectTo returns where a connection to host and port goes, by the first rule
+// applyConnectToRules returns where a connection to host and port goes, by the first rule
 // that matches.
-func applyConnectTo(rules []ConnectTo, host, port string) (string, string) {
+func applyConnectToRules(rules []ConnectTo, host, port string) (string, string) {
 	for _, r := range rules {
 		if r.matches(host, port) {
 			if r.TargetHost != "" {
@@ -89,7 +89,7 @@ type crawlDialer struct {
 
 func newCrawlDialer(cfg Config) *crawlDialer {
 	own := &ownAddrs{listAddrs: net.InterfaceAddrs}
-	n := &crawlDialer{cfg: cfg, resolver: newResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
+	n := &crawlDialer{cfg: cfg, resolver: newCachingResolver(cfg.Resolver, cfg.DNSTTL), blockedAddrKind: own.blockedAddrKind}
 	if cfg.AllowPrivate {
 		n.blockedAddrKind = func(netip.Addr) string { return "" }
 	}
@@ -118,9 +118,9 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 	}
-	n.useProxy(t)
+	n.setTransportProxy(t)
 	t.DialContext = n.withDialTimeout(t.DialContext)
-	checkLeaseOnWrite(t)
+	wrapConnsWithLeaseCheck(t)
 	if n.cfg.CaptureExchanges {
 		recordConns(t)
 	}
@@ -150,13 +150,13 @@ func wrapDialedConns(dial dialFunc, wrap func(net.Conn) net.Conn) dialFunc {
 	}
 }
 
-// dial connects to addr, a host and a port, or to where ConnectTo sends it.
+// dial connects to addr, a host and a port, or to where ConnectToRules sends it.
 func (n *crawlDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	host, port = applyConnectTo(n.cfg.ConnectTo, host, port)
+	host, port = applyConnectToRules(n.cfg.ConnectToRules, host, port)
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}

@@ -31,7 +31,7 @@ func TestConnectTo(t *testing.T) {
 			}
 			rules = append(rules, r)
 		}
-		if h, p := applyConnectTo(rules, tt.host, tt.port); h+":"+p != tt.want {
+		if h, p := applyConnectToRules(rules, tt.host, tt.port); h+":"+p != tt.want {
 			t.Errorf("%v: %s:%s goes to %s:%s, want %s", tt.rules, tt.host, tt.port, h, p, tt.want)
 		}
 	}

@@ -71,8 +71,8 @@ var (
 		decorum.Malformed, nil}
 )
 
-// requestError returns why a request brought no answer.
-func (t *ticketTransport) requestError(err error) error {
+// translateRequestError returns why a request brought no answer.
+func (t *ticketTransport) translateRequestError(err error) error {
 	var (
 		certificate *tls.CertificateVerificationError
 		record      tls.RecordHeaderError
@@ -131,9 +131,9 @@ func isConnError(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled)
 }
 
-// bodyError returns why a body could not be read to its end, n bytes of which
+// bodyReadError returns why a body could not be read to its end, n bytes of which
 // came.
-func bodyError(err error, res *http.Response, n int64) error {
+func bodyReadError(err error, res *http.Response, n int64) error {
 	switch {
 	case errors.Is(err, decorum.Malformed):
 		return err

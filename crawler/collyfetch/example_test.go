@@ -36,8 +36,8 @@ func libraryWeb() *crawltest.Web {
 func ExampleWrap() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
-		Fetch:  collyfetch.Config{Transport: libraryWeb()},      // likewise: the default is the network
+		Policy:      politeness.Policy{Delay: 10 * time.Millisecond}, // for the example: the default is 1 s
+		FetchConfig: collyfetch.Config{Transport: libraryWeb()},      // likewise: the default is the network
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +68,7 @@ func ExampleWrap() {
 // it is started again. This one is for the network, and not run here.
 func ExampleOptions() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("shop.example")), collyfetch.WrapOptions{
-		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: "shop-crawl"})
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: "shop-crawl"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -92,9 +92,9 @@ func ExampleOptions_ledger() {
 	}
 	defer os.RemoveAll(dir)
 	c, err := collyfetch.Wrap(colly.NewCollector(), collyfetch.WrapOptions{
-		Agent: "examplebot/1.0", Contact: "https://example.org/bot", Dir: dir, KeepLedger: true,
-		Robots: robots.GateConfig{Purposes: []string{"ai-train"}},
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: web},
+		Agent: "examplebot/1.0", Contact: "https://example.org/bot", StateDir: dir, KeepLedger: true,
+		RobotsConfig: robots.GateConfig{Purposes: []string{"ai-train"}},
+		Policy:       politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: web},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -122,7 +122,7 @@ func ExampleCollector_Join() {
 	list := colly.NewCollector()
 	c, err := collyfetch.Wrap(list, collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "mailto:bot@example.org",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: libraryWeb()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -130,7 +130,7 @@ func ExampleCollector_Join() {
 	}
 	defer c.Close()
 	detail := list.Clone()
-	if err := c.Join("detail", detail); err != nil {
+	if err := c.JoinCollector("detail", detail); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -155,7 +155,7 @@ func ExampleCollector_Join() {
 func ExampleFollowLink() {
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.AllowedDomains("library.example")), collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "https://example.org/bot",
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: libraryWeb()},
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: libraryWeb()},
 	})
 	if err != nil {
 		fmt.Println(err)

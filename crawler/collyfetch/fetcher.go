@@ -64,9 +64,9 @@ type Config struct {
 	// looked up here as well and refused if one of their addresses is not public;
 	// but a proxy other than socks5 looks them up again, and may be told otherwise.
 	Proxy *url.URL
-	// ConnectTo sends connections elsewhere than to where the URL says. It does
+	// ConnectToRules sends connections elsewhere than to where the URL says. It does
 	// nothing where there is a Proxy.
-	ConnectTo []ConnectTo
+	ConnectToRules []ConnectTo
 	// AllowPrivate allows connections to loopback, private and other addresses
 	// that are not public. They are refused otherwise, after the name has been
 	// resolved.
@@ -158,7 +158,7 @@ func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 			trip.memoryShare.Close()
 		}
 	}()
-	if err := f.transport.reserveMemory(ctx, trip); err != nil {
+	if err := f.transport.openShareAndReserveMemory(ctx, trip); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
 	outer := ctx

@@ -141,7 +141,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 				} else {
 					to, err := collyfetch.ParseConnectTo("::" + l.Addr().String())
 					must(t, err)
-					cfg.ConnectTo, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
+					cfg.ConnectToRules, cfg.AllowPrivate = []collyfetch.ConnectTo{to}, true
 				}
 				if tt.name == "cookies" {
 					cfg.Cookies = collyfetch.NewCookies(memory.New(memory.Config{}))

@@ -31,7 +31,7 @@ import (
 // Where r is of no page in hand, as with a collector that no crawl was built around,
 // Follow is r.Visit.
 func FollowLink(r *colly.Request, ref string) error {
-	if page := activeRunOf(r.Ctx); page != nil {
+	if page := callbackRunFromContext(r.Ctx); page != nil {
 		return page.followLink(r, ref)
 	}
 	return r.Visit(ref)

@@ -167,7 +167,7 @@ func TestFollowFromElsewhere(t *testing.T) {
 		c := colly.NewCollector()
 		crawl := wrapCollector(t, c, quietOptions(web))
 		detail := c.Clone()
-		must(t, crawl.Join("detail", detail))
+		must(t, crawl.JoinCollector("detail", detail))
 		done, late := make(chan struct{}), make(chan error)
 		crawl.OnResponse(func(r *colly.Response) {
 			if r.Request.URL.Path != "/" {

@@ -228,7 +228,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.ConnectTo = append(cfg.ConnectTo, to)
+		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	}
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	fetcher, err := collyfetch.NewFetcher(cfg)

@@ -73,7 +73,7 @@ func TestCrawlClosesItsConnections(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	o := quietOptions(nil)
-	o.Policy.Delay, o.Fetch = time.Millisecond, collyfetch.Config{AllowPrivate: true}
+	o.Policy.Delay, o.FetchConfig = time.Millisecond, collyfetch.Config{AllowPrivate: true}
 	crawl, err := collyfetch.Wrap(colly.NewCollector(), o)
 	must(t, err)
 	must(t, crawl.Visit(s.URL+"/"))

@@ -26,15 +26,15 @@ func (c *leaseCheckedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// checkLeaseOnWrite makes all connections of t gated, below TLS.
-func checkLeaseOnWrite(t *http.Transport) {
+// wrapConnsWithLeaseCheck makes all connections of t gated, below TLS.
+func wrapConnsWithLeaseCheck(t *http.Transport) {
 	t.DialContext = wrapDialedConns(t.DialContext, func(c net.Conn) net.Conn { return &leaseCheckedConn{Conn: c} })
 }
 
 // leaseCheckedConnOf returns the gate of a connection, nil if it has none of its own: over HTTP/2
 // it may carry several visits.
 func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
-	for c != nil && !isHTTP2(c) {
+	for c != nil && !isHTTP2Conn(c) {
 		switch inner := c.(type) {
 		case *leaseCheckedConn:
 			return inner
@@ -49,15 +49,15 @@ func leaseCheckedConnOf(c net.Conn) *leaseCheckedConn {
 	return nil
 }
 
-// startLeaseCheck has the gate of the passage's connection ask for its ticket, until open.
-func (p *roundTrip) startLeaseCheck() {
+// enableLeaseCheck has the gate of the passage's connection ask for its ticket, until open.
+func (p *roundTrip) enableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.Store(&p.ticket)
 	}
 }
 
-// stopLeaseCheck lets go of the ticket: a connection that is kept open belongs to nobody.
-func (p *roundTrip) stopLeaseCheck() {
+// disableLeaseCheck lets go of the ticket: a connection that is kept open belongs to nobody.
+func (p *roundTrip) disableLeaseCheck() {
 	if g := leaseCheckedConnOf(p.conn); g != nil {
 		g.ticket.CompareAndSwap(&p.ticket, nil)
 	}

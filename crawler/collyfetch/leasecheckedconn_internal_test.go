@@ -52,7 +52,7 @@ func TestLeaseConn(t *testing.T) {
 			},
 		} {
 			p := &roundTrip{ticket: ticket, conn: wrap(&leaseCheckedConn{Conn: discardConn{}})}
-			p.startLeaseCheck()
+			p.enableLeaseCheck()
 			if err := writeLeaseConn(p); err != nil {
 				t.Errorf("while its lease runs, a visit cannot write: %v", err)
 			}
@@ -72,7 +72,7 @@ func TestLeaseConn(t *testing.T) {
 		if err := writeLeaseConn(p); err == nil {
 			t.Error("a visit writes whose lease does not run any more")
 		}
-		p.stopLeaseCheck()
+		p.disableLeaseCheck()
 		if err := writeLeaseConn(p); err != nil {
 			t.Errorf("over a connection that is nobody's: %v", err)
 		}

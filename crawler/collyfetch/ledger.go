@@ -20,14 +20,14 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 		return nil
 	}
 	run := crawler.NewLedgerRun(o.Policy)
-	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.Fetch.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
-	run.FallbackTokens, run.IgnoresStarRules = o.Robots.Agent.FallbackTokens(), o.Robots.Agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.Robots.Dialect.String(), !o.Robots.NoExtensions, o.Robots.Purposes
-	extent, err := recordedLedgerExtent(o.Dir)
+	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
+	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes
+	extent, err := recordedLedgerExtent(o.StateDir)
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.Dir, ledgerDir), Run: run, DurableExtent: extent,
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), Run: run, DurableExtent: extent,
 		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}

@@ -60,7 +60,7 @@ func TestWrapForAPurpose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := aiPolicyWeb()
 		o := quietOptions(web)
-		o.Dir, o.KeepLedger, o.Robots.Purposes = dir, true, []string{"ai-train"}
+		o.StateDir, o.KeepLedger, o.RobotsConfig.Purposes = dir, true, []string{"ai-train"}
 		o.Policy.HostOverrides = map[string]politeness.Override{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
 		if got, want := crawlTitles(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
 			t.Errorf("the callbacks saw %q, want %q", got, want)
@@ -70,7 +70,7 @@ func TestWrapForAPurpose(t *testing.T) {
 			t.Errorf("asked for %q, want %q", requested, want)
 		}
 		crawlTitles(t, o) // there is nothing left
-		o.Robots.Purposes = []string{"baking"}
+		o.RobotsConfig.Purposes = []string{"baking"}
 		if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), `purpose "baking"`) {
 			t.Errorf("%v, want an unknown purpose refused", err)
 		}
@@ -89,11 +89,11 @@ func TestWrapWithInvalidLedger(t *testing.T) {
 	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "needs Dir") {
 		t.Errorf("%v, want that it needs a directory", err)
 	}
-	o.Dir = t.TempDir()
-	must(t, os.WriteFile(filepath.Join(o.Dir, "ledger"), nil, 0o600))
+	o.StateDir = t.TempDir()
+	must(t, os.WriteFile(filepath.Join(o.StateDir, "ledger"), nil, 0o600))
 	if _, err := collyfetch.Wrap(colly.NewCollector(), o); err == nil || !strings.Contains(err.Error(), "ledger") {
 		t.Errorf("%v, want that the ledger cannot be opened", err)
 	}
-	must(t, os.Remove(filepath.Join(o.Dir, "ledger")))
+	must(t, os.Remove(filepath.Join(o.StateDir, "ledger")))
 	must(t, wrapCollector(t, colly.NewCollector(), o).Visit("http://press.test/open")) // nobody holds the files
 }

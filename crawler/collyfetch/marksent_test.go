@@ -28,8 +28,8 @@ func persistentOptions(t *testing.T, server *httptest.Server, dir string) collyf
 	to, err := collyfetch.ParseConnectTo("::" + server.Listener.Addr().String())
 	must(t, err)
 	o := quietOptions(nil)
-	o.Dir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
-	o.Fetch = collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+	o.StateDir, o.Policy = dir, politeness.Policy{Delay: time.Millisecond}
+	o.FetchConfig = collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
 	return o
 }
 

@@ -38,7 +38,7 @@ func TestProxies(t *testing.T) {
 	defer secure.Close()
 	port := func(address string) string { _, p, _ := net.SplitHostPort(address); return p }
 	names := map[string]string{"example.com": "127.0.0.2"} // of httptest's certificate
-	_, resolver := newResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.2")})
+	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.2")})
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
 
@@ -85,7 +85,7 @@ func TestProxyFailures(t *testing.T) {
 	gone := listen(t, "127.0.0.1:0")
 	gone.Close()
 	site := serveOn(t, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
-	_, resolver := newResolver(t, dnsZone{})
+	_, resolver := newCachingResolver(t, dnsZone{})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxyURL, err := collyfetch.ParseProxy(scheme + "://user:geheim@" + gone.Addr().String())
 		if err != nil {
@@ -156,7 +156,7 @@ func TestLookups(t *testing.T) {
 	}))
 	_, port, _ := net.SplitHostPort(address)
 	moves := func(n int) []string { return [][]string{{"127.0.0.9"}, {"127.0.0.1"}}[min(n, 1)] }
-	server, resolver := newResolver(t, dnsZone{"site.test": alwaysAddrs("127.0.0.1"), "moves.test": moves})
+	server, resolver := newCachingResolver(t, dnsZone{"site.test": alwaysAddrs("127.0.0.1"), "moves.test": moves})
 	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -183,7 +183,7 @@ func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	web, _ := formsWeb(nil)
 	o := quietOptions(web)
-	o.Fetch.MaxRequestBody = 10
+	o.FetchConfig.MaxRequestBody = 10
 	c := wrapCollector(t, colly.NewCollector(), o)
 	request := func(method, body string) func() error {
 		return func() error {
@@ -344,7 +344,7 @@ func TestInterruptedPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, got := formsWeb(map[string]crawltest.PageFunc{"/slow": crawltest.StaticPage(crawltest.Response{HeaderDelay: time.Hour})})
 		o := quietOptions(web)
-		o.Settings.GracePeriod, o.Fetch.Timeout = time.Second, 2*time.Hour
+		o.Settings.GracePeriod, o.FetchConfig.Timeout = time.Second, 2*time.Hour
 		c := wrapCollector(t, colly.NewCollector(), o)
 		var errs []error
 		var requests int

@@ -52,7 +52,7 @@ var privateHosts = []string{
 // address that is not public, be it direct or by a proxy, which is not even asked.
 func TestPrivateHosts(t *testing.T) {
 	private := newForbiddenServer(t)
-	_, resolver := newResolver(t, privateZone)
+	_, resolver := newCachingResolver(t, privateZone)
 	proxy, server := newHTTPProxy(t, nil)
 	server.Start()
 	socks, socksh := newSOCKSProxy(t, "socks5", nil), newSOCKSProxy(t, "socks5h", nil)
@@ -124,7 +124,7 @@ func TestOtherServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectTo: []collyfetch.ConnectTo{to}})
+	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []collyfetch.ConnectTo{to}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestRebinding(t *testing.T) {
 	mixed := alwaysAddrs("127.0.0.1", "127.0.0.2", "169.254.169.254")
 	u := func(host string) string { return "http://" + host + ":" + private.port + "/" }
 	for _, scheme := range []string{"", "socks5"} {
-		_, resolver := newResolver(t, dnsZone{"flips.test": flips, "mixed.test": mixed})
+		_, resolver := newCachingResolver(t, dnsZone{"flips.test": flips, "mixed.test": mixed})
 		cfg := collyfetch.Config{UserAgent: userAgent, Resolver: resolver, DNSTTL: -1}
 		if scheme != "" {
 			cfg.Proxy = newSOCKSProxy(t, scheme, nil).URL
@@ -224,7 +224,7 @@ func TestCrawlNeverReachesPrivateAddresses(t *testing.T) {
 	for name, addrs := range privateZone {
 		z[name] = addrs
 	}
-	_, resolver := newResolver(t, z)
+	_, resolver := newCachingResolver(t, z)
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	crawl.Fetcher = collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver}, loopbackTwoIsPublic, nil)
 	crawl.Handler = nil // follow links

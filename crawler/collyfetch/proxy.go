@@ -42,24 +42,24 @@ func ParseProxy(s string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, User: u.User, Host: net.JoinHostPort(u.Hostname(), fmt.Sprint(n))}, nil
 }
 
-// useProxy has t send everything through the proxy, if there is one. Its
+// setTransportProxy has t send everything through the proxy, if there is one. Its
 // own address is the operator's choice, and not guarded.
-func (n *crawlDialer) useProxy(t *http.Transport) {
+func (n *crawlDialer) setTransportProxy(t *http.Transport) {
 	p := n.cfg.Proxy
 	switch {
 	case p == nil:
 	case p.Scheme == "http" || p.Scheme == "https":
 		plain := *p
-		plain.Scheme = "http" // dialHTTPProxy has seen to TLS, and to HTTP/1.1 within it
+		plain.Scheme = "http" // dialHTTPProxyServer has seen to TLS, and to HTTP/1.1 within it
 		t.Proxy = http.ProxyURL(&plain)
-		t.DialContext = n.dialHTTPProxy
+		t.DialContext = n.dialHTTPProxyServer
 	default:
-		t.DialContext = n.dialSOCKS
+		t.DialContext = n.dialThroughSOCKSProxy
 	}
 }
 
-// dialHTTPProxy connects to an HTTP proxy.
-func (n *crawlDialer) dialHTTPProxy(ctx context.Context, network, addr string) (net.Conn, error) {
+// dialHTTPProxyServer connects to an HTTP proxy.
+func (n *crawlDialer) dialHTTPProxyServer(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := proxyServerDialer{}.DialContext(ctx, network, addr)
 	if err != nil || n.cfg.Proxy.Scheme == "http" {
 		return conn, err
@@ -87,9 +87,9 @@ func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string
 	return conn, nil
 }
 
-// dialSOCKS connects to addr, a host and a port, through a SOCKS5 proxy. With
+// dialThroughSOCKSProxy connects to addr, a host and a port, through a SOCKS5 proxy. With
 // socks5 it is given the address that has been admitted.
-func (n *crawlDialer) dialSOCKS(ctx context.Context, network, addr string) (net.Conn, error) {
+func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr string) (net.Conn, error) {
 	var auth *proxy.Auth
 	if user := n.cfg.Proxy.User; user != nil {
 		password, _ := user.Password()

@@ -15,7 +15,7 @@ func TestProxyOutOfReach(t *testing.T) {
 	l := listen(t, "127.0.0.2:0")
 	addr := l.Addr().String()
 	l.Close()
-	_, resolver := newResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})
+	_, resolver := newCachingResolver(t, dnsZone{"example.com": alwaysAddrs("127.0.0.3")})
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		proxy, err := url.Parse(scheme + "://" + addr)
 		if err != nil {

@@ -20,19 +20,19 @@ import (
 // Baggage is what a request takes along through the queue and over restarts:
 // the JSON of it is the Context of its storage.Entry.
 type queuedRequestMetadata struct {
-	Collector       string         `json:"collector,omitempty"` // as it joined; empty: the first
-	ContextValues   map[string]any `json:"values,omitempty"`    // of the colly.Context
-	IntKeys         []string       `json:"ints,omitempty"`      // those of ContextValues that are int, for which JSON has no type
-	Header          http.Header    `json:"header,omitempty"`    // beyond the collector's own
-	SecretHost      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
-	SecretHTTPSOnly bool           `json:"secure,omitempty"`    // and over https alone
+	CollectorName          string         `json:"collector,omitempty"` // as it joined; empty: the first
+	ContextValues          map[string]any `json:"values,omitempty"`    // of the colly.Context
+	IntKeys                []string       `json:"ints,omitempty"`      // those of ContextValues that are int, for which JSON has no type
+	Header                 http.Header    `json:"header,omitempty"`    // beyond the collector's own
+	SecretHeadersHost      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
+	SecretHeadersHTTPSOnly bool           `json:"secure,omitempty"`    // and over https alone
 }
 
 // encodeRequestMetadata returns the baggage of a request for u of the collector of that name, with
 // headers beyond the collector's own; nil if it has none. It returns an error if it
 // holds a value that would not come back as it was, or too much.
 func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra http.Header) ([]byte, error) {
-	b := queuedRequestMetadata{Collector: name, ContextValues: map[string]any{}, Header: extra}
+	b := queuedRequestMetadata{CollectorName: name, ContextValues: map[string]any{}, Header: extra}
 	ctx.ForEach(func(k string, v any) any {
 		if k != leaseTokenHeader {
 			b.ContextValues[k] = v
@@ -45,11 +45,11 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 		}
 	}
 	slices.Sort(b.IntKeys)
-	if b.Collector == "" && len(b.ContextValues) == 0 && len(b.Header) == 0 {
+	if b.CollectorName == "" && len(b.ContextValues) == 0 && len(b.Header) == 0 {
 		return nil, nil
 	}
 	if len(b.Header[secretHeader]) > 0 {
-		b.SecretHost, b.SecretHTTPSOnly = u.Origin().Host(), u.Origin().Scheme() == "https"
+		b.SecretHeadersHost, b.SecretHeadersHTTPSOnly = u.Origin().Host(), u.Origin().Scheme() == "https"
 	}
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -117,7 +117,7 @@ const secretHeader = "Authorization"
 // without a body.
 func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
 	h := filterAllowedHeaders(b.Header, t.Request())
-	if to := t.URL().Origin(); b.SecretHost != to.Host() || b.SecretHTTPSOnly && to.Scheme() != "https" {
+	if to := t.URL().Origin(); b.SecretHeadersHost != to.Host() || b.SecretHeadersHTTPSOnly && to.Scheme() != "https" {
 		h.Del(secretHeader)
 	}
 	return h
@@ -149,7 +149,7 @@ func filterAllowedHeaders(h http.Header, request *storage.Request) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		allowed := name == secretHeader || CheckCustomHeader(name, "") == nil || isBodyHeader(name, request)
+		allowed := name == secretHeader || CheckCustomHeader(name, "") == nil || isSettableBodyHeader(name, request)
 		if allowed && !(name == "Accept" && slices.Equal(values, []string{"*/*"})) {
 			extra[name] = values
 		}

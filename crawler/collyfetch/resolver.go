@@ -36,7 +36,7 @@ type dnsEntry struct {
 	expires        time.Time
 }
 
-func newResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
+func newCachingResolver(r *net.Resolver, ttl time.Duration) *cachingResolver {
 	if r == nil {
 		r = net.DefaultResolver
 	}
@@ -52,7 +52,7 @@ func (n *cachingResolver) lookup(ctx context.Context, host string) ([]netip.Addr
 	for {
 		a, created := n.getOrCreate(host)
 		if created {
-			n.resolve(ctx, host, a)
+			n.lookupIntoEntry(ctx, host, a)
 			return a.addrs, a.err
 		}
 		select {
@@ -96,8 +96,8 @@ func (a *dnsEntry) isPending() bool {
 	}
 }
 
-// resolve looks host up. What failed for the moment is not remembered.
-func (n *cachingResolver) resolve(ctx context.Context, host string, a *dnsEntry) {
+// lookupIntoEntry looks host up. What failed for the moment is not remembered.
+func (n *cachingResolver) lookupIntoEntry(ctx context.Context, host string, a *dnsEntry) {
 	addrs, err := n.resolver.LookupNetIP(ctx, "ip", host)
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,7 +17,7 @@ var errNameServerDown = errors.New("the name server is away")
 // often that is tried.
 func newFailingResolver(ttl time.Duration, wait time.Duration, count *int) *cachingResolver {
 	var mu sync.Mutex
-	return newResolver(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return newCachingResolver(&net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		mu.Lock()
 		*count++
 		mu.Unlock()
@@ -79,7 +79,7 @@ func TestAbandonedLookup(t *testing.T) {
 // TestResolverCacheIsBounded, and what is remembered is forgotten in time.
 func TestResolverCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newResolver(nil, time.Minute)
+		n := newCachingResolver(nil, time.Minute)
 		add := func(host string) bool {
 			a, created := n.getOrCreate(host)
 			if created {

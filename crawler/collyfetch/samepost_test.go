@@ -57,7 +57,7 @@ func TestAnotherCollectorIsNoRetry(t *testing.T) {
 		web, got := formsWeb(nil)
 		c := wrapCollector(t, colly.NewCollector(), quietOptions(web))
 		detail := c.Clone()
-		must(t, c.Join("detail", detail))
+		must(t, c.JoinCollector("detail", detail))
 		c.OnResponse(func(r *colly.Response) {
 			must(t, detail.Request("GET", r.Request.URL.String(), nil, r.Ctx, nil))
 		})

@@ -64,7 +64,7 @@ func TestTraceHTTP(t *testing.T) {
 	web := smallWebWithDelay(10 * time.Millisecond)
 	o := quietOptions(nil)
 	o.Policy.Delay = 10 * time.Millisecond
-	o.Fetch = collyfetch.Config{ConnectTo: serveWeb(t, web), AllowPrivate: true}
+	o.FetchConfig = collyfetch.Config{ConnectToRules: serveWeb(t, web), AllowPrivate: true}
 	crawl := wrapCollector(t, colly.NewCollector(colly.TraceHTTP()), o)
 	var trace *colly.HTTPTrace
 	crawl.OnResponse(func(r *colly.Response) { trace = r.Trace })

@@ -81,7 +81,7 @@ func TestSignatures(t *testing.T) {
 			notary.check(r)
 			return web.RoundTrip(r)
 		}))
-		o.Fetch.Signer = signer
+		o.FetchConfig.Signer = signer
 		crawl := wrapCollector(t, colly.NewCollector(colly.Headers(map[string]string{"signature-agent": `sig1="https://evil.test"`})), o)
 		crawl.OnRequest(func(r *colly.Request) {
 			for _, name := range []string{"signature", "Signature-Input", "SIGNATURE-AGENT"} {

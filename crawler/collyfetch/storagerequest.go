@@ -73,8 +73,8 @@ func requestBodyReader(r *storage.Request) io.Reader {
 	return bytes.NewReader(r.Body)
 }
 
-// isBodyHeader reports whether a header is of the body of a request, and the user's
+// isSettableBodyHeader reports whether a header is of the body of a request, and the user's
 // to set for one that may have a body.
-func isBodyHeader(name string, r *storage.Request) bool {
+func isSettableBodyHeader(name string, r *storage.Request) bool {
 	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
 }

@@ -80,8 +80,8 @@ type nameServer struct {
 	questionCounts map[string]int // by name and type
 }
 
-// newResolver starts a name server, and returns a resolver that asks it.
-func newResolver(t *testing.T, z dnsZone) (*nameServer, *net.Resolver) {
+// newCachingResolver starts a name server, and returns a resolver that asks it.
+func newCachingResolver(t *testing.T, z dnsZone) (*nameServer, *net.Resolver) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// TestDial: connections for visits that do not speak HTTP go where ConnectTo
+// TestDial: connections for visits that do not speak HTTP go where ConnectToRules
 // sends them, or exactly where they are told to, and are refused as requests are.
 func TestDial(t *testing.T) {
 	sent, direct := startGreeter(t, "sent"), startGreeter(t, "told")
@@ -20,7 +20,7 @@ func TestDial(t *testing.T) {
 		t.Fatal(err)
 	}
 	fetcher := func(private bool) *collyfetch.Fetcher {
-		f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private})
+		f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}

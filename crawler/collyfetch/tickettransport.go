@@ -55,7 +55,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 		return err
 	}
 	if t.dialer != nil {
-		if err := CheckPort(p.ticket.URL().Origin(), t.cfg.ConnectTo); err != nil {
+		if err := CheckPort(p.ticket.URL().Origin(), t.cfg.ConnectToRules); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 	}
 	res, err := t.sendAndRead(req, p)
 	if err != nil {
-		if err = t.requestError(err); context.Cause(ctx) != nil {
+		if err = t.translateRequestError(err); context.Cause(ctx) != nil {
 			err = context.Cause(ctx)
 		}
 		p.closeBrokenHTTP2Conn(err)
@@ -102,7 +102,7 @@ func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Re
 	stop := t.startHeaderTimeout(p)
 	res, err := t.next.RoundTrip(req)
 	stop()
-	defer p.stopLeaseCheck()
+	defer p.disableLeaseCheck()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Re
 // where other visits may use the connection, net/http resets the stream when ctx is
 // done.
 func (p *roundTrip) closeConnOnCancel(ctx context.Context, res *http.Response) (stop func() bool) {
-	if p.conn == nil || res.Body == http.NoBody || isHTTP2(p.conn) {
+	if p.conn == nil || res.Body == http.NoBody || isHTTP2Conn(p.conn) {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(ctx, func() { p.conn.Close() })
@@ -177,7 +177,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 			p.refuseConn(info.Conn, errConnBroken)
 			return
 		}
-		err := p.attachConn(info.Conn)
+		err := p.attachAndCheckConn(info.Conn)
 		if err == nil {
 			err = p.ticket.MarkSent(ctx)
 		}
@@ -211,11 +211,11 @@ func preservePathEscaping(u *url.URL) {
 	u.RawPath = b.String()
 }
 
-// attachConn notes the connection of the passage, and returns why nothing may be sent
+// attachAndCheckConn notes the connection of the passage, and returns why nothing may be sent
 // over it.
-func (p *roundTrip) attachConn(conn net.Conn) error {
+func (p *roundTrip) attachAndCheckConn(conn net.Conn) error {
 	p.conn = conn
-	p.startLeaseCheck()
+	p.enableLeaseCheck()
 	if p.viaProxy {
 		return nil // it leads to the proxy, and the host has been asked about
 	}
@@ -233,7 +233,7 @@ func (p *roundTrip) attachConn(conn net.Conn) error {
 // carry other visits to the host, and stays open.
 func (p *roundTrip) refuseConn(conn net.Conn, why error) {
 	p.cancelRequest(why)
-	if !isHTTP2(conn) {
+	if !isHTTP2Conn(conn) {
 		conn.Close()
 	}
 }
@@ -243,12 +243,12 @@ func (p *roundTrip) refuseConn(conn net.Conn, why error) {
 // waits for, and the next visit would fail on it as well.
 func (p *roundTrip) closeBrokenHTTP2Conn(why error) {
 	timeout := timeoutError{}
-	if p.conn != nil && (errors.As(why, &timeout) || errors.Is(why, decorum.Malformed)) && isHTTP2(p.conn) {
+	if p.conn != nil && (errors.As(why, &timeout) || errors.Is(why, decorum.Malformed)) && isHTTP2Conn(p.conn) {
 		p.conn.Close()
 	}
 }
 
-func isHTTP2(c net.Conn) bool {
+func isHTTP2Conn(c net.Conn) bool {
 	t, ok := c.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
@@ -269,13 +269,13 @@ func (t *ticketTransport) readBody(ctx context.Context, res *http.Response, p *r
 	reserve := func(n int64) error { return p.memoryShare.Reserve(ctx, n) }
 	r, err := t.decoders.openBody(res, ticket.BodyLimit(t.cfg.MaxBody), reserve)
 	if err != nil {
-		return nil, false, bodyError(err, res, 0)
+		return nil, false, bodyReadError(err, res, 0)
 	}
 	defer r.Close()
 	if ticket.StreamsBody() {
 		n, truncated, err := t.readIntoSpool(ctx, r, p)
 		if err != nil {
-			return nil, false, bodyError(err, res, n)
+			return nil, false, bodyReadError(err, res, n)
 		}
 		return nil, truncated, nil
 	}
@@ -310,7 +310,7 @@ func (t *ticketTransport) readIntoMemory(
 // bodyIfComplete returns what readIntoMemory does: no part of a body that did not come whole.
 func bodyIfComplete(body []byte, truncated bool, err error, res *http.Response) ([]byte, bool, error) {
 	if err != nil {
-		return nil, false, bodyError(err, res, int64(len(body)))
+		return nil, false, bodyReadError(err, res, int64(len(body)))
 	}
 	return body, truncated, nil
 }

@@ -76,7 +76,7 @@ func connectingTo(t *testing.T, cfg collyfetch.Config, address string) collyfetc
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnectTo = []collyfetch.ConnectTo{to}
+	cfg.ConnectToRules = []collyfetch.ConnectTo{to}
 	return cfg
 }
 

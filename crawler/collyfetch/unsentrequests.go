@@ -67,8 +67,8 @@ func (r *callbackRun) isUnsent() bool {
 	return r.callbackRequest != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.LocalFailure))
 }
 
-// restoreUnsent makes r the page that was turned away before: as the callbacks left it.
-func (r *callbackRun) restoreUnsent(unsent *colly.Request) {
+// restoreFromUnsentRequest makes r the page that was turned away before: as the callbacks left it.
+func (r *callbackRun) restoreFromUnsentRequest(unsent *colly.Request) {
 	r.lastUnsentRequest, r.collyRequest.Ctx = unsent, unsent.Ctx
 	maps.Copy(*r.collyRequest.Headers, *unsent.Headers)
 }

@@ -58,7 +58,7 @@ func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnectTo = append(cfg.ConnectTo, to)
+	cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	crawl, _ := newCrawl(t, collyfetch.Config{})
 	fetcher, err := collyfetch.NewFetcher(cfg)
 	if err != nil {

@@ -48,8 +48,8 @@ func (t *wireRecorder) appendRequest(b []byte) {
 	}
 }
 
-// truncateRequest takes back the last n bytes of the request.
-func (t *wireRecorder) truncateRequest(n int) {
+// dropLastRequestBytes takes back the last n bytes of the request.
+func (t *wireRecorder) dropLastRequestBytes(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
@@ -177,7 +177,7 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(b)
 	if t != nil && n < len(b) {
-		t.truncateRequest(len(b) - n)
+		t.dropLastRequestBytes(len(b) - n)
 	}
 	return n, err
 }

@@ -99,7 +99,7 @@ func (w *rawServer) serveConn(c net.Conn) {
 	}
 }
 
-// requestFor returns what was sent for a path.
+// collyRequestForTicket returns what was sent for a path.
 func (w *rawServer) requestFor(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnectTo, cfg.AllowPrivate, cfg.CaptureExchanges = []collyfetch.ConnectTo{to}, true, true
+	cfg.ConnectToRules, cfg.AllowPrivate, cfg.CaptureExchanges = []collyfetch.ConnectTo{to}, true, true
 	transport := newTrustingTransport(cfg)
 	defer transport.CloseIdleConnections()
 	cfg.Transport = transport

@@ -33,25 +33,25 @@ type WrapOptions struct {
 	// Contact is a URL or mailto: that a site's owner can reach you by. It is
 	// part of the User-Agent header.
 	Contact string
-	// Dir keeps the state of the crawl, so that a program that was stopped, or
+	// StateDir keeps the state of the crawl, so that a program that was stopped, or
 	// killed, goes on where it was when it is started again. It holds
 	// frontier.db and robots.db; delete it to start anew. Empty: the state is
 	// in memory, and ends with the process.
-	Dir string
+	StateDir string
 	// KeepLedger writes down what permits each request before its first byte leaves, in the
-	// directory ledger of Dir: "decorum ledger verify --data Dir" checks it. A run ends
+	// directory ledger of StateDir: "decorum ledger verify --data StateDir" checks it. A run ends
 	// where that cannot be written.
 	KeepLedger bool
 	// KeepCookies shows to sites the cookies that they set, and keeps them in the state
 	// of the crawl. Without it, cookies are ignored.
 	KeepCookies bool
 
-	Policy   politeness.Policy        // how long hosts rest
-	Limiter  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
-	Robots   robots.GateConfig        // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
-	Frontier frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
-	Fetch    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
-	Settings crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
+	Policy         politeness.Policy        // how long hosts rest
+	LimiterConfig  politeness.LimiterConfig // of the whole crawl, and of addresses; IPConcurrency 0 is 2
+	RobotsConfig   robots.GateConfig        // how robots.txt is read, and what the pages are for (Purposes: see docs/ai-use.md); Agent is set from Agent
+	FrontierConfig frontier.Config          // what belongs to the crawl and in which order; Scope nil: what the collector allows
+	FetchConfig    Config                   // how requests are sent; UserAgent and From are set from Agent and Contact, KeepCookies from KeepCookies
+	Settings       crawler.Settings         // limits of a run. Workers 0 is one, so that callbacks run one at a time, unless Async is set; sitemaps are not read: the callbacks say what is visited
 
 	Hooks    crawler.Hooks
 	Recorder crawler.Recorder // nil: none
@@ -88,15 +88,15 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.Robots.Agent, err = robots.PresetOrNewAgent(o.Robots.Dialect, product); err != nil {
+	if o.RobotsConfig.Agent, err = robots.PresetOrNewAgent(o.RobotsConfig.Dialect, product); err != nil {
 		return nil, fmt.Errorf("collyfetch: agent: %w", err)
 	}
-	o.Fetch.UserAgent, o.Fetch.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
+	o.FetchConfig.UserAgent, o.FetchConfig.From, o.Settings.ProductToken = userAgent, ContactMail(o.Contact), product
 	o = o.withDefaults(c)
-	if err := errors.Join(o.Policy.Validate(), o.Robots.Validate()); err != nil {
+	if err := errors.Join(o.Policy.Validate(), o.RobotsConfig.Validate()); err != nil {
 		return nil, fmt.Errorf("collyfetch: %w", err)
 	}
-	if o.KeepLedger && o.Dir == "" {
+	if o.KeepLedger && o.StateDir == "" {
 		return nil, errLedgerNeedsDir
 	}
 	if err := crawl.openStores(o); err != nil {
@@ -108,9 +108,9 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 		}
 	}()
 	if o.KeepCookies {
-		o.Fetch.Cookies = NewCookies(crawl.frontierStore())
+		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore())
 	}
-	fetcher, err := NewFetcher(o.Fetch)
+	fetcher, err := NewFetcher(o.FetchConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -126,24 +126,24 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 // settings where it has them.
 func (o WrapOptions) withDefaults(c *colly.Collector) WrapOptions {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	o.Limiter.IPConcurrency = cmp.Or(o.Limiter.IPConcurrency, 2)
+	o.LimiterConfig.IPConcurrency = cmp.Or(o.LimiterConfig.IPConcurrency, 2)
 	o.Settings.NoSitemaps = true
 	o.Settings.MaxPages = cmp.Or(o.Settings.MaxPages, int64(c.MaxRequests))
-	o.Fetch.MaxBody = cmp.Or(o.Fetch.MaxBody, int64(c.MaxBodySize))
-	if o.Frontier.Scope == nil { // MaxDepth is the collector's own affair
+	o.FetchConfig.MaxBody = cmp.Or(o.FetchConfig.MaxBody, int64(c.MaxBodySize))
+	if o.FrontierConfig.Scope == nil { // MaxDepth is the collector's own affair
 		scope := frontier.ScopeConfig{Mode: frontier.AnyScope, MaxDepth: math.MaxInt, CurrentYear: time.Now().Year()}
-		o.Frontier.Scope = frontier.NewScope(scope, nil)
+		o.FrontierConfig.Scope = frontier.NewScope(scope, nil)
 	}
 	return o
 }
 
 // openStores opens the state of the crawl.
 func (c *Crawl) openStores(o WrapOptions) error {
-	if o.Dir == "" {
+	if o.StateDir == "" {
 		c.stores = []storage.Store{memory.New(memory.Config{})}
 		return nil
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
 	}
 	opts := bolt.Options{InterruptedDelay: o.Policy.WithDefaults().Delay,
@@ -151,7 +151,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
 		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
-	err := c.openBolt(o.Dir, "robots.db", opts)
+	err := c.openBolt(o.StateDir, "robots.db", opts)
 	if err == nil {
 		err = c.openLedger(o)
 	}
@@ -160,7 +160,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 		// before the frontier says that they have been made.
 		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
 		opts.OutputFiles = c.ledger.outputFiles
-		err = c.openBolt(o.Dir, "frontier.db", opts)
+		err = c.openBolt(o.StateDir, "frontier.db", opts)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("collyfetch: cannot open the state of the crawl: %w", err), c.Close())
@@ -184,13 +184,13 @@ func (c *Crawl) frontierStore() storage.Store { return c.stores[len(c.stores)-1]
 // assembleCrawler puts the rooms of the house together.
 func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
 	if c.mustReleaseHolds {
-		o.Limiter.RestartedAt = time.Now()
+		o.LimiterConfig.RestartedAt = time.Now()
 	}
-	limits := politeness.NewLimiter(o.Limiter)
-	gate := robots.NewGate(o.Robots, c.stores[0])
-	o.Frontier.CleanURL, o.Frontier.Budget = gate.CleanURL, limits
+	limits := politeness.NewLimiter(o.LimiterConfig)
+	gate := robots.NewGate(o.RobotsConfig, c.stores[0])
+	o.FrontierConfig.CleanURL, o.FrontierConfig.Budget = gate.CleanURL, limits
 	c.crawler = &crawler.Crawler{
-		Frontier: frontier.New(c.frontierStore(), o.Frontier), Gate: gate, Policy: o.Policy, Limiter: limits,
+		Frontier: frontier.New(c.frontierStore(), o.FrontierConfig), Gate: gate, Policy: o.Policy, Limiter: limits,
 		PageRecorder: o.Recorder, Hooks: o.Hooks, Settings: o.Settings, Log: o.Log,
 	}
 	if c.ledger != nil {
@@ -226,7 +226,7 @@ func (c *Crawl) run(ctx context.Context) error {
 	if c.workerCount == 0 && !c.async.Load() {
 		c.crawler.Settings.Workers = 1 // the callbacks of a sync program do not expect each other
 	}
-	defer c.started.Store(false)
+	defer c.hasRequestedPage.Store(false)
 	return c.crawler.Run(ctx)
 }
 

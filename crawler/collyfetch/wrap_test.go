@@ -31,7 +31,7 @@ import (
 func quietOptions(web http.RoundTripper) collyfetch.WrapOptions {
 	return collyfetch.WrapOptions{
 		Agent: "testbot/1.0", Contact: "https://bot.test/", Policy: politeness.Policy{Delay: 2 * time.Second},
-		Fetch: collyfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		FetchConfig: collyfetch.Config{Transport: web}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
@@ -136,7 +136,7 @@ func TestNoRequestPastTheTransport(t *testing.T) {
 			o := quietOptions(nil)
 			var log strings.Builder
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Fetch = collyfetch.Config{AllowPrivate: true}
+			o.FetchConfig = collyfetch.Config{AllowPrivate: true}
 			o.Policy.Delay = time.Millisecond
 			c := colly.NewCollector()
 			crawl := wrapCollector(t, c, o)
@@ -166,7 +166,7 @@ func TestWrapResumes(t *testing.T) {
 	defer server.Close()
 	o := quietOptions(server.Transport())
 	o.Policy, o.Settings.Workers = politeness.Policy{Delay: 50 * time.Millisecond}, 1
-	o.Dir = filepath.Join(t.TempDir(), "state")
+	o.StateDir = filepath.Join(t.TempDir(), "state")
 	var got []string
 	session := func(pages int64) error {
 		o.Settings.MaxPages = pages
@@ -413,8 +413,8 @@ func TestJoin(t *testing.T) {
 		c := colly.NewCollector()
 		crawl := wrapCollector(t, c, quietOptions(web))
 		detail := c.Clone()
-		must(t, crawl.Join("detail", detail))
-		if crawl.Join("detail", c.Clone()) == nil {
+		must(t, crawl.JoinCollector("detail", detail))
+		if crawl.JoinCollector("detail", c.Clone()) == nil {
 			t.Error("a name was taken twice")
 		}
 		var got []string

@@ -28,7 +28,7 @@ func (p *Project) fetcherConfig(c *confinement) (collyfetch.Config, error) {
 		if err != nil {
 			return cfg, err
 		}
-		cfg.ConnectTo = append(cfg.ConnectTo, to)
+		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	}
 	var err error
 	if cfg.Signer, err = p.Agent.Signature.newSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
@@ -41,7 +41,7 @@ func (p *Project) fetcherConfig(c *confinement) (collyfetch.Config, error) {
 // newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func (p *Project) newFetcher(
-	c *confinement, notes collyfetch.NoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	c *confinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.Fetcher, error) {
 	cfg, err := p.fetcherConfig(c)
 	if err != nil {

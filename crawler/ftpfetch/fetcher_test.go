@@ -30,7 +30,7 @@ func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *f
 		t.Fatal(err)
 	}
 	web, err := collyfetch.NewFetcher(collyfetch.Config{
-		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: private,
+		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private,
 	})
 	if err != nil {
 		t.Fatal(err)

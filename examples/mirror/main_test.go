@@ -50,7 +50,7 @@ func TestMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	fetch := collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+	fetch := collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
 	for range 2 {
 		if err := mirror(t.Context(), "http://bees.example/", dir, fetch, politeness.Policy{Delay: 10 * time.Millisecond}); err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func orderNewsFirst(e *storage.Entry) {
 
 // crawlAndPrint prints the URLs of a site in the order of their visits.
 func crawlAndPrint(ctx context.Context, url string, o collyfetch.WrapOptions, out io.Writer) (err error) {
-	o.Frontier.AssignOrder = orderNewsFirst
+	o.FrontierConfig.AssignOrder = orderNewsFirst
 	c, err := collyfetch.Wrap(colly.NewCollector(colly.StdlibContext(ctx)), o)
 	if err != nil {
 		return err

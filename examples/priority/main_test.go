@@ -20,7 +20,7 @@ func TestPriority(t *testing.T) {
 			"/news/1": page("<a href=/news/2>next</a>"),
 		}})
 		var out strings.Builder
-		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", Fetch: collyfetch.Config{Transport: web}}
+		o := collyfetch.WrapOptions{Agent: "newsbot/1.0", Contact: "https://example.org/bot", FetchConfig: collyfetch.Config{Transport: web}}
 		if err := crawlAndPrint(t.Context(), "http://example.com/", o, &out); err != nil {
 			t.Fatal(err)
 		}

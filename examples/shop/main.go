@@ -38,7 +38,7 @@ func main() {
 	defer stop()
 	err := scrape(ctx, os.Args[1], collyfetch.WrapOptions{
 		Agent: "shopbot/1.0", Contact: "https://example.org/bot", // yours
-		Dir: "shop-crawl",
+		StateDir: "shop-crawl",
 	}, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

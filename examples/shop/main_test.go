@@ -32,8 +32,8 @@ func TestShop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	o := collyfetch.WrapOptions{Agent: "shopbot/1.0", Contact: "https://example.org/bot", Dir: filepath.Join(t.TempDir(), "crawl"),
-		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, Fetch: collyfetch.Config{Transport: server.Transport()}}
+	o := collyfetch.WrapOptions{Agent: "shopbot/1.0", Contact: "https://example.org/bot", StateDir: filepath.Join(t.TempDir(), "crawl"),
+		Policy: politeness.Policy{Delay: 10 * time.Millisecond}, FetchConfig: collyfetch.Config{Transport: server.Transport()}}
 	var out strings.Builder
 	for range 2 {
 		if err := scrape(t.Context(), "http://shop.example/catalogue/1", o, &out); err != nil {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		options.Policy.Delay = 10 * time.Millisecond
-		options.Fetch = collyfetch.Config{ConnectTo: []collyfetch.ConnectTo{to}, AllowPrivate: true}
+		options.FetchConfig = collyfetch.Config{ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true}
 		main()
 		os.Exit(0)
 	}
