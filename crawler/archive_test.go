@@ -17,7 +17,7 @@ func TestArchiveSeesEveryVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks(),
 			Robots: robotsText("Sitemap: http://a.test/map.txt\n", 0, nil),
-			Pages:  map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.TypedResponse("text/plain", "http://a.test/listed\n"))}})
+			Pages:  map[string]crawltest.PageFunc{"/map.txt": crawltest.StaticPage(crawltest.ResponseOfType("text/plain", "http://a.test/listed\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		archive := &visitLog{}
 		c.Archive = archive

@@ -11,7 +11,7 @@ import (
 // duplicateSite is a site of pages that name other URLs as canonical, and pages that are
 // the same.
 func duplicateSite() crawltest.Site {
-	byHeader := crawltest.TypedResponse("application/pdf", "%PDF")
+	byHeader := crawltest.ResponseOfType("application/pdf", "%PDF")
 	byHeader.Header.Set("Link", "</whole>; rel=canonical")
 	return crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<link rel=canonical href=/><a href=/print><a href=/pdf><a href=/one><a href=/two><a href=/three><a href=/none>")),

@@ -22,7 +22,7 @@ func rssAnswer(contentType string, links ...string) crawltest.Response {
 	for _, l := range links {
 		fmt.Fprintf(&b, "<item><title>One</title><link>%s</link><pubDate>Sat, 01 Jan 2000 12:00:00 GMT</pubDate></item>\n", l)
 	}
-	return crawltest.TypedResponse(contentType, b.String()+"</channel></rss>")
+	return crawltest.ResponseOfType(contentType, b.String()+"</channel></rss>")
 }
 
 // atomAnswer returns an Atom feed of these links.
@@ -31,7 +31,7 @@ func atomAnswer(links ...string) crawltest.Response {
 	for _, l := range links {
 		b += "<entry><link rel=\"alternate\" href=\"" + l + "\"/><link rel=\"enclosure\" href=\"/not-an-item\"/></entry>"
 	}
-	return crawltest.TypedResponse("application/atom+xml", b+"</feed>")
+	return crawltest.ResponseOfType("application/atom+xml", b+"</feed>")
 }
 
 // pageWithFeeds returns a page that announces feeds, and has more on it.
@@ -209,7 +209,7 @@ func TestFeedIsReadAgain(t *testing.T) {
 func TestJSONFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		feed := func(items, more string) crawltest.PageFunc {
-			return crawltest.StaticPage(crawltest.TypedResponse("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
+			return crawltest.StaticPage(crawltest.ResponseOfType("application/json", `{"version": "https://jsonfeed.org/version/1.1", "items": [`+items+`]`+more+`}`))
 		}
 		page := crawltest.StaticPage(crawltest.HTML("an article"))
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{

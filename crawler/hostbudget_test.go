@@ -221,7 +221,7 @@ func TestMaxBytes(t *testing.T) {
 func TestRevisitsOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a>") }, SendETag: true}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Page})
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		var lines []string
 		for range 3 {

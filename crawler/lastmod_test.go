@@ -37,7 +37,7 @@ func (l lastmodSite) newSite() crawltest.Site {
 			fmt.Fprintf(&b, "<url><loc>http://a.test/%d</loc><lastmod>%s</lastmod></url>", i, l.lastmod(i, r.ReceivedAt).UTC().Format(time.RFC3339))
 		}
 		b.WriteString("</urlset>")
-		return crawltest.TypedResponse("application/xml", b.String())
+		return crawltest.ResponseOfType("application/xml", b.String())
 	}
 	return s
 }
@@ -160,7 +160,7 @@ func TestPriorities(t *testing.T) {
 			Pages: map[string]crawltest.PageFunc{
 				"/": pageWithLinks("/near"), "/high": pageWithLinks("/deep"), "/near": pageWithLinks("/deeper"),
 				"/low": pageWithLinks(), "/usual": pageWithLinks(), "/deep": pageWithLinks(), "/deeper": pageWithLinks(),
-				"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("application/xml", list))}})
+				"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml", list))}})
 		if err := newCrawl(t, web, newMemoryStore(), "http://a.test/").Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func mixedSite() crawltest.Site {
 			IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/closed") }}),
 		Pages: map[string]crawltest.PageFunc{
 			"/rules.txt": crawltest.StaticPage(crawltest.Text("User-agent: *\nCrawl-delay: 2\nAllow: /open\nDisallow: /closed\nSitemap: http://a.test/map.txt\n")),
-			"/map.txt":   crawltest.StaticPage(crawltest.TypedResponse("text/plain", "http://a.test/listed\n")),
+			"/map.txt":   crawltest.StaticPage(crawltest.ResponseOfType("text/plain", "http://a.test/listed\n")),
 			"/":          crawltest.StaticPage(crawltest.HTML(`<a href=/open/1>1</a> <a href=/closed/1>2</a> <a href=/moves>3</a> <a href=/breaks>4</a> <a href=http://b.test/>5</a>`)),
 			"/open/1":    crawltest.StaticPage(crawltest.HTML("open")),
 			"/listed":    crawltest.StaticPage(crawltest.HTML("listed")),

@@ -69,7 +69,7 @@ func sitemapPage(root string, urls ...string) crawltest.PageFunc {
 	for _, u := range urls {
 		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", entry, u, entry)
 	}
-	return crawltest.StaticPage(crawltest.TypedResponse("application/xml",
+	return crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
 		"<"+root+` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`+b.String()+"</"+root+">"))
 }
 

@@ -86,9 +86,9 @@ func TestConditionalRevisits(t *testing.T) {
 	for _, tt := range []struct{ etag, date bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			page := crawltest.ChangingPage{ChangedAt: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, SendETag: tt.etag, SendLastModified: tt.date,
+			page := crawltest.ChangingPage{ChangeTimes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, SendETag: tt.etag, SendLastModified: tt.date,
 				ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
-			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Page, "/child": pageWithLinks()}})
+			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Respond, "/child": pageWithLinks()}})
 			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
 			c.Handler = func(ctx context.Context, v *crawler.Visit) ([]crawler.LinkToVisit, error) {
@@ -197,7 +197,7 @@ func TestFailingRevisits(t *testing.T) {
 				if d := int(r.ReceivedAt.Sub(begin) / day); d == 1 {
 					return crawltest.Status(500)
 				}
-				return page.Page(r)
+				return page.Respond(r)
 			}}})
 		c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/", "http://a.test/broken")
 		runFor(t, c, 3*day-time.Hour)
@@ -266,7 +266,7 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 		begin := time.Now()
 		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
 		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
-		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Page,
+		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond,
 			Robots: func(at time.Time) crawltest.Robots {
 				if isDisallowed(at) {
 					return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow: /\n"), IsDisallowed: func(string) bool { return true }}
@@ -429,9 +429,9 @@ func TestAdaptiveRevisits(t *testing.T) {
 			for _, k := range kinds {
 				for i := range k.pages {
 					path := fmt.Sprintf("/%s/%d", k.name, i)
-					p := crawltest.ChangingPage{ChangedAt: changeTimes(rng, k.mean, begin), SendETag: true,
+					p := crawltest.ChangingPage{ChangeTimes: changeTimes(rng, k.mean, begin), SendETag: true,
 						ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprint("version ", n)) }}
-					pages[path], changes["http://a.test"+path] = p.Page, p.ChangedAt
+					pages[path], changes["http://a.test"+path] = p.Respond, p.ChangeTimes
 					seeds = append(seeds, "http://a.test"+path)
 				}
 			}

@@ -27,7 +27,7 @@ func gzippedSitemap(t *testing.T, urls ...string) crawltest.PageFunc {
 	if err := zw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return crawltest.StaticPage(crawltest.TypedResponse("text/plain", b.String()))
+	return crawltest.StaticPage(crawltest.ResponseOfType("text/plain", b.String()))
 }
 
 // sitemapOnlySites is a site without links whose pages are listed by sitemaps only: three

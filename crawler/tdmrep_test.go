@@ -31,7 +31,7 @@ func requestedPaths(web *crawltest.Web) (paths []string) {
 }
 
 func jsonFile(text string) crawltest.PageFunc {
-	return crawltest.StaticPage(crawltest.TypedResponse("application/json", text))
+	return crawltest.StaticPage(crawltest.ResponseOfType("application/json", text))
 }
 
 // A crawl that mines reads the file of an origin once, after its robots.txt and
@@ -94,7 +94,7 @@ func pageFailingFirst(times int, text string) crawltest.PageFunc {
 		if r.NthForURL <= times {
 			return crawltest.Response{Fault: crawltest.Reset}
 		}
-		return crawltest.TypedResponse("application/json", text)
+		return crawltest.ResponseOfType("application/json", text)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTDMRepChanges(t *testing.T) {
 			if days > 2 {
 				return crawltest.Status(http.StatusBadGateway)
 			}
-			return crawltest.TypedResponse("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
+			return crawltest.ResponseOfType("application/json", fmt.Sprintf(`[{"location": "/%d", "tdm-reservation": 1}]`, days))
 		}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithHeader("x"), Pages: map[string]crawltest.PageFunc{tdmrepPath: file},
 			Robots: robotsText("User-agent: *\nAllow: /\n", 0, nil)})

@@ -189,7 +189,7 @@ func TestLinksOfWithheldPages(t *testing.T) {
 			"/":       pageWithHeader("<a href=/open>x</a><a href=/closed>x</a><img src=/a.png>", "X-Robots-Tag", "noai"),
 			"/open":   pageWithHeader("<meta name=robots content=noimageai><a href=/led>x</a><img src=/b.png>"),
 			"/closed": pageWithHeader("<a href=/never>x</a>", "X-Robots-Tag", "noai, nofollow"),
-			"/a.png":  crawltest.StaticPage(crawltest.TypedResponse("image/png", "x")),
+			"/a.png":  crawltest.StaticPage(crawltest.ResponseOfType("image/png", "x")),
 		}})
 		c, k := newPurposeCrawl(t, web, newMemoryStore(), []string{"ai-train"}, "http://a.test/"), &visitRecorder{}
 		c.PageRecorder, c.Settings.FollowedLinkKinds.Images = k, true

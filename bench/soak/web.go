@@ -65,7 +65,7 @@ const (
 // respond is what a host says to a request for anything but its robots.txt.
 func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	if r.Path == sitemapPath {
-		return crawltest.TypedResponse("application/xml", sitemapXML(host))
+		return crawltest.ResponseOfType("application/xml", sitemapXML(host))
 	}
 	page, ok := pageNumber(r.Path)
 	if !ok {

@@ -95,7 +95,7 @@ func TestOnRequestOnce(t *testing.T) {
 		for i := range hosts {
 			sites = append(sites, crawltest.Site{Host: fmt.Sprintf("h%d.test", i), Latency: crawltest.Latency{Base: time.Second},
 				Fallback: func(r crawltest.PageRequest) crawltest.Response {
-					return crawltest.TypedResponse("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
+					return crawltest.ResponseOfType("text/html", "<h1>"+r.Header.Get("X-Turn")+"</h1>\xe9")
 				}})
 		}
 		o := quietOptions(oneAddressWeb{crawltest.New(sites...)})

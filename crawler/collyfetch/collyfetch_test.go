@@ -129,7 +129,7 @@ func TestCallbacks(t *testing.T) {
 			"/":      crawltest.StaticPage(crawltest.HTML("<h1>One</h1><a href=/gone>x</a><a href=/moved>y</a>")),
 			"/gone":  crawltest.StaticPage(crawltest.Status(http.StatusGone)),
 			"/moved": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/two")),
-			"/two":   crawltest.StaticPage(crawltest.TypedResponse("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
+			"/two":   crawltest.StaticPage(crawltest.ResponseOfType("text/html; charset=iso-8859-1", "<h1>Zw\xf6lf</h1>")),
 		}})
 		crawl, c := newCrawl(t, collyfetch.Config{Transport: web})
 		crawl.Settings.Workers = 1
@@ -267,9 +267,9 @@ func TestFetch(t *testing.T) {
 		{name: "too long", answer: crawltest.HTML(big), status: 200, body: big[:1000], truncated: true},
 		{name: "long, and just fits", answer: crawltest.HTML(big[:1000]), status: 200, body: big[:1000]},
 		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), Gzip: true}, status: 200, body: big[:1000], truncated: true},
-		{name: "not a type that is wanted", answer: crawltest.TypedResponse("video/mp4", "moo"), status: 200, truncated: true},
-		{name: "a type in odd letters", answer: crawltest.TypedResponse("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
-		{name: "bytes are kept as they came", answer: crawltest.TypedResponse("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
+		{name: "not a type that is wanted", answer: crawltest.ResponseOfType("video/mp4", "moo"), status: 200, truncated: true},
+		{name: "a type in odd letters", answer: crawltest.ResponseOfType("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
+		{name: "bytes are kept as they came", answer: crawltest.ResponseOfType("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},
 		{name: "reset", answer: crawltest.Response{Fault: crawltest.Reset}, fails: true},
 		{name: "reset in the body", answer: crawltest.Response{Body: big, Fault: crawltest.ResetBody}, fails: true},
 		{name: "shorter than it said", answer: crawltest.Response{Body: big[:500], Fault: crawltest.ShortBody}, fails: true},

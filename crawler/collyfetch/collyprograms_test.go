@@ -207,8 +207,8 @@ func programWeb() *crawltest.Web {
 		wiki["/tree/"+n+"/1"], wiki["/tree/"+n+"/2"] = page("<h1>Leaf "+n+".1</h1>"), page("<h1>Leaf "+n+".2</h1>")
 	}
 	shop := map[string]crawltest.PageFunc{
-		"/sitemap.xml": crawltest.StaticPage(crawltest.TypedResponse("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
-		"/api":         crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
+		"/sitemap.xml": crawltest.StaticPage(crawltest.ResponseOfType("application/xml", "<urlset><url><loc>http://shop.test/p/1</loc></url><url><loc>http://shop.test/p/2</loc></url></urlset>")),
+		"/api":         crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"slug": "/p/1", "date": "May"}, {"slug": "/p/2", "date": "June"}]`)),
 	}
 	shop["/account"] = func(r crawltest.PageRequest) crawltest.Response {
 		if r.Header.Get("Cookie") != "session=s3" {

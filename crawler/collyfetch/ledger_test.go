@@ -24,7 +24,7 @@ func aiPolicyWeb() *crawltest.Web {
 	return crawltest.New(crawltest.Site{Host: "press.test",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: /signal ai-train=no\nAllow: /\n")}),
 		Pages: map[string]crawltest.PageFunc{
-			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"location": "/reserved", "tdm-reservation": 1}]`)),
 			"/":                        crawltest.StaticPage(crawltest.HTML("<h1>Press</h1><a href=/signal>a</a><a href=/reserved>b</a><a href=/noai>c</a><a href=/open>d</a>")),
 			"/open":                    crawltest.StaticPage(crawltest.HTML("<h1>Open</h1>")),
 			"/noai":                    crawltest.StaticPage(closed),

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A ChangingPage is another after each of its ChangedAt.
+// A ChangingPage is another after each of its ChangeTimes.
 type ChangingPage struct {
-	ChangedAt     []time.Time          // in order
+	ChangeTimes   []time.Time          // in order
 	ResponseAfter func(n int) Response // what the page is after n changes
 	// SendETag and SendLastModified say which validators it is sent with. The date is
 	// that of the last change; before the first there is none.
 	SendETag, SendLastModified bool
 }
 
-// Page answers a request.
-func (c ChangingPage) Page(r PageRequest) Response {
+// Respond answers a request.
+func (c ChangingPage) Respond(r PageRequest) Response {
 	n := c.versionAt(r.ReceivedAt)
 	a := c.ResponseAfter(n)
 	if a.Header = maps.Clone(a.Header); a.Header == nil {
@@ -28,7 +28,7 @@ func (c ChangingPage) Page(r PageRequest) Response {
 		a.Header.Set("ETag", fmt.Sprintf("%q", fmt.Sprint(n)))
 	}
 	if c.SendLastModified && n > 0 {
-		a.Header.Set("Last-Modified", c.ChangedAt[n-1].UTC().Format(http.TimeFormat))
+		a.Header.Set("Last-Modified", c.ChangeTimes[n-1].UTC().Format(http.TimeFormat))
 	}
 	return a
 }
@@ -36,7 +36,7 @@ func (c ChangingPage) Page(r PageRequest) Response {
 // versionAt returns how many changes there have been at a moment.
 func (c ChangingPage) versionAt(at time.Time) int {
 	n := 0
-	for n < len(c.ChangedAt) && !c.ChangedAt[n].After(at) {
+	for n < len(c.ChangeTimes) && !c.ChangeTimes[n].After(at) {
 		n++
 	}
 	return n

@@ -20,7 +20,7 @@ func DemoWeb() *Web {
 		redirectsSite(), redirectedRobotsSite(), unavailableRobotsSite(), hangingRobotsSite(), nonHTMLAndNofollowSite(),
 		missingRobotsSite(), serverErrorSite(), retryAfterSite(), slowPageSite(), gzipAndFeedSite(), connectionResetSite(),
 	)
-	w.CrawlPlan = CrawlPlan{MaxDepth: 24, MaxAttempts: 3, Timeout: 3 * time.Second}
+	w.CrawlPlan = CrawlPlan{MaxDepth: 24, MaxAttempts: 3, RequestTimeout: 3 * time.Second}
 	for _, host := range demoHosts {
 		w.CrawlPlan.Seeds = append(w.CrawlPlan.Seeds, homeURL(host))
 	}

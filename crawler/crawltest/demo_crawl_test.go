@@ -127,7 +127,7 @@ func (k *testCrawler) fetchRobots(host string) {
 func (k *testCrawler) fetch(url string) (clientResponse, error) {
 	host := hostOf(url)
 	time.Sleep(time.Until(k.dueAt[host]))
-	ctx, cancel := context.WithTimeout(context.Background(), k.web.CrawlPlan.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), k.web.CrawlPlan.RequestTimeout)
 	defer cancel()
 	got, err := get(ctx, k.transport, url)
 	var pause time.Duration
@@ -247,7 +247,7 @@ func TestDemoOverSockets(t *testing.T) {
 		t.Skip("a robots.txt that never comes takes a second")
 	}
 	w := DemoWeb()
-	w.CrawlPlan.Timeout = time.Second
+	w.CrawlPlan.RequestTimeout = time.Second
 	w.sites["river.example"].Pages["/upstream"] = StaticPage(HTML("in a hurry"))
 	w.sites["cafe.example"].Pages["/special"] = StaticPage(HTML("at once"))
 	for _, site := range w.sites {

@@ -43,14 +43,14 @@ func (p *demoSite) addHomePage(text string, parts ...string) {
 		host := demoHosts[(i+step)%len(demoHosts)]
 		neighbours = append(neighbours, linkHTML(homeURL(host), host))
 	}
-	p.addHTMLPage("/", p.name, paragraphHTML(text), strings.Join(parts, "\n"), "<h2>Next door</h2>", listHTML(neighbours...))
+	p.addHTMLPage("/", p.name, paragraphHTML(text), strings.Join(parts, "\n"), "<h2>Next door</h2>", bulletListHTML(neighbours...))
 }
 
-// addLinkedPages puts a page for each item into a directory, each linked to the one
+// addInterlinkedPages puts a page for each item into a directory, each linked to the one
 // before, the one after and the directory, and returns links to all of them.
 // href says how a page of the directory is linked to. Only the last page has
 // the links in last.
-func (p *demoSite) addLinkedPages(dir string, items []pageText, href func(slug string) string, lastLinks ...string) []string {
+func (p *demoSite) addInterlinkedPages(dir string, items []pageText, href func(slug string) string, lastLinks ...string) []string {
 	var links []string
 	for i, it := range items {
 		next := items[(i+1)%len(items)]
@@ -59,7 +59,7 @@ func (p *demoSite) addLinkedPages(dir string, items []pageText, href func(slug s
 		if i == len(items)-1 {
 			neighbours = append(neighbours, lastLinks...)
 		}
-		p.addHTMLPage(dir+it.slug, it.title, paragraphHTML(it.text), listHTML(neighbours...))
+		p.addHTMLPage(dir+it.slug, it.title, paragraphHTML(it.text), bulletListHTML(neighbours...))
 		links = append(links, linkHTML(href(it.slug), it.title))
 	}
 	return links
@@ -99,6 +99,6 @@ func linkHTML(to, text string, attributes ...string) string {
 	return strings.Join(attributes, " ") + ">" + html.EscapeString(text) + "</a>"
 }
 
-func listHTML(links ...string) string {
+func bulletListHTML(links ...string) string {
 	return "<ul>\n<li>" + strings.Join(links, "</li>\n<li>") + "</li>\n</ul>"
 }

@@ -14,8 +14,8 @@ import (
 // in a loop.
 func redirectsSite() Site {
 	p := newDemoSite("post.example", "The Post Office", allowAllRobots())
-	links := p.addLinkedPages("/letters/", readPageTexts("letters"), hrefFuncForDir("/letters/"))
-	p.addHTMLPage("/letters/", "Letters", listHTML(links...))
+	links := p.addInterlinkedPages("/letters/", readPageTexts("letters"), hrefFuncForDir("/letters/"))
+	p.addHTMLPage("/letters/", "Letters", bulletListHTML(links...))
 	p.addPage("/go/library", StaticPage(Redirect(http.StatusFound, "http://library.example/shelves/3/moss")))
 	p.addPage("/go/staff", StaticPage(Redirect(http.StatusMovedPermanently, "http://library.example/loans/staff.html")))
 	p.addPage("/round/a", StaticPage(Redirect(http.StatusFound, "/round/b")))
@@ -24,7 +24,7 @@ func redirectsSite() Site {
 	p.addPage("/forward/2", StaticPage(Redirect(http.StatusTemporaryRedirect, "3?care=of")))
 	p.addPage("/forward/3", StaticPage(Redirect(http.StatusPermanentRedirect, "../letters/to-the-fog")))
 	p.addHomePage("Letters without an address are read aloud, and often somebody stands up.",
-		listHTML(linkHTML("/letters/", "Letters"), linkHTML("/go/library", "For the library"), linkHTML("/go/staff", "For its staff"),
+		bulletListHTML(linkHTML("/letters/", "Letters"), linkHTML("/go/library", "For the library"), linkHTML("/go/staff", "For its staff"),
 			linkHTML("/round/a", "Returned to sender"), linkHTML("/forward/1", "Forwarded"), linkHTML("HTTP://LIBRARY.Example:80/catalogue#top", "Catalogue")))
 	return p.Site
 }
@@ -35,10 +35,10 @@ func redirectedRobotsSite() Site {
 		Response:     Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
 		IsDisallowed: isDisallowedByWildcards,
 	})
-	links := p.addLinkedPages("/maps/", readPageTexts("maps"), hrefFuncForDir("/maps/"))
-	p.addHTMLPage("/maps/", "Maps", append([]string{listHTML(links...)}, listHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
+	links := p.addInterlinkedPages("/maps/", readPageTexts("maps"), hrefFuncForDir("/maps/"))
+	p.addHTMLPage("/maps/", "Maps", append([]string{bulletListHTML(links...)}, bulletListHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
 	p.addHTMLPage("/loans/maps.html", "Maps on loan", paragraphHTML("Folded, we fear."))
-	p.addHomePage("The library's maps, flat.", listHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
+	p.addHomePage("The library's maps, flat.", bulletListHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
 	p.failFirstRequest("/maps/the-wells", MissingLastChunk)
 	return p.Site
 }
@@ -47,7 +47,7 @@ func redirectedRobotsSite() Site {
 func unavailableRobotsSite() Site {
 	p := newDemoSite("weather.example", "The Weather Station", Robots{Response: Status(http.StatusServiceUnavailable)})
 	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
-	p.addHomePage("Measuring.", listHTML(linkHTML("/today", "Today")))
+	p.addHomePage("Measuring.", bulletListHTML(linkHTML("/today", "Today")))
 	return p.Site
 }
 
@@ -55,25 +55,25 @@ func unavailableRobotsSite() Site {
 func hangingRobotsSite() Site {
 	p := newDemoSite("lighthouse.example", "The Lighthouse", Robots{Response: Response{Fault: Hang}})
 	p.addHTMLPage("/log", "Log", paragraphHTML("Ships."))
-	p.addHomePage("On, off, on.", listHTML(linkHTML("/log", "Log")))
+	p.addHomePage("On, off, on.", bulletListHTML(linkHTML("/log", "Log")))
 	return p.Site
 }
 
 // nonHTMLAndNofollowSite has what is no HTML, an old encoding, and links not to be followed.
 func nonHTMLAndNofollowSite() Site {
 	p := newDemoSite("archive.example", "The Town Archive", allowAllRobots())
-	links := p.addLinkedPages("/papers/", readPageTexts("papers"), hrefFuncForDir("/papers/"))
-	p.addHTMLPage("/papers/", "Papers", listHTML(links...))
+	links := p.addInterlinkedPages("/papers/", readPageTexts("papers"), hrefFuncForDir("/papers/"))
+	p.addHTMLPage("/papers/", "Papers", bulletListHTML(links...))
 	p.addPage("/inventory.txt", StaticPage(Text("Boxes: 214\nOpened: 39\nRegretted: 1\nhttp://archive.example/not-a-link\n")))
-	p.addPage("/plan.pdf", StaticPage(TypedResponse("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
+	p.addPage("/plan.pdf", StaticPage(ResponseOfType("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
 	old := *p
 	old.charset = "iso-8859-1"
-	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."), listHTML(linkHTML("/papers/", "Papers")))
-	p.addPage("/1987.html", StaticPage(TypedResponse("text/html; charset=iso-8859-1", encodeLatin1(latin))))
-	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book", listHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
+	latin := old.renderHTML("", "Café accounts", paragraphHTML("Two crèmes, one brûlée."), bulletListHTML(linkHTML("/papers/", "Papers")))
+	p.addPage("/1987.html", StaticPage(ResponseOfType("text/html; charset=iso-8859-1", encodeLatin1(latin))))
+	p.addPage("/visitors", StaticPage(HTML(p.renderHTML(`<meta name="robots" content="nofollow">`, "Visitors' book", bulletListHTML(linkHTML("/visitors/spam", "Cheap hats"))))))
 	p.addHTMLPage("/visitors/spam", "Hats", paragraphHTML("Nobody should come here: every link to it says so."))
 	p.addHomePage("We keep it. We do not say that we can find it.",
-		listHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"), linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
+		bulletListHTML(linkHTML("/papers/", "Papers"), linkHTML("/inventory.txt", "Inventory"), linkHTML("/plan.pdf", "Plan of the cellar"), linkHTML("/1987.html", "1987"),
 			linkHTML("/visitors", "Visitors' book"), linkHTML("/visitors/spam", "Hats", `rel="nofollow"`),
 			linkHTML("mailto:keeper@archive.example", "Write to us"), linkHTML("#top", "Up")))
 	return p.Site
@@ -96,10 +96,10 @@ func encodeLatin1(text string) string {
 func missingRobotsSite() Site {
 	p := newDemoSite("meadow.example", "The Meadow", Robots{})
 	p.Robots = nil
-	links := p.addLinkedPages("/bees/", readPageTexts("bees"), hrefFuncForDir("/bees/"))
-	p.addHTMLPage("/bees/", "Bees", listHTML(links...))
+	links := p.addInterlinkedPages("/bees/", readPageTexts("bees"), hrefFuncForDir("/bees/"))
+	p.addHTMLPage("/bees/", "Bees", bulletListHTML(links...))
 	p.addPage("/skylark", StaticPage(Status(http.StatusGone)))
-	p.addHomePage("Unmown.", listHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"), linkHTML("/skylark", "Skylark")))
+	p.addHomePage("Unmown.", bulletListHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"), linkHTML("/skylark", "Skylark")))
 	p.failFirstRequest("/bees/ivy-bee", ShortBody)
 	return p.Site
 }
@@ -107,35 +107,35 @@ func missingRobotsSite() Site {
 // serverErrorSite has a page that is always broken.
 func serverErrorSite() Site {
 	p := newDemoSite("workshop.example", "The Workshop", allowAllRobots())
-	links := p.addLinkedPages("/tools/", readPageTexts("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
-	p.addHTMLPage("/tools/", "Tools", listHTML(links...))
+	links := p.addInterlinkedPages("/tools/", readPageTexts("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
+	p.addHTMLPage("/tools/", "Tools", bulletListHTML(links...))
 	p.addPage("/repairs", StaticPage(Status(http.StatusInternalServerError)))
-	p.addHomePage("Mend first.", listHTML(linkHTML("/tools/", "Tools")))
+	p.addHomePage("Mend first.", bulletListHTML(linkHTML("/tools/", "Tools")))
 	return p.Site
 }
 
 // retryAfterSite asks those who want the special to come back in a second.
 func retryAfterSite() Site {
 	p := newDemoSite("cafe.example", "The Station Café", allowAllRobots())
-	links := p.addLinkedPages("/menu/", readPageTexts("dishes"), hrefFuncForDir("/menu/"))
-	p.addHTMLPage("/menu/", "Menu", listHTML(links...))
+	links := p.addInterlinkedPages("/menu/", readPageTexts("dishes"), hrefFuncForDir("/menu/"))
+	p.addHTMLPage("/menu/", "Menu", bulletListHTML(links...))
 	busy := Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "1")
 	p.addHTMLPage("/special", "Today's special", paragraphHTML("It was worth the wait."))
 	p.setFirstResponse("/special", busy)
-	p.addHomePage("Sit anywhere. The window is taken.", listHTML(linkHTML("/menu/", "Menu"), linkHTML("/special", "Today's special")))
+	p.addHomePage("Sit anywhere. The window is taken.", bulletListHTML(linkHTML("/menu/", "Menu"), linkHTML("/special", "Today's special")))
 	return p.Site
 }
 
 // slowPageSite has a page that takes its time, and one that is reset the first time.
 func slowPageSite() Site {
 	p := newDemoSite("river.example", "Along the River", allowAllRobots())
-	links := p.addLinkedPages("/bridges/", readPageTexts("bridges"), hrefFuncForDir("/bridges/"))
-	p.addHTMLPage("/bridges/", "Bridges", listHTML(links...))
-	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)), listHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
+	links := p.addInterlinkedPages("/bridges/", readPageTexts("bridges"), hrefFuncForDir("/bridges/"))
+	p.addHTMLPage("/bridges/", "Bridges", bulletListHTML(links...))
+	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)), bulletListHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
 	slow.BodyDuration = 1200 * time.Millisecond
 	p.addPage("/upstream", StaticPage(slow))
-	p.addHomePage("Downhill, mostly.", listHTML(linkHTML("/bridges/", "Bridges"), linkHTML("/upstream", "Upstream")))
+	p.addHomePage("Downhill, mostly.", bulletListHTML(linkHTML("/bridges/", "Bridges"), linkHTML("/upstream", "Upstream")))
 	p.failFirstRequest("/bridges/chain-bridge", Reset)
 	return p.Site
 }
@@ -147,11 +147,11 @@ func gzipAndFeedSite() Site {
 	p.feedPath = "/feed.xml"
 	p.addHTMLPage("/tonight", "Tonight", paragraphHTML("What the moon sounds like, for those who take the feed."))
 	p.addHTMLPage("/tomorrow", "Tomorrow", paragraphHTML("The same, with clouds."))
-	p.addPage(p.feedPath, StaticPage(TypedResponse("application/rss+xml", feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
-	links := p.addLinkedPages("/programmes/", readPageTexts("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
-	p.addHTMLPage("/programmes/", "Programmes", listHTML(links...))
+	p.addPage(p.feedPath, StaticPage(ResponseOfType("application/rss+xml", feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
+	links := p.addInterlinkedPages("/programmes/", readPageTexts("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
+	p.addHTMLPage("/programmes/", "Programmes", bulletListHTML(links...))
 	p.addHTMLPage("/static", "Static", paragraphHTML(strings.Repeat("Krrr. ", 100)))
-	p.addHomePage("On 88 and a half.", listHTML(linkHTML("/programmes/", "Programmes")))
+	p.addHomePage("On 88 and a half.", bulletListHTML(linkHTML("/programmes/", "Programmes")))
 	for path, page := range p.Pages {
 		a := page(PageRequest{})
 		a.Gzip = true
@@ -166,15 +166,15 @@ func gzipAndFeedSite() Site {
 // connectionResetSite has a page whose connection is always reset.
 func connectionResetSite() Site {
 	p := newDemoSite("harbour.example", "The Harbour", allowAllRobots())
-	links := p.addLinkedPages("/ships/", readPageTexts("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
-	p.addHTMLPage("/ships/", "Ships", listHTML(links...))
+	links := p.addInterlinkedPages("/ships/", readPageTexts("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
+	p.addHTMLPage("/ships/", "Ships", bulletListHTML(links...))
 	p.addPage("/wreck", StaticPage(Response{Fault: Reset}))
-	p.addHomePage("Mind the ropes.", listHTML(linkHTML("/ships/", "Ships")))
+	p.addHomePage("Mind the ropes.", bulletListHTML(linkHTML("/ships/", "Ships")))
 	return p.Site
 }
 
 // failFirstRequest makes a page fail the first time it is asked for.
-func (p *demoSite) failFirstRequest(path string, f Fault) {
+func (p *demoSite) failFirstRequest(path string, f ResponseFault) {
 	a := p.Pages[path](PageRequest{})
 	a.Fault = f
 	p.setFirstResponse(path, a)

@@ -32,16 +32,16 @@ Disallow: /*.bak$
 		for j := i; j < len(books); j += len(shelves) {
 			shelf = append(shelf, books[j])
 		}
-		p.addHTMLPage(dir, name, listHTML(p.addLinkedPages(dir, shelf, hrefFuncForDir(dir))...))
+		p.addHTMLPage(dir, name, bulletListHTML(p.addInterlinkedPages(dir, shelf, hrefFuncForDir(dir))...))
 		links = append(links, linkHTML(dir, name))
 	}
-	p.addHTMLPage("/loans/rules.html", "House rules", paragraphHTML("Four weeks, clean hands, and no telling how it ends."), listHTML(linkHTML("/", "Back to the shelves")))
+	p.addHTMLPage("/loans/rules.html", "House rules", paragraphHTML("Four weeks, clean hands, and no telling how it ends."), bulletListHTML(linkHTML("/", "Back to the shelves")))
 	p.addHTMLPage("/loans/staff.html", "Who has what", paragraphHTML("This page is for the staff."))
 	p.addHTMLPage("/catalogue", "Catalogue", paragraphHTML("Every book, by the order in which it was given."),
-		listHTML(linkHTML("/catalogue?sort=author", "By author"), linkHTML("/catalogue?sort=year", "By year"), linkHTML("/catalogue?page=2", "More")))
-	p.addHTMLPage("/catalogue?page=2", "Catalogue, continued", listHTML(linkHTML("/catalogue", "Back"), linkHTML("/catalogue.bak", "Last year's")))
-	p.addHomePage("Open every day but one. We do not say which; do come and find out.", listHTML(links...),
-		listHTML(linkHTML("/catalogue", "Catalogue"), linkHTML("/loans/rules.html", "House rules"),
+		bulletListHTML(linkHTML("/catalogue?sort=author", "By author"), linkHTML("/catalogue?sort=year", "By year"), linkHTML("/catalogue?page=2", "More")))
+	p.addHTMLPage("/catalogue?page=2", "Catalogue, continued", bulletListHTML(linkHTML("/catalogue", "Back"), linkHTML("/catalogue.bak", "Last year's")))
+	p.addHomePage("Open every day but one. We do not say which; do come and find out.", bulletListHTML(links...),
+		bulletListHTML(linkHTML("/catalogue", "Catalogue"), linkHTML("/loans/rules.html", "House rules"),
 			linkHTML("/loans/1042", "Your loans"), linkHTML("/loans/staff.html", "Staff")))
 	return p.Site
 }
@@ -68,16 +68,16 @@ func relativeLinksSite() Site {
 	each := len(plants) / len(beds)
 	for i, bed := range beds {
 		dir, next := "/beds/"+bed+"/", beds[(i+1)%len(beds)]
-		links := p.addLinkedPages(dir, plants[i*each:(i+1)*each], func(slug string) string { return "../" + bed + "/" + slug })
-		p.addHTMLPage(dir, "In the "+bed, listHTML(links...), listHTML(linkHTML("../"+next+"/", "Next bed"), linkHTML("../../map/plan", "Map"),
+		links := p.addInterlinkedPages(dir, plants[i*each:(i+1)*each], func(slug string) string { return "../" + bed + "/" + slug })
+		p.addHTMLPage(dir, "In the "+bed, bulletListHTML(links...), bulletListHTML(linkHTML("../"+next+"/", "Next bed"), linkHTML("../../map/plan", "Map"),
 			linkHTML("nursery/", "Nursery, for gardeners"), linkHTML("nursery/visit", "Visiting the nursery")))
-		p.addHTMLPage(dir+"nursery/visit", "Visiting the nursery", paragraphHTML("Sundays, with a gardener, on tiptoe."), listHTML(linkHTML("..", "The bed")))
+		p.addHTMLPage(dir+"nursery/visit", "Visiting the nursery", paragraphHTML("Sundays, with a gardener, on tiptoe."), bulletListHTML(linkHTML("..", "The bed")))
 		p.addHTMLPage(dir+"nursery/", "Nursery", paragraphHTML("Not yet."))
 	}
 	p.addPage("/map/plan", StaticPage(HTML(p.renderHTML(`<base href="/beds/">`, "Map",
-		listHTML(linkHTML("shade/", "Shade"), linkHTML("sun/", "Sun"), linkHTML("pond/", "Pond"), linkHTML("rocks/", "Rocks"), linkHTML("../map/key", "Key"))))))
+		bulletListHTML(linkHTML("shade/", "Shade"), linkHTML("sun/", "Sun"), linkHTML("pond/", "Pond"), linkHTML("rocks/", "Rocks"), linkHTML("../map/key", "Key"))))))
 	p.addHTMLPage("/map/key", "Key to the map", paragraphHTML("Green is green. Blue is wet."))
-	p.addHomePage("Four beds, one pond, and a bench for each month.", listHTML(linkHTML("beds/shade/", "Begin in the shade"), linkHTML("./map/plan", "Map")))
+	p.addHomePage("Four beds, one pond, and a bench for each month.", bulletListHTML(linkHTML("beds/shade/", "Begin in the shade"), linkHTML("./map/plan", "Map")))
 	return p.Site
 }
 
@@ -87,18 +87,18 @@ func crawlDelaySite() Site {
 		Response: Text("User-agent: *\nCrawl-delay: 0.5\nDisallow: /drivers/\n"), CrawlDelay: 500 * time.Millisecond,
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/drivers/") },
 	})
-	links := p.addLinkedPages("/stations/", readPageTexts("stations"), hrefFuncForDir("/stations/"))
-	p.addHTMLPage("/stations/", "Stations", listHTML(links...))
+	links := p.addInterlinkedPages("/stations/", readPageTexts("stations"), hrefFuncForDir("/stations/"))
+	p.addHTMLPage("/stations/", "Stations", bulletListHTML(links...))
 	p.addHTMLPage("/drivers/", "Drivers' room", paragraphHTML("Kettle on."))
 	p.addHomePage("Fourteen stations, one track, and a train in each direction, taking turns.",
-		listHTML(linkHTML("/stations/", "Stations"), linkHTML("/drivers/", "Drivers")))
+		bulletListHTML(linkHTML("/stations/", "Stations"), linkHTML("/drivers/", "Drivers")))
 	return p.Site
 }
 
 // endlessCalendarSite goes on for ever: every month links to the next.
 func endlessCalendarSite() Site {
 	p := newDemoSite("almanac.example", "The Almanac", allowAllRobots())
-	p.addHomePage("A page for every month there will be.", listHTML(linkHTML("/2026/01", "January 2026")))
+	p.addHomePage("A page for every month there will be.", bulletListHTML(linkHTML("/2026/01", "January 2026")))
 	first := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	p.Fallback = func(r PageRequest) Response {
 		month, err := time.Parse("/2006/01", r.Path)
@@ -110,7 +110,7 @@ func endlessCalendarSite() Site {
 			links = append(links, linkHTML(month.AddDate(0, -1, 0).Format("/2006/01"), "The month before"))
 		}
 		last := month.AddDate(0, 1, -1)
-		return HTML(p.renderHTML("", month.Format("January 2006"), listHTML(links...),
+		return HTML(p.renderHTML("", month.Format("January 2006"), bulletListHTML(links...),
 			paragraphHTML(fmt.Sprintf("It begins on a %s and ends on a %s. The rest is open.", month.Weekday(), last.Weekday()))))
 	}
 	return p.Site
@@ -122,22 +122,22 @@ func sitemapIndexSite() Site {
 		Response:     Text("User-agent: *\nDisallow: /store/sealed\n\nSitemap: http://museum.example/sitemap.xml\n"),
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/store/sealed") },
 	})
-	rooms := p.addLinkedPages("/rooms/", readPageTexts("rooms"), hrefFuncForDir("/rooms/"))
-	p.addHTMLPage("/rooms/", "Rooms", listHTML(rooms...))
+	rooms := p.addInterlinkedPages("/rooms/", readPageTexts("rooms"), hrefFuncForDir("/rooms/"))
+	p.addHTMLPage("/rooms/", "Rooms", bulletListHTML(rooms...))
 	store := []string{"/store/sealed"}
 	for _, it := range readPageTexts("objects") {
-		p.addHTMLPage("/store/"+it.slug, it.title, paragraphHTML(it.text), listHTML(linkHTML("/rooms/", "What is on show")))
+		p.addHTMLPage("/store/"+it.slug, it.title, paragraphHTML(it.text), bulletListHTML(linkHTML("/rooms/", "What is on show")))
 		store = append(store, "/store/"+it.slug)
 	}
 	p.addHTMLPage("/store/sealed", "Sealed", paragraphHTML("Until somebody finds the key."))
-	p.addPage("/sitemap.xml", StaticPage(TypedResponse("application/xml", sitemapXML("sitemapindex", "sitemap",
+	p.addPage("/sitemap.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("sitemapindex", "sitemap",
 		homeURL(p.Host)+"sitemap-rooms.xml", homeURL(p.Host)+"sitemap-store.xml"))))
-	p.addPage("/sitemap-rooms.xml", StaticPage(TypedResponse("application/xml", sitemapXML("urlset", "url", homeURL(p.Host)+"rooms/"))))
+	p.addPage("/sitemap-rooms.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("urlset", "url", homeURL(p.Host)+"rooms/"))))
 	for i := range store {
 		store[i] = strings.TrimSuffix(homeURL(p.Host), "/") + store[i]
 	}
-	p.addPage("/sitemap-store.xml", StaticPage(TypedResponse("application/xml", sitemapXML("urlset", "url", store...))))
-	p.addHomePage("Everything here fits into two hands.", listHTML(linkHTML("/rooms/", "Rooms")))
+	p.addPage("/sitemap-store.xml", StaticPage(ResponseOfType("application/xml", sitemapXML("urlset", "url", store...))))
+	p.addHomePage("Everything here fits into two hands.", bulletListHTML(linkHTML("/rooms/", "Rooms")))
 	return p.Site
 }
 
@@ -162,16 +162,16 @@ func cleanParamSite() Site {
 	for i, it := range readPageTexts("stalls") {
 		next := readPageTexts("stalls")[(i+1)%len(readPageTexts("stalls"))]
 		p.addHTMLPage("/stalls/"+it.slug, it.title, paragraphHTML(it.text),
-			listHTML(linkHTML("/stalls/"+next.slug+"?ref=next&visit="+strconv.Itoa(i), "Next stall"), linkHTML("/stalls/"+it.slug+"?ref=self", "This stall"),
+			bulletListHTML(linkHTML("/stalls/"+next.slug+"?ref=next&visit="+strconv.Itoa(i), "Next stall"), linkHTML("/stalls/"+it.slug+"?ref=self", "This stall"),
 				linkHTML("/stalls/?ref=stall", "All stalls")))
 	}
 	var links []string
 	for i, it := range readPageTexts("stalls") {
 		links = append(links, linkHTML("/stalls/"+it.slug+"?visit="+strconv.Itoa(i), it.title))
 	}
-	p.addHTMLPage("/stalls/", "Stalls", listHTML(links...))
+	p.addHTMLPage("/stalls/", "Stalls", bulletListHTML(links...))
 	p.addHTMLPage("/stalls/apples?day=saturday", "Apples on a Saturday", paragraphHTML("The same apples, in better company."))
-	p.addHomePage("From six until the soup is gone.", listHTML(linkHTML("/stalls/?ref=home", "All stalls"),
+	p.addHomePage("From six until the soup is gone.", bulletListHTML(linkHTML("/stalls/?ref=home", "All stalls"),
 		linkHTML("/stalls/apples?ref=home&day=saturday", "Apples on a Saturday")))
 	return p.Site
 }

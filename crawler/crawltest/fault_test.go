@@ -44,7 +44,7 @@ func get(ctx context.Context, rt http.RoundTripper, url string, header ...string
 // faultCases is how each fault looks to a client, and in the log.
 var faultCases = []struct {
 	name    string
-	fault   Fault
+	fault   ResponseFault
 	want    func(error) bool
 	timeout bool // the client must give up
 	status  int  // in the log
@@ -72,7 +72,7 @@ func isDamagedGzip(err error) bool {
 }
 
 // webWithFault returns a web with one page that has a fault.
-func webWithFault(f Fault) *Web {
+func webWithFault(f ResponseFault) *Web {
 	a := Text(strings.Repeat("All is well. ", 1000))
 	a.Fault = f
 	return New(Site{Host: "a.example", Pages: map[string]PageFunc{"/page": StaticPage(a)}})

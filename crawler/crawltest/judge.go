@@ -123,7 +123,7 @@ type hostJudge struct {
 	site              *Site
 	hostReport        HostReport
 	seenOrigins       map[string]bool
-	requestTimes      hostRequestTimes
+	delayState        hostDelayState
 	lastRequestByPage map[string]Exchange // the last request for each page
 }
 
@@ -200,7 +200,7 @@ func (h *hostJudge) checkDuplicate(x Exchange, origin, path string, rules rulesI
 	case again && !isSafeMethod(x.Method):
 		h.addViolation(Duplicate, x, "it must not be sent twice; first "+formatSeconds(x.Start.Sub(before.Start))+" before")
 	case !again, isNotFoundOrGone(before) && before.URL == origin+path && x.URL != before.URL:
-	case h.lastRestart(x.Start).After(before.Start):
+	case h.lastRestartBefore(x.Start).After(before.Start):
 		h.report.RestartRefetches++
 	case isRetryable(before):
 		h.report.Retries++
@@ -228,8 +228,8 @@ func isRetryable(x Exchange) bool {
 	return x.Incomplete || x.Status == 0 || x.Status >= 500
 }
 
-// lastRestart returns the last restart up to a moment, the zero time if none.
-func (c *logJudge) lastRestart(at time.Time) time.Time {
+// lastRestartBefore returns the last restart up to a moment, the zero time if none.
+func (c *logJudge) lastRestartBefore(at time.Time) time.Time {
 	var last time.Time
 	for _, t := range c.opts.RestartTimes {
 		if !t.After(at) && t.After(last) {

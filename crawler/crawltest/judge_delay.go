@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// A hostRequestTimes is what the judge remembers of a host from request to request.
-type hostRequestTimes struct {
-	inFlight             []Exchange    // not ended when the last request came
-	lastEnded            Exchange      // whose answer ended last
-	longestPause         time.Duration // the Retry-After of the answer that asks to wait longest,
-	longestPauseExchange Exchange      // and that answer
-	lastLostPauseEnd     time.Time     // when the last such answer came that died with the crawler
+// A hostDelayState is what the judge remembers of a host from request to request.
+type hostDelayState struct {
+	inFlight                 []Exchange    // not ended when the last request came
+	lastEndedExchange        Exchange      // whose answer ended last
+	longestRequestedPause    time.Duration // the Retry-After of the answer that asks to wait longest,
+	exchangeWithLongestPause Exchange      // and that answer
+	lastLostPauseExchangeEnd time.Time     // when the last such answer came that died with the crawler
 }
 
 // removeEnded lets the answers end that had done so when a request came.
-func (p *hostRequestTimes) removeEnded(at time.Time, tolerance func(Exchange) time.Duration) {
+func (p *hostDelayState) removeEnded(at time.Time, tolerance func(Exchange) time.Duration) {
 	p.inFlight = slices.DeleteFunc(p.inFlight, func(x Exchange) bool {
 		if x.End.IsZero() || x.End.After(at.Add(tolerance(x))) {
 			return false
 		}
-		if x.End.After(p.lastEnded.End) {
-			p.lastEnded = x
+		if x.End.After(p.lastEndedExchange.End) {
+			p.lastEndedExchange = x
 		}
-		if pause := requestedPause(x); x.End.Add(pause).After(p.longestPauseExchange.End.Add(p.longestPause)) {
-			p.longestPauseExchange, p.longestPause = x, pause
+		if pause := requestedPause(x); x.End.Add(pause).After(p.exchangeWithLongestPause.End.Add(p.longestRequestedPause)) {
+			p.exchangeWithLongestPause, p.longestRequestedPause = x, pause
 		}
 		return true
 	})
@@ -43,11 +43,11 @@ func requestedPause(x Exchange) time.Duration {
 // checkDelayAndOverlap asks whether the host was owed a rest, and how many requests it
 // had at a time.
 func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
-	p := &h.requestTimes
+	p := &h.delayState
 	p.removeEnded(x.Start, h.gapTolerance)
 	declared := h.declaredDelay(x, isRobotsFetch)
 	required := max(h.opts.MinDelay, declared)
-	h.hostReport.RequiredDelay = max(h.hostReport.RequiredDelay, required)
+	h.hostReport.MaxRequiredDelay = max(h.hostReport.MaxRequiredDelay, required)
 	allowed := 1
 	if h.site != nil && declared == 0 {
 		allowed = max(1, h.site.MaxConcurrency)
@@ -55,21 +55,21 @@ func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 	if n := len(p.inFlight) + 1; n > allowed {
 		h.addViolation(Overlap, x, fmt.Sprintf("%d at a time of %d", n, allowed))
 	}
-	if !p.lastEnded.End.IsZero() {
-		gap := max(0, x.Start.Sub(p.lastEnded.End))
+	if !p.lastEndedExchange.End.IsZero() {
+		gap := max(0, x.Start.Sub(p.lastEndedExchange.End))
 		if h.hostReport.MinGap < 0 || gap < h.hostReport.MinGap {
 			h.hostReport.MinGap = gap
 		}
 		switch {
 		case gap == 0 && len(p.inFlight)+2 <= allowed: // it may as well have come while that answer went on
-		case h.checkGap(x, p.lastEnded, required):
-		case h.isPauseLostInCrash(p.longestPauseExchange, x):
-			if !p.lastLostPauseEnd.Equal(p.longestPauseExchange.End) {
-				p.lastLostPauseEnd = p.longestPauseExchange.End
+		case h.checkGap(x, p.lastEndedExchange, required):
+		case h.isPauseLostInCrash(p.exchangeWithLongestPause, x):
+			if !p.lastLostPauseExchangeEnd.Equal(p.exchangeWithLongestPause.End) {
+				p.lastLostPauseExchangeEnd = p.exchangeWithLongestPause.End
 				h.report.LostPauses++
 			}
 		default:
-			h.checkGap(x, p.longestPauseExchange, p.longestPause)
+			h.checkGap(x, p.exchangeWithLongestPause, p.longestRequestedPause)
 		}
 	}
 	p.inFlight = append(p.inFlight, x)
@@ -88,7 +88,7 @@ func (h *hostJudge) checkGap(x, before Exchange, required time.Duration) (isShor
 // isPauseLostInCrash reports whether x came before the end of a pause that the crawler may
 // know nothing of, because it was killed just after it was asked to make it.
 func (h *hostJudge) isPauseLostInCrash(paused, x Exchange) bool {
-	if !x.Start.Before(paused.End.Add(h.requestTimes.longestPause)) {
+	if !x.Start.Before(paused.End.Add(h.delayState.longestRequestedPause)) {
 		return false
 	}
 	for _, t := range h.opts.RestartTimes {
@@ -104,7 +104,7 @@ func (h *hostJudge) isPauseLostInCrash(paused, x Exchange) bool {
 func (h *hostJudge) declaredDelay(x Exchange, isRobotsFetch bool) time.Duration {
 	var since time.Time
 	if isRobotsFetch {
-		since = h.lastRestart(x.Start)
+		since = h.lastRestartBefore(x.Start)
 	}
 	var longest time.Duration
 	for origin := range h.seenOrigins {

@@ -31,35 +31,35 @@ type Response struct {
 	HeaderDelay  time.Duration // before the answer begins, on top of the site's Latency
 	BodyDuration time.Duration // the body trickles out over so long
 	Gzip         bool          // compress the body for those who accept it
-	Fault        Fault
+	Fault        ResponseFault
 }
 
-// A Fault is what goes wrong with an answer.
-type Fault uint8
+// A ResponseFault is what goes wrong with an answer.
+type ResponseFault uint8
 
 // Faults. The ones in the middle of a body strike when half of it is sent.
 const (
-	NoFault          Fault = iota
-	Hang                   // nothing is sent, until the client goes away
-	StallBody              // the body stops in the middle, until the client goes away
-	Reset                  // the connection is reset before the answer
-	ResetBody              // the connection is reset in the middle of the body
-	ShortBody              // the body is shorter than its Content-Length
-	MissingLastChunk       // a chunked body ends without its last chunk
-	BadGzip                // the body is compressed, and damaged in the middle
+	NoFault          ResponseFault = iota
+	Hang                           // nothing is sent, until the client goes away
+	StallBody                      // the body stops in the middle, until the client goes away
+	Reset                          // the connection is reset before the answer
+	ResetBody                      // the connection is reset in the middle of the body
+	ShortBody                      // the body is shorter than its Content-Length
+	MissingLastChunk               // a chunked body ends without its last chunk
+	BadGzip                        // the body is compressed, and damaged in the middle
 )
 
 // StaticPage returns the page that gives the same answer to everybody.
 func StaticPage(a Response) PageFunc { return func(PageRequest) Response { return a } }
 
 // HTML returns the answer 200 with an HTML page in UTF-8.
-func HTML(body string) Response { return TypedResponse("text/html; charset=utf-8", body) }
+func HTML(body string) Response { return ResponseOfType("text/html; charset=utf-8", body) }
 
 // Text returns the answer 200 with plain text, such as a robots.txt.
-func Text(body string) Response { return TypedResponse("text/plain; charset=utf-8", body) }
+func Text(body string) Response { return ResponseOfType("text/plain; charset=utf-8", body) }
 
-// TypedResponse returns the answer 200 with a body of the given media type.
-func TypedResponse(contentType, body string) Response {
+// ResponseOfType returns the answer 200 with a body of the given media type.
+func ResponseOfType(contentType, body string) Response {
 	return Response{Header: http.Header{"Content-Type": {contentType}}, Body: body}
 }
 

@@ -19,7 +19,7 @@ type preparedResponse struct {
 	contentLength int64         // what Content-Length says; -1: chunked
 	headerDelay   time.Duration // before the answer
 	bodyDuration  time.Duration // over the body
-	fault         Fault
+	fault         ResponseFault
 }
 
 // prepareResponse prepares the answer to a request.

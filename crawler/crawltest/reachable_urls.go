@@ -14,10 +14,10 @@ import (
 // A CrawlPlan is how a web is meant to be crawled: what to begin with, and which
 // limits make it end.
 type CrawlPlan struct {
-	Seeds       []string
-	MaxDepth    int           // links from a seed; 0: 32
-	MaxAttempts int           // requests for a page that keeps failing; 0: 3
-	Timeout     time.Duration // of one request: some sites answer never. 0: 30 s
+	Seeds          []string
+	MaxDepth       int           // links from a seed; 0: 32
+	MaxAttempts    int           // requests for a page that keeps failing; 0: 3
+	RequestTimeout time.Duration // of one request: some sites answer never. 0: 30 s
 }
 
 func (p CrawlPlan) withDefaults() CrawlPlan {
@@ -27,8 +27,8 @@ func (p CrawlPlan) withDefaults() CrawlPlan {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = 3
 	}
-	if p.Timeout == 0 {
-		p.Timeout = 30 * time.Second
+	if p.RequestTimeout == 0 {
+		p.RequestTimeout = 30 * time.Second
 	}
 	return p
 }
@@ -56,7 +56,7 @@ func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
 		e.hostsInScope[hostOf(seed)] = true
 	}
 	for _, seed := range p.Seeds {
-		e.discover(seed, 0, false)
+		e.addDiscoveredURL(seed, 0, false)
 	}
 	for _, host := range slices.Sorted(maps.Keys(e.hostsInScope)) {
 		e.discoverSitemaps(host)
@@ -64,7 +64,7 @@ func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
 	for len(e.queue) > 0 {
 		next := e.queue[0]
 		e.queue = e.queue[1:]
-		e.visit(next)
+		e.exploreURL(next)
 	}
 	slices.Sort(e.result.Pages)
 	slices.Sort(e.result.Sitemaps)
@@ -90,8 +90,8 @@ type discoveredURL struct {
 	isSitemap bool
 }
 
-// discover takes a URL that has been found, unless it is known or out of scope.
-func (e *reachabilitySearch) discover(found string, depth int, sitemap bool) {
+// addDiscoveredURL takes a URL that has been found, unless it is known or out of scope.
+func (e *reachabilitySearch) addDiscoveredURL(found string, depth int, sitemap bool) {
 	host := hostOf(found)
 	if depth > e.plan.MaxDepth || !sitemap && !e.hostsInScope[host] {
 		return
@@ -121,7 +121,7 @@ func (e *reachabilitySearch) isRobotsUnreachable(a Response) bool {
 
 // respondsBeforeTimeout reports whether an answer comes to its end in time.
 func (e *reachabilitySearch) respondsBeforeTimeout(a Response) bool {
-	return a.Fault == NoFault && a.HeaderDelay+a.BodyDuration < e.plan.Timeout
+	return a.Fault == NoFault && a.HeaderDelay+a.BodyDuration < e.plan.RequestTimeout
 }
 
 // discoverSitemaps discovers the sitemaps that a host's robots.txt names.
@@ -132,13 +132,13 @@ func (e *reachabilitySearch) discoverSitemaps(host string) {
 	}
 	for line := range strings.Lines(a.Body) {
 		if to, ok := strings.CutPrefix(strings.TrimSpace(line), "Sitemap: "); ok {
-			e.discover(to, 0, true)
+			e.addDiscoveredURL(to, 0, true)
 		}
 	}
 }
 
-// visit explores one page or sitemap.
-func (e *reachabilitySearch) visit(f discoveredURL) {
+// exploreURL explores one page or sitemap.
+func (e *reachabilitySearch) exploreURL(f discoveredURL) {
 	if f.isSitemap {
 		e.result.Sitemaps = append(e.result.Sitemaps, f.url)
 	} else {
@@ -210,7 +210,7 @@ func (e *reachabilitySearch) discoverLinks(f discoveredURL, a Response) {
 
 func (e *reachabilitySearch) discoverLink(base, ref string, depth int, sitemap bool) {
 	if to := resolveURL(base, ref); to != "" {
-		e.discover(to, depth, sitemap)
+		e.addDiscoveredURL(to, depth, sitemap)
 	}
 }
 

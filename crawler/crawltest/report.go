@@ -37,12 +37,12 @@ type Violation struct {
 
 // A HostReport is what one host saw.
 type HostReport struct {
-	Host           string
-	Requests       int
-	PageRequests   int           // requests other than for robots.txt and its redirects
-	MinGap         time.Duration // shortest rest between two requests; 0 if there were not two
-	RequiredDelay  time.Duration // longest rest that was owed before a request
-	ViolationCount int           // rules broken by these requests
+	Host             string
+	Requests         int
+	PageRequests     int           // requests other than for robots.txt and its redirects
+	MinGap           time.Duration // shortest rest between two requests; 0 if there were not two
+	MaxRequiredDelay time.Duration // longest rest that was owed before a request
+	ViolationCount   int           // rules broken by these requests
 }
 
 // A JudgeReport is what the judge found.
@@ -109,7 +109,7 @@ func (r JudgeReport) writeHosts(b *strings.Builder) {
 		if h.Requests > 1 {
 			minGap = formatSeconds(h.MinGap)
 		}
-		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.PageRequests, minGap, formatSeconds(h.RequiredDelay), h.ViolationCount, h.Host)
+		fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t  %s\n", h.Requests, h.PageRequests, minGap, formatSeconds(h.MaxRequiredDelay), h.ViolationCount, h.Host)
 	}
 	tw.Flush() // a strings.Builder refuses nothing
 	if more := len(r.Hosts) - len(hosts); more > 0 {
@@ -122,12 +122,12 @@ func (r JudgeReport) writeViolations(b *strings.Builder) {
 		fmt.Fprintf(b, "%d requests were not logged: no verdict on them\n", r.UnloggedRequests)
 	}
 	for _, rule := range allJudgeRules {
-		r.writeRuleViolations(b, rule)
+		r.writeViolationsOfRule(b, rule)
 	}
 }
 
-// writeRuleViolations says how often one rule was broken, and lists the first offences.
-func (r JudgeReport) writeRuleViolations(b *strings.Builder, rule JudgeRule) {
+// writeViolationsOfRule says how often one rule was broken, and lists the first offences.
+func (r JudgeReport) writeViolationsOfRule(b *strings.Builder, rule JudgeRule) {
 	total, shown := r.CountViolations(rule), 0
 	fmt.Fprintf(b, "%6d %s\n", total, rule)
 	for _, o := range r.Violations {

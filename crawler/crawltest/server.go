@@ -20,7 +20,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	e, d := w.beginExchange(r, scheme, true)
+	e, d := w.logRequestAndPrepareResponse(r, scheme, true)
 	err := d.writeTo(r.Context(), rw, e)
 	e.recordEnd(err != nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func (d *preparedResponse) endBrokenBody(ctx context.Context) error {
 
 // breakConnection ends the connection under an answer, with a reset if that is the
 // fault.
-func breakConnection(rw http.ResponseWriter, f Fault) {
+func breakConnection(rw http.ResponseWriter, f ResponseFault) {
 	conn, buf, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
 		return // gone already, or no HTTP/1
@@ -101,15 +101,15 @@ func breakConnection(rw http.ResponseWriter, f Fault) {
 	conn.Close()
 }
 
-func statusLine(code int) string { return strconv.Itoa(code) + " " + http.StatusText(code) }
+func statusCodeAndText(code int) string { return strconv.Itoa(code) + " " + http.StatusText(code) }
 
 // A Server is a web on a real socket.
 type Server struct {
 	Addr string // host:port it listens on
 
-	httpServer *http.Server
-	cancel     context.CancelFunc
-	serving    sync.WaitGroup // the accept loop and every handler
+	httpServer       *http.Server
+	cancel           context.CancelFunc
+	serverGoroutines sync.WaitGroup // the accept loop and every handler
 }
 
 // Start serves the web on addr, 127.0.0.1:0 if that is empty, until Close.
@@ -125,15 +125,15 @@ func (w *Web) Start(addr string) (*Server, error) {
 	s := &Server{Addr: listener.Addr().String(), cancel: quit}
 	s.httpServer = &http.Server{
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			s.serving.Add(1)
-			defer s.serving.Done()
+			s.serverGoroutines.Add(1)
+			defer s.serverGoroutines.Done()
 			w.ServeHTTP(rw, r)
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
-	s.serving.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed, by Close
+	s.serverGoroutines.Go(func() { s.httpServer.Serve(listener) }) // ends with ErrServerClosed, by Close
 	return s, nil
 }
 
@@ -158,6 +158,6 @@ func (s *Server) Close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.httpServer.Close()
 	}
-	s.serving.Wait()
+	s.serverGoroutines.Wait()
 	return err
 }

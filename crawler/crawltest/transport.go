@@ -35,7 +35,7 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 		sent.Header = r.Header.Clone()
 		sent.Header.Set("Accept-Encoding", "gzip")
 	}
-	e, d := w.beginExchange(sent, r.URL.Scheme, false)
+	e, d := w.logRequestAndPrepareResponse(sent, r.URL.Scheme, false)
 	if err := d.awaitHeader(ctx, e); err != nil {
 		return nil, err
 	}
@@ -71,14 +71,14 @@ func (d *preparedResponse) awaitHeader(ctx context.Context, e *logEntry) error {
 // httpResponse returns the answer. undo says to decompress it.
 func (d *preparedResponse) httpResponse(r *http.Request, e *logEntry, decompress bool) *http.Response {
 	res := &http.Response{
-		Status: statusLine(d.status), StatusCode: d.status,
+		Status: statusCodeAndText(d.status), StatusCode: d.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: d.header, ContentLength: d.contentLength, Request: r,
 	}
 	if d.contentLength < 0 {
 		res.TransferEncoding = []string{"chunked"}
 	}
-	b := &pacedBody{ctx: r.Context(), prepared: d, entry: e, startedAt: time.Now()}
+	b := &pacedBody{ctx: r.Context(), preparedResponse: d, entry: e, startedAt: time.Now()}
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
 		e.recordEnd(false)
 		res.Body = http.NoBody
@@ -96,14 +96,14 @@ func (d *preparedResponse) httpResponse(r *http.Request, e *logEntry, decompress
 
 // A pacedBody hands out a delivery's body as the clock allows.
 type pacedBody struct {
-	ctx             context.Context
-	prepared        *preparedResponse
-	entry           *logEntry
-	startedAt       time.Time
-	nextPieceIndex  int    // the piece that comes after rest
-	unread          []byte // of the piece being read
-	stopCancelWatch func() bool
-	err             error // for good
+	ctx              context.Context
+	preparedResponse *preparedResponse
+	entry            *logEntry
+	startedAt        time.Time
+	nextPieceIndex   int    // the piece that comes after rest
+	unread           []byte // of the piece being read
+	stopCancelWatch  func() bool
+	err              error // for good
 }
 
 // Read waits for the next piece if the last one is used up.
@@ -118,9 +118,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	n := copy(p, b.unread)
 	b.unread = b.unread[n:]
 	b.entry.addBodyBytes(n)
-	if len(b.unread) == 0 && b.nextPieceIndex == b.prepared.bodyPieceCount() && !b.prepared.breaksOff() {
+	if len(b.unread) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
 		b.err = io.EOF
-		b.endExchange(b.prepared.fault == BadGzip)
+		b.endExchange(b.preparedResponse.fault == BadGzip)
 		return n, nil
 	}
 	return n, nil
@@ -133,10 +133,10 @@ func (b *pacedBody) awaitData() error {
 		return context.Cause(b.ctx)
 	case len(b.unread) > 0:
 		return nil
-	case b.nextPieceIndex == b.prepared.bodyPieceCount():
+	case b.nextPieceIndex == b.preparedResponse.bodyPieceCount():
 		return b.breakError()
 	}
-	data, at := b.prepared.bodyPiece(b.nextPieceIndex)
+	data, at := b.preparedResponse.bodyPiece(b.nextPieceIndex)
 	if err := sleepUnlessCanceled(b.ctx, at-time.Since(b.startedAt)); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (b *pacedBody) awaitData() error {
 
 // breakError returns how a body breaks off.
 func (b *pacedBody) breakError() error {
-	switch b.prepared.fault {
+	switch b.preparedResponse.fault {
 	case StallBody:
 		return sleepUnlessCanceled(b.ctx, forever)
 	case ResetBody:

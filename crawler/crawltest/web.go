@@ -97,8 +97,8 @@ func (s *Site) respond(r PageRequest) Response {
 
 const robotsPath = "/robots.txt"
 
-// beginExchange logs a request and returns what is to be sent for it.
-func (w *Web) beginExchange(r *http.Request, scheme string, overSocket bool) (*logEntry, preparedResponse) {
+// logRequestAndPrepareResponse logs a request and returns what is to be sent for it.
+func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overSocket bool) (*logEntry, preparedResponse) {
 	hostport := r.Host
 	if hostport == "" {
 		hostport = r.URL.Host

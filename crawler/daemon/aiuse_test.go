@@ -43,7 +43,7 @@ func usageRulesSite() crawltest.Site {
 			"/noarchive": page("<meta name=robots content=noarchive>"),
 			"/line":      page(""),
 			"/papers/1":  page(""),
-			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json",
+			"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json",
 				"[\n{\"location\": \"/papers/\", \"tdm-reservation\": 1}\n]")),
 		},
 	}

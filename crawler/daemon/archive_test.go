@@ -150,7 +150,7 @@ func outputRecords(t *testing.T, v *crawlFixture) []Record {
 func unchangingSite() crawltest.Site {
 	same := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
 	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
-	return crawltest.Site{Host: "shop.example", Fallback: same.Page, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Page}}
+	return crawltest.Site{Host: "shop.example", Fallback: same.Respond, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Respond}}
 }
 
 // A page that is visited again and has not changed is archived as a revisit,

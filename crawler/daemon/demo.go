@@ -100,8 +100,8 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 	if plan.MaxDepth > 0 {
 		p.Scope.MaxDepth = plan.MaxDepth
 	}
-	if plan.Timeout > 0 {
-		p.Fetch.Timeout = Duration(plan.Timeout)
+	if plan.RequestTimeout > 0 {
+		p.Fetch.Timeout = Duration(plan.RequestTimeout)
 	}
 	return p
 }

@@ -14,7 +14,7 @@ import (
 // feedSite is a site whose articles only a feed lists, compressed and served as
 // XML.
 func feedSite() crawltest.Site {
-	feed := crawltest.TypedResponse("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
+	feed := crawltest.ResponseOfType("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
 		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
 	feed.Gzip = true
 	print := crawltest.HTML("for printing")
@@ -100,7 +100,7 @@ func TestImagesOverSockets(t *testing.T) {
 	site := crawltest.Site{Host: "gallery.example", Pages: map[string]crawltest.PageFunc{
 		"/":     crawltest.StaticPage(crawltest.HTML(`<img src=/1.png srcset="/2.png 2x"><a href=/page>`)),
 		"/page": crawltest.StaticPage(crawltest.HTML("a page"))},
-		Fallback: crawltest.StaticPage(crawltest.TypedResponse("image/png", "\x89PNG"))}
+		Fallback: crawltest.StaticPage(crawltest.ResponseOfType("image/png", "\x89PNG"))}
 	for fields, want := range map[string]string{
 		"discover: {}":             "/ 49, /page 6",
 		"discover: {images: true}": "/ 49, /1.png 0, /2.png 0, /page 6",

@@ -39,7 +39,7 @@ func sitemapPage(kind string, urls ...string) crawltest.PageFunc {
 		fmt.Fprintf(&b, "<%s><loc>%s</loc></%s>", inner, u, inner)
 	}
 	fmt.Fprintf(&b, "</%s>", outer)
-	return crawltest.StaticPage(crawltest.TypedResponse("application/xml", b.String()))
+	return crawltest.StaticPage(crawltest.ResponseOfType("application/xml", b.String()))
 }
 
 // numberedURLs returns URLs from one number on to before another.
@@ -72,7 +72,7 @@ func forecastSites() (sites []crawltest.Site, seeds []string) {
 		"/a.xml":     sitemapPage("urls", append(numberedURLs("http://index.test/a", 0, 80), numberedURLs("http://index.test/closed/", 0, 30)...)...),
 		"/b.xml":     sitemapPage("urls", numberedURLs("http://index.test/a", 40, 120)...), // half of them again
 
-		"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.TypedResponse("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
+		"/.well-known/tdmrep.json": crawltest.StaticPage(crawltest.ResponseOfType("application/json", `[{"location": "/a1", "tdm-reservation": 1}]`)),
 	})
 	refreshed := sitemapSite("refreshed.test", "Crawl-delay: 60\nSitemap: http://refreshed.test/all.xml\n# max-age 3600\n", map[string]crawltest.PageFunc{
 		"/all.xml": sitemapPage("urls", numberedURLs("http://refreshed.test/", 0, 150)...),

@@ -55,7 +55,7 @@ func killSite(i int, delay time.Duration, n int, rnd *rand.Rand) crawltest.Site 
 		fmt.Sprintf("http://%s/moved", killHost(i+3))))
 	pages["/moved"] = crawltest.StaticPage(crawltest.HTML("moved"))
 	pages["/"] = crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/0"))
-	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.TypedResponse("application/xml",
+	pages["/sitemap.xml"] = crawltest.StaticPage(crawltest.ResponseOfType("application/xml",
 		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://`+host+`/listed</loc></url></urlset>`))
 	pages["/listed"] = crawltest.StaticPage(crawltest.HTML("listed"))
 	if rnd != nil {

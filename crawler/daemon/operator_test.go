@@ -163,7 +163,7 @@ func TestRecordOfCutBody(t *testing.T) {
 	v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/":      crawltest.StaticPage(crawltest.HTML("<a href=/long>x</a><a href=/film>x</a>")),
 		"/long":  crawltest.StaticPage(crawltest.HTML(strings.Repeat("x", 5000))),
-		"/film":  crawltest.StaticPage(crawltest.TypedResponse("video/mp4", "moo")),
+		"/film":  crawltest.StaticPage(crawltest.ResponseOfType("video/mp4", "moo")),
 		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
 	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")

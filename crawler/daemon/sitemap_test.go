@@ -125,7 +125,7 @@ func sitemapIndexSite(t *testing.T) crawltest.Site {
 	}
 	w.Close()
 	xml := func(body string) crawltest.PageFunc {
-		return crawltest.StaticPage(crawltest.TypedResponse("application/xml", body))
+		return crawltest.StaticPage(crawltest.ResponseOfType("application/xml", body))
 	}
 	return crawltest.Site{
 		Host: "atlas.example",
@@ -136,7 +136,7 @@ func sitemapIndexSite(t *testing.T) crawltest.Site {
 		Pages: map[string]crawltest.PageFunc{
 			"/index.xml": xml(sitemapXML("sitemapindex", "/packed.xml.gz", "/deeper.xml", "/broken.xml", "/private/map.xml",
 				"/missing.xml", "/moved.xml", "http://annex.example/map.xml", "/index.xml", "/packed.xml.gz")),
-			"/packed.xml.gz":   crawltest.StaticPage(crawltest.TypedResponse("application/x-gzip", packed.String())),
+			"/packed.xml.gz":   crawltest.StaticPage(crawltest.ResponseOfType("application/x-gzip", packed.String())),
 			"/deeper.xml":      xml(sitemapXML("sitemapindex", "/deeper2.xml")),
 			"/deeper2.xml":     xml(sitemapXML("sitemapindex", "/deeper3.xml")),
 			"/deeper3.xml":     xml(sitemapXML("sitemapindex", "/deeper4.xml")),

@@ -34,7 +34,7 @@ func trapSite() []crawltest.Site {
 			},
 		}),
 		Pages: map[string]crawltest.PageFunc{
-			"/index.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
+			"/index.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("sitemapindex", "http://maps.example/map.xml"))),
 			"/shop": func(r crawltest.PageRequest) crawltest.Response {
 				var links []string
 				for i := range 5 {
@@ -56,7 +56,7 @@ func trapSite() []crawltest.Site {
 			return page("/cart;jsessionid=2B")
 		},
 	}, {Host: "maps.example", Pages: map[string]crawltest.PageFunc{
-		"/map.xml": crawltest.StaticPage(crawltest.TypedResponse("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
+		"/map.xml": crawltest.StaticPage(crawltest.ResponseOfType("text/xml", sitemapXML("urlset", "http://mall.example/listed", "http://other.example/")))}}}
 }
 
 // TestTrapsOverSockets crawls the mall as a user would: every product once, every

@@ -28,7 +28,7 @@ var siteBodies = map[string]string{
 }
 
 func newSite() *crawltest.Web {
-	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.TypedResponse("image/png", siteBodies["/bee.png"]))}
+	pages := map[string]crawltest.PageFunc{"/bee.png": crawltest.StaticPage(crawltest.ResponseOfType("image/png", siteBodies["/bee.png"]))}
 	for _, path := range []string{"/", "/about"} {
 		pages[path] = crawltest.StaticPage(crawltest.HTML(siteBodies[path]))
 	}
