@@ -94,7 +94,7 @@ func TestAIUse(t *testing.T) {
 			for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 				path := strings.TrimPrefix(r.URL, "http://a.example")
 				parked = slices.DeleteFunc(parked, func(p string) bool { return p == path })
-				refused := r.AIUse != nil && r.AIUse.Conflict != nil
+				refused := r.AIUseSignals != nil && r.AIUseSignals.UsageConflict != nil
 				if refused {
 					withheld = append(withheld, path)
 				}
@@ -191,7 +191,7 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

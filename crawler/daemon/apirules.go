@@ -12,14 +12,14 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// apiProjectRestrictions say what projects from the API may do.
-type apiProjectRestrictions struct {
+// apiCreatedProjectRestrictions say what projects from the API may do.
+type apiCreatedProjectRestrictions struct {
 	outputRoot   string // projects write below it; empty: the daemon's directory
 	filesRoot    string // projects read below it; empty: the folder of project files
 	allowPrivate bool   // projects may reach into private networks
 }
 
-func (r *apiProjectRestrictions) addFlags(fs *pflag.FlagSet) {
+func (r *apiCreatedProjectRestrictions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.outputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
 	fs.StringVar(&r.filesRoot, "files-root", "",
@@ -29,7 +29,7 @@ func (r *apiProjectRestrictions) addFlags(fs *pflag.FlagSet) {
 }
 
 // withAbsoluteDirs returns the rules with absolute directories, which must exist.
-func (r apiProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (apiProjectRestrictions, error) {
+func (r apiCreatedProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string) (apiCreatedProjectRestrictions, error) {
 	for _, root := range []struct {
 		flag     string
 		path     *string
@@ -53,29 +53,29 @@ func (r apiProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir string
 
 // confinementOf returns the confinement of a project; nil unless the project came by
 // the API.
-func (s *supervisor) confinementOf(project string, byAPI bool) *confinement {
+func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement {
 	if !byAPI {
 		return nil
 	}
-	return &confinement{
-		outputRoot: s.apiProjectRestrictions.outputRoot, inputRoot: s.apiProjectRestrictions.filesRoot,
-		projectDir: string(s.projectDir(project)), dataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
-		allowPrivate: s.apiProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.hasOutput(project, path) },
-		recordOutput: func(path string) error { return s.stateStore.addOutput(project, path) },
+	return &pathConfinement{
+		outputRoot: s.apiCreatedProjectRestrictions.outputRoot, inputRoot: s.apiCreatedProjectRestrictions.filesRoot,
+		projectDir: string(s.projectStateDir(project)), dataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
+		allowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
+		recordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
 	}
 }
 
 // checkConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *fieldProblem {
+func (s *supervisor) checkConfinement(name string, p Project, c *pathConfinement) *fieldProblem {
 	if c == nil {
 		return nil
 	}
-	if f := p.forEachFilePath(func(f pathField, field string, path *string) *fieldProblem {
-		if f.kind == stateDirectory || c.allowsPath(f.kind, s.absolutePath(name, f.kind, *path)) {
+	if f := p.forEachFilePath(func(f filePathField, field string, path *string) *fieldProblem {
+		if f.use == stateDirectory || c.allowsPath(f.use, s.absolutePath(name, f.use, *path)) {
 			return nil
 		}
 		dir, flag := c.outputRoot, "--output-root"
-		if f.kind == inputFile {
+		if f.use == inputFile {
 			dir, flag = c.inputRoot, "--files-root"
 		}
 		return newProjectFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
@@ -89,7 +89,7 @@ func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *f
 		isSet bool
 	}{
 		{"fetch.allow_private", p.Fetch.AllowPrivate},
-		{"fetch.connect_to", len(p.Fetch.ConnectTo) > 0},
+		{"fetch.connect_to", len(p.Fetch.ConnectToRules) > 0},
 		{"fetch.proxy", p.Fetch.Proxy != ""},
 		{"store.redis.addresses", p.Store.Redis.isUsed()},
 	} {
@@ -101,12 +101,12 @@ func (s *supervisor) checkConfinement(name string, p Project, c *confinement) *f
 	return nil
 }
 
-// apiProjectHeader begins the copy, in the project's directory, of a project that came by the
+// apiCreatedProjectHeader begins the copy, in the project's directory, of a project that came by the
 // API.
-const apiProjectHeader = "# This project came by the API of a daemon.\n"
+const apiCreatedProjectHeader = "# This project came by the API of a daemon.\n"
 
-// An apiProjectRecord is what daemon.json records of a project that came by the API.
-type apiProjectRecord struct {
+// An apiCreatedProjectRecord is what daemon.json records of a project that came by the API.
+type apiCreatedProjectRecord struct {
 	// FileHashes are the SHA-256 of the project file as the API wrote it last, and, during a
 	// replacement, also of the previous one. A file with another hash is the
 	// operator's.
@@ -129,28 +129,28 @@ func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) boo
 	return slices.Contains(w.state.APIProjects[project].FileHashes, sha256Hex(text))
 }
 
-// addAPIFileHash records that the API is about to write the file of a project.
-func (w *daemonStateStore) addAPIFileHash(project, sum string) error {
-	return w.updateAPIRecord(project, func(r *apiProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
+// addAPIProjectFileHash records that the API is about to write the file of a project.
+func (w *daemonStateStore) addAPIProjectFileHash(project, sum string) error {
+	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
 }
 
-// setAPIFileHash records that the API has written the file of a project, and forgets other
+// setAPIProjectFileHash records that the API has written the file of a project, and forgets other
 // hashes.
-func (w *daemonStateStore) setAPIFileHash(project, sum string) error {
-	return w.updateAPIRecord(project, func(r *apiProjectRecord) { r.FileHashes = []string{sum} })
+func (w *daemonStateStore) setAPIProjectFileHash(project, sum string) error {
+	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) { r.FileHashes = []string{sum} })
 }
 
-// hasOutput reports whether a project that came by the API has begun a file of lines.
-func (w *daemonStateStore) hasOutput(project, path string) bool {
+// isKnownOutputFile reports whether a project that came by the API has begun a file of lines.
+func (w *daemonStateStore) isKnownOutputFile(project, path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Contains(w.state.APIProjects[project].Outputs, path)
 }
 
-// addOutput records that a project from the API begins a file of lines. It forgets the
+// addKnownOutputFile records that a project from the API begins a file of lines. It forgets the
 // oldest beyond maxKnownOutputs.
-func (w *daemonStateStore) addOutput(project, path string) error {
-	return w.updateAPIRecord(project, func(r *apiProjectRecord) {
+func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
+	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) {
 		r.Outputs = append(withoutItem(r.Outputs, path), path)
 		r.Outputs = r.Outputs[max(0, len(r.Outputs)-maxKnownOutputs):]
 	})
@@ -161,10 +161,10 @@ func (w *daemonStateStore) addOutput(project, path string) error {
 // file names another.
 const maxKnownOutputs = 100
 
-func (w *daemonStateStore) updateAPIRecord(project string, change func(*apiProjectRecord)) error {
+func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiCreatedProjectRecord)) error {
 	return w.update(func(t *daemonState) {
 		if t.APIProjects == nil {
-			t.APIProjects = map[string]apiProjectRecord{}
+			t.APIProjects = map[string]apiCreatedProjectRecord{}
 		}
 		r := t.APIProjects[project]
 		change(&r)

@@ -25,15 +25,15 @@ import (
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
 type warcArchive struct {
-	warcFiles        *warc.Archive
-	dirPath          string // of their directory
-	dir              *os.Root
-	lock             *directoryLock
-	log              *slog.Logger
-	onDiskFull       func(error)         // see retryWhileDiskFull
-	captureNotes     originMetadataStore // records what was archived of URLs that are revisited
-	isRevisitEnabled bool                // pages are revisited
-	retryMu          sync.Mutex
+	archive            *warc.Archive
+	dirPath            string // of their directory
+	dir                *os.Root
+	lock               *directoryLock
+	log                *slog.Logger
+	onDiskFull         func(error)         // see retryWhileDiskFull
+	captureNotes       originMetadataStore // records what was archived of URLs that are revisited
+	crawlRevisitsPages bool                // pages are revisited
+	retryMu            sync.Mutex
 }
 
 // Notes are kept with the state of the crawl, in order with its acks.
@@ -47,11 +47,11 @@ const archiveLockFile = "warc.lock"
 
 // openArchive opens the archive of a project; nil if the project has none. It opens the
 // directory within c.
-func (a *program) openArchive(p Project, c *confinement, durable durableOutputLengths) (*warcArchive, error) {
-	if p.Output.WARC == "" {
+func (a *program) openArchive(p Project, c *pathConfinement, durable durableOutputLengths) (*warcArchive, error) {
+	if p.Output.WARCDir == "" {
 		return nil, nil
 	}
-	dir, err := openWARCDir(p.Output.WARC, p.Output.fileMode(), c)
+	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), c)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
@@ -59,21 +59,21 @@ func (a *program) openArchive(p Project, c *confinement, durable durableOutputLe
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := c.checkAndRecordWARCDir(p.Output.WARC, dir); err != nil {
+	if err := c.checkAndRecordWARCDir(p.Output.WARCDir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := p.warcConfig(a.log)
-	cfg.Root, cfg.DurableExtent = dir, durable.warcExtent(p.Output.WARC)
+	cfg.Root, cfg.DurableExtent = dir, durable.warcExtent(p.Output.WARCDir)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &warcArchive{warcFiles: files, dirPath: p.Output.WARC, dir: dir, lock: lock, log: a.log, onDiskFull: a.onDiskFull}, nil
+	return &warcArchive{archive: files, dirPath: p.Output.WARCDir, dir: dir, lock: lock, log: a.log, onDiskFull: a.onDiskFull}, nil
 }
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
 // mode is the mode of the files.
-func openWARCDir(name string, mode fs.FileMode, c *confinement) (*os.Root, error) {
+func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, error) {
 	if c != nil {
 		return c.openOutputDir(name, mode)
 	}
@@ -95,7 +95,7 @@ func (p *Project) warcConfig(log *slog.Logger) warc.Config {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
 	return warc.Config{
-		Dir: p.Output.WARC, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
+		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
 		OnRecovered: func(file string, bytesCut int64) {
 			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 		},
@@ -117,7 +117,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	}
 	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), Previous: previous}
 	var written warc.Capture
-	write := func() (err error) { written, err = a.warcFiles.WriteVisit(visit); return err }
+	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
 	if err = write(); isDiskFull(err) {
 		a.retryMu.Lock()
 		defer a.retryMu.Unlock()
@@ -130,13 +130,13 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	return a.saveCapture(ctx, v, previous, written)
+	return a.saveCaptureNote(ctx, v, previous, written)
 }
 
 // expectsRefetch reports whether the URL of a visit is asked for more than once as a
 // matter of course.
 func (a *warcArchive) expectsRefetch(v *crawler.Visit) bool {
-	return a.captureNotes != nil && (a.isRevisitEnabled && v.Lease.Request == nil || v.Clearance.IsForRobots())
+	return a.captureNotes != nil && (a.crawlRevisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
 // captureNoteKey is the key of the note that says what was archived of a URL.
@@ -162,8 +162,8 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	return &warc.Capture{Date: at, PayloadDigest: payload}, nil
 }
 
-// saveCapture notes what was archived of a URL, unless that is known.
-func (a *warcArchive) saveCapture(ctx context.Context, v *crawler.Visit, previous *warc.Capture, written warc.Capture) error {
+// saveCaptureNote notes what was archived of a URL, unless that is known.
+func (a *warcArchive) saveCaptureNote(ctx context.Context, v *crawler.Visit, previous *warc.Capture, written warc.Capture) error {
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (a *warcArchive) Sync() error {
 	if a == nil {
 		return nil
 	}
-	return a.warcFiles.Sync()
+	return a.archive.Sync()
 }
 
 // Close closes the files. It comes after the state has been closed, which has
@@ -223,5 +223,5 @@ func (a *warcArchive) Close() error {
 	if a == nil {
 		return nil
 	}
-	return errors.Join(a.warcFiles.Close(), a.lock.Close(), a.dir.Close())
+	return errors.Join(a.archive.Close(), a.lock.Close(), a.dir.Close())
 }

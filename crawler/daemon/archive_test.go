@@ -111,7 +111,7 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff(requested, responseURLs(records)); diff != "" {
 		t.Errorf("requests that the server saw (-), and answers that are archived (+)\n%s", diff)
 	}
-	lines := map[string]Record{}
+	lines := map[string]OutputRecord{}
 	for _, r := range outputRecords(t, v) {
 		lines[r.URL] = r
 	}
@@ -122,7 +122,7 @@ func TestArchive(t *testing.T) {
 			continue
 		}
 		metadata++
-		for _, want := range []string{"source: " + line.Source, "robots_file_sha256: " + line.Robots.FileSHA256, "delay_required_ms: "} {
+		for _, want := range []string{"source: " + line.Source, "robots_file_sha256: " + line.RobotsVerdict.FileSHA256, "delay_required_ms: "} {
 			if !strings.Contains(r.block, want) {
 				t.Errorf("%s: metadata %q, want %q in it", line.URL, r.block, want)
 			}
@@ -141,7 +141,7 @@ func TestArchive(t *testing.T) {
 }
 
 // outputRecords returns the lines of output.
-func outputRecords(t *testing.T, v *crawlFixture) []Record {
+func outputRecords(t *testing.T, v *crawlFixture) []OutputRecord {
 	t.Helper()
 	return readRecords(t, filepath.Join(v.dataDir(), outputFile))
 }
@@ -215,8 +215,8 @@ func TestArchiveInUse(t *testing.T) {
 
 func TestProxyAndWARC(t *testing.T) {
 	p := DefaultProject()
-	p.Output.WARC, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
-	if f := checkOutput(&p); f == nil || f.field != "output.warc" {
+	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
+	if f := checkOutputSettings(&p); f == nil || f.field != "output.warc" {
 		t.Errorf("%v, want a fault of output.warc", f)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // Bodies is the directory that keeps the bodies of pages, as decoded, each once
 // under its SHA-256: ab/cd/abcd….
 type bodyStore struct {
-	dir  string
-	mode fs.FileMode // of new files
+	dir         string
+	newFileMode fs.FileMode // of new files
 }
 
 // unfinishedDir is where bodies are until they are whole.
@@ -40,8 +40,8 @@ func (b bodyStore) putBody(sum string, body []byte) error {
 	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
 		return nil
 	}
-	if err := disk.MakeDirAll(dir, b.mode); err != nil {
+	if err := disk.MakeDirAll(dir, b.newFileMode); err != nil {
 		return err
 	}
-	return disk.WriteFileAtomic(name, b.joinPath(unfinishedDir), b.mode, body)
+	return disk.WriteFileAtomic(name, b.joinPath(unfinishedDir), b.newFileMode, body)
 }

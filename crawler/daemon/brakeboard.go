@@ -124,9 +124,9 @@ func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 	}
 }
 
-// updateSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
+// setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
-func (s *supervisor) updateSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
+func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
 	for _, c := range s.allSharedBrakes() {
 		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.id))
 		if _, on := shared[host]; encoded == "" && !on {
@@ -148,8 +148,8 @@ func (s *supervisor) updateSharedBrake(ctx context.Context, host, encoded, previ
 	return err
 }
 
-// sharedBrakesOf returns the commons that a project belongs to, nil if it has none.
-func (s *supervisor) sharedBrakesOf(loaded *loadedProject) *sharedBrakes {
+// getOrStartSharedBrakes returns the commons that a project belongs to, nil if it has none.
+func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes {
 	r := loaded.project.Store.Redis
 	if !r.isUsed() {
 		return nil
@@ -176,12 +176,12 @@ func (s *supervisor) allSharedBrakes() (all []*sharedBrakes) {
 	return all
 }
 
-// matchSharedBrakesToProjects joins the commons of all projects, also of those that do not run:
+// startAndCloseSharedBrakes joins the commons of all projects, also of those that do not run:
 // brakes are for all. It leaves those that are no project's any more.
-func (s *supervisor) matchSharedBrakesToProjects() {
+func (s *supervisor) startAndCloseSharedBrakes() {
 	used := map[string]bool{}
 	for _, r := range s.allRunners() {
-		if loaded := r.loadedProject(); loaded != nil && s.sharedBrakesOf(loaded) != nil {
+		if loaded := r.loadedProject(); loaded != nil && s.getOrStartSharedBrakes(loaded) != nil {
 			used[loaded.project.Store.Redis.sharedBrakesID()] = true
 		}
 	}

@@ -51,10 +51,10 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	}
 	s := &supervisor{program: &program{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
 	values := &fakeSharedValues{values: map[string]string{}}
-	c := &sharedBrakes{id: "here", store: values, opened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
+	c := &sharedBrakes{id: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
 		return s.mergeSharedBrakes("here", values, outdated)
 	}}
-	close(c.opened)
+	close(c.storeOpened)
 	s.sharedBrakesByID[c.id] = c
 	version := ""
 	checkBrakes := func(want ...string) {

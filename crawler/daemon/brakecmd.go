@@ -28,7 +28,7 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
 
 // A brakeOptions is what decorum brake is asked for.
 type brakeOptions struct {
-	daemonAddress
+	daemonClientOptions
 	stop, withSubdomains, lift bool
 	delay, duration            Duration
 	reason                     string
@@ -37,7 +37,7 @@ type brakeOptions struct {
 func (a *program) brakeCommand() *cobra.Command {
 	var b brakeOptions
 	c := &cobra.Command{
-		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: withUsageError(cobra.MaximumNArgs(1)),
+		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),
 	}
 	fs := c.Flags()
 	b.addFlags(fs)

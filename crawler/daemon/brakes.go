@@ -50,7 +50,7 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	if err := s.saveBrakes(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
-	if err := s.updateSharedBrake(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
+	if err := s.setOrRemoveSharedBrake(ctx, host, encodeSharedBrake(toAPIBrake(brake)), ""); err != nil {
 		return api.Unavailable("the brake is on here, and other processes will see it when Redis answers: %w", err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
 		return api.NotFound("there is no brake on %q", name)
 	}
 	b := toAPIBrake(all[i])
-	if err := s.updateSharedBrake(ctx, host, "", ""); err != nil {
+	if err := s.setOrRemoveSharedBrake(ctx, host, "", ""); err != nil {
 		return api.Unavailable("the brake is not lifted, for other processes cannot be told: %w", err)
 	}
 	if err := s.saveBrakeList(slices.Delete(all, i, i+1)); err != nil {
@@ -118,7 +118,7 @@ func (s *supervisor) dropExpiredBrakes(now time.Time) {
 	for _, b := range s.brakes.All() {
 		if b.Expired(now) && s.brakes.Remove(b.Host) {
 			s.announceBrake(toAPIBrake(b), "expired")
-			_ = s.updateSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
+			_ = s.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
 		}
 	}
 	if err := s.saveBrakes(); err != nil {
@@ -154,7 +154,7 @@ func (s *supervisor) saveBrakeList(brakes []politeness.Brake) error {
 
 func (s *supervisor) announceBrake(b api.Brake, change string) {
 	s.program.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
-	s.events.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
+	s.eventBroker.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 
 // brakeDescription says what a brake does.

@@ -31,7 +31,7 @@ var (
 // to do about it.
 func checkProject(p *Project) *fieldProblem {
 	for _, check := range []func(*Project) *fieldProblem{
-		checkAgent, checkSigning, checkSeeds, checkScope, checkDiscover, checkChoices, checkNumbers, checkPoliteness, checkRevisit, checkFetch, checkOutput, checkRedis,
+		checkAgentSettings, checkSigningSettings, checkSeeds, checkScopeSettings, checkDiscoverySettings, checkEnumFields, checkNumbers, checkPolitenessSettings, checkRevisitSettings, checkFetchSettings, checkOutputSettings, checkRedisSettings,
 	} {
 		if f := check(p); f != nil {
 			return f
@@ -46,7 +46,7 @@ func newProjectFieldProblem(field, format string, args ...any) *fieldProblem {
 	return &fieldProblem{field, ": " + fmt.Sprintf(format, args...)}
 }
 
-func checkAgent(p *Project) *fieldProblem {
+func checkAgentSettings(p *Project) *fieldProblem {
 	if p.Name != "" && !projectNamePattern.MatchString(p.Name) {
 		return newProjectFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
@@ -67,7 +67,7 @@ func checkAgent(p *Project) *fieldProblem {
 	}
 	for i, token := range p.Agent.FallbackTokens {
 		if _, err := robots.NewAgent(token); err != nil {
-			return newProjectFieldProblem(itemPath("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+			return newProjectFieldProblem(indexedFieldName("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
 		}
 	}
 	if !versionPattern.MatchString(p.Agent.Version) {
@@ -88,21 +88,21 @@ func checkSeeds(p *Project) *fieldProblem {
 	}
 	for i, s := range p.Seeds {
 		if err := p.checkSeedURL(s); err != nil {
-			return newProjectFieldProblem(itemPath("seeds", i), "%v", err)
+			return newProjectFieldProblem(indexedFieldName("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {
 		if name == "" {
-			return newProjectFieldProblem(itemPath("seed_files", i), "expected the name of a file")
+			return newProjectFieldProblem(indexedFieldName("seed_files", i), "expected the name of a file")
 		}
 	}
 	return nil
 }
 
-// itemPath names one item of a list.
-func itemPath(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+// indexedFieldName names one item of a list.
+func indexedFieldName(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-func checkScope(p *Project) *fieldProblem {
+func checkScopeSettings(p *Project) *fieldProblem {
 	if _, err := frontier.ParseScopeMode(p.Scope.Within); err != nil {
 		return newProjectFieldProblem("scope.within", "%v", err)
 	}
@@ -113,7 +113,7 @@ func checkScope(p *Project) *fieldProblem {
 	}{{"scope.include", p.Scope.Include}, {"scope.exclude", p.Scope.Exclude}} {
 		for i, pattern := range f.patterns {
 			if _, err := budget.compile(pattern); err != nil {
-				return newRegexpProblem(itemPath(f.field, i), pattern, err)
+				return newRegexpProblem(indexedFieldName(f.field, i), pattern, err)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func checkScope(p *Project) *fieldProblem {
 	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
 		for i, name := range f.names {
 			if _, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{name}}); err != nil {
-				return newProjectFieldProblem(itemPath(f.field, i), "%v, as in ref or utm_*", err)
+				return newProjectFieldProblem(indexedFieldName(f.field, i), "%v, as in ref or utm_*", err)
 			}
 		}
 	}
@@ -138,32 +138,32 @@ func newRegexpProblem(field, pattern string, err error) *fieldProblem {
 	return newProjectFieldProblem(field, "%v", err)
 }
 
-// checkDiscover refuses what callbacks, which alone say what leads on, leave
+// checkDiscoverySettings refuses what callbacks, which alone say what leads on, leave
 // without effect.
-func checkDiscover(p *Project) *fieldProblem {
+func checkDiscoverySettings(p *Project) *fieldProblem {
 	if p.Discover.Images && p.Handler != "" {
 		return newProjectFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
 	}
 	return nil
 }
 
-// checkChoices checks the fields that have a few values.
-func checkChoices(p *Project) *fieldProblem {
+// checkEnumFields checks the fields that have a few values.
+func checkEnumFields(p *Project) *fieldProblem {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
 		return newProjectFieldProblem("robots.dialect", "%v", err)
 	}
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
 		return newProjectFieldProblem("revisit.mode", "%v", err)
 	}
-	if len(p.Robots.Purpose) > 0 && !p.Robots.Extensions {
+	if len(p.Robots.Purposes) > 0 && !p.Robots.Extensions {
 		return newProjectFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
-	if len(p.Robots.Purpose) > 0 && !p.Robots.ObeyMetaTags {
+	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyMetaTags {
 		return newProjectFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
-	for i, purpose := range p.Robots.Purpose {
+	for i, purpose := range p.Robots.Purposes {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return newProjectFieldProblem(itemPath("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
+			return newProjectFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
 		}
 	}
 	return nil
@@ -180,14 +180,14 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"scope.max_url_length", float64(p.Scope.MaxURLLength), 16, 1 << 16},
 		{"scope.max_params", float64(p.Scope.MaxParams), 0, 1e6},
 		{"scope.max_path_depth", float64(p.Scope.MaxPathDepth), 0, 1e6},
-		{"scope.max_repeat", float64(p.Scope.MaxRepeat), 0, 1e6},
+		{"scope.max_repeat", float64(p.Scope.MaxPathRepeats), 0, 1e6},
 		{"scope.max_redirects", float64(p.Scope.MaxRedirects), 0, 1e6},
 		{"scope.max_urls_per_pattern", float64(p.Scope.MaxURLsPerPattern), 0, math.MaxInt32},
 		{"scope.max_urls_per_host", float64(p.Scope.MaxURLsPerHost), 0, math.MaxInt32},
 		{"scope.max_hosts_per_domain", float64(p.Scope.MaxHostsPerDomain), 0, math.MaxInt32},
 		{"scope.max_hosts", float64(p.Scope.MaxHosts), 0, math.MaxInt32},
 		{"discover.max_links", float64(p.Discover.MaxLinks), 1, 1e6},
-		{"discover.max_sitemaps", float64(p.Discover.MaxSitemaps), 1, 1e6},
+		{"discover.max_sitemaps", float64(p.Discover.MaxSitemapsPerHost), 1, 1e6},
 		{"politeness.adaptive", p.Politeness.AdaptiveFactor, 0, 1000},
 		{"politeness.concurrency", float64(p.Politeness.Concurrency), 1, 1000},
 		{"limits.workers", float64(p.Limits.Workers), 1, 10_000},
@@ -215,7 +215,7 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"politeness.max_crawl_delay", p.Politeness.MaxCrawlDelay == 0},
 		{"fetch.timeout", p.Fetch.Timeout == 0},
 		{"fetch.max_body", p.Fetch.MaxBody == 0},
-		{"output.ledger_checkpoint", p.Output.LedgerCheckpoint == 0},
+		{"output.ledger_checkpoint", p.Output.LedgerCheckpointInterval == 0},
 	} {
 		if f.isZero {
 			return newProjectFieldProblem(f.field, "expected more than 0")
@@ -227,7 +227,7 @@ func checkNumbers(p *Project) *fieldProblem {
 // The times that a page may rest.
 const minRevisitInterval, maxRevisitInterval = time.Second, 3650 * day
 
-func checkRevisit(p *Project) *fieldProblem {
+func checkRevisitSettings(p *Project) *fieldProblem {
 	for _, f := range []struct {
 		field string
 		value Duration
@@ -242,10 +242,10 @@ func checkRevisit(p *Project) *fieldProblem {
 	return nil
 }
 
-// checkOutput refuses what a WARC file could not tell the truth of: through a
+// checkOutputSettings refuses what a WARC file could not tell the truth of: through a
 // proxy, the bytes of an exchange are those between the proxy and us. And it
 // refuses a size for what is no file.
-func checkOutput(p *Project) *fieldProblem {
+func checkOutputSettings(p *Project) *fieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
 		return newProjectFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
 	}
@@ -256,14 +256,14 @@ func checkOutput(p *Project) *fieldProblem {
 	case size < minOutputFileSize || size > maxOutputFileSize:
 		return newProjectFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
-	if !p.Output.WriteLedger && (p.Output.LedgerKey != "" || p.Output.LedgerRefusals) {
+	if !p.Output.WriteLedger && (p.Output.LedgerKey != "" || p.Output.RecordRefusalsInLedger) {
 		field := "output.ledger_key"
-		if p.Output.LedgerRefusals {
+		if p.Output.RecordRefusalsInLedger {
 			field = "output.ledger_refusals"
 		}
 		return newProjectFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
 	}
-	if p.Output.WARC != "" && p.Fetch.Proxy != "" {
+	if p.Output.WARCDir != "" && p.Fetch.Proxy != "" {
 		return newProjectFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}
 	return nil

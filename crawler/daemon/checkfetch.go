@@ -9,15 +9,15 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-func checkFetch(p *Project) *fieldProblem {
+func checkFetchSettings(p *Project) *fieldProblem {
 	for i, t := range p.Fetch.ContentTypes {
 		if name, _, err := mime.ParseMediaType(t); err != nil || name != t || !strings.Contains(t, "/") {
-			return newProjectFieldProblem(itemPath("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
+			return newProjectFieldProblem(indexedFieldName("fetch.content_types", i), "%q is not a media type: expected type/subtype in lower case, as in text/html", t)
 		}
 	}
-	for i, rule := range p.Fetch.ConnectTo {
+	for i, rule := range p.Fetch.ConnectToRules {
 		if _, err := collyfetch.ParseConnectTo(rule); err != nil {
-			return newProjectFieldProblem(itemPath("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
+			return newProjectFieldProblem(indexedFieldName("fetch.connect_to", i), "%v (IPv6 addresses in brackets)", err)
 		}
 	}
 	seen := map[string]bool{}
@@ -43,19 +43,19 @@ func checkFetch(p *Project) *fieldProblem {
 	if p.Store.Path == "" {
 		return newProjectFieldProblem("store.path", "expected the name of a directory")
 	}
-	return checkProxy(p)
+	return checkProxySettings(p)
 }
 
-// checkProxy checks the proxy. What is said of it does not repeat it: it may hold
+// checkProxySettings checks the proxy. What is said of it does not repeat it: it may hold
 // a password.
-func checkProxy(p *Project) *fieldProblem {
+func checkProxySettings(p *Project) *fieldProblem {
 	if p.Fetch.Proxy == "" {
 		return nil
 	}
 	if _, err := collyfetch.ParseProxy(p.Fetch.Proxy); err != nil {
 		return newProjectFieldProblem("fetch.proxy", "%v", err)
 	}
-	if len(p.Fetch.ConnectTo) > 0 {
+	if len(p.Fetch.ConnectToRules) > 0 {
 		return newProjectFieldProblem("fetch.proxy", "a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out")
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	_ "time/tzdata" // the zones of windows are there on a bare machine, too
 )
 
-// checkPoliteness checks the windows, the pace of addresses, and what is
+// checkPolitenessSettings checks the windows, the pace of addresses, and what is
 // otherwise for single hosts.
-func checkPoliteness(p *Project) *fieldProblem {
+func checkPolitenessSettings(p *Project) *fieldProblem {
 	if f := p.Politeness.Window.check("politeness.window"); f != nil {
 		return f
 	}

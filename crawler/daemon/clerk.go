@@ -10,22 +10,22 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A robotsBatchQuery is a line of what decorum robots batch reads.
-type robotsBatchQuery struct {
-	Robots       *string
-	RobotsBase64 []byte `json:"robots_base64"`
-	Agent        *string
-	URL          *string
-	Dialect      *string
-	Extensions   *bool
+// A robotsBatchInputLine is a line of what decorum robots batch reads.
+type robotsBatchInputLine struct {
+	Robots      *string
+	RobotsBytes []byte `json:"robots_base64"`
+	Agent       *string
+	URL         *string
+	Dialect     *string
+	Extensions  *bool
 }
 
-// A robotsBatchResult is a line of what decorum robots batch writes. What is nil is
+// A robotsBatchOutputLine is a line of what decorum robots batch writes. What is nil is
 // written as null.
-type robotsBatchResult struct {
+type robotsBatchOutputLine struct {
 	Allowed    *bool    `json:"allowed"`
 	Rule       *string  `json:"rule"`
-	Line       *int     `json:"line"`
+	RuleLine   *int     `json:"line"`
 	CrawlDelay *float64 `json:"crawl_delay_seconds"`
 	Sitemaps   []string `json:"sitemaps"`
 	MainMirror *string  `json:"host"`
@@ -36,10 +36,10 @@ type robotsBatchResult struct {
 // A robotsBatchEvaluator answers questions. Many are about the same files, so it keeps those
 // it has read. It is not safe for concurrent use.
 type robotsBatchEvaluator struct {
-	dialect      robots.Dialect // of questions that name none
-	defaultAgent string         // of questions that name none
-	parsedFiles  map[robotsCacheKey]*parsedRobotsFile
-	cachedBytes  int // about how many bytes the folders take
+	defaultDialect robots.Dialect // of questions that name none
+	defaultAgent   string         // of questions that name none
+	parsedFiles    map[robotsCacheKey]*parsedRobotsFile
+	cachedBytes    int // about how many bytes the folders take
 }
 
 // maxEvaluatorCacheBytes is how much a clerk keeps, before it clears its desk.
@@ -62,22 +62,22 @@ type parsedRobotsFile struct {
 }
 
 func newRobotsBatchEvaluator(d robots.Dialect, agent string) *robotsBatchEvaluator {
-	return &robotsBatchEvaluator{dialect: d, defaultAgent: agent, parsedFiles: make(map[robotsCacheKey]*parsedRobotsFile)}
+	return &robotsBatchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsCacheKey]*parsedRobotsFile)}
 }
 
 // evaluateLine answers the question of one line. What is wrong with it is said in
 // the answer, beside all that can be answered.
-func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchResult {
+func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchOutputLine {
 	if !utf8.Valid(line) { // or json would put other bytes in their place
-		return robotsBatchResult{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
+		return robotsBatchOutputLine{Error: "not a question: the line is not UTF-8; give such a file as robots_base64"}
 	}
-	var q robotsBatchQuery
+	var q robotsBatchInputLine
 	if err := json.Unmarshal(line, &q); err != nil {
-		return robotsBatchResult{Error: fmt.Sprintf("not a question: %v", err)}
+		return robotsBatchOutputLine{Error: fmt.Sprintf("not a question: %v", err)}
 	}
-	s, err := c.fileKey(&q)
+	s, err := c.cacheKeyOfQuery(&q)
 	if err != nil {
-		return robotsBatchResult{Error: err.Error()}
+		return robotsBatchOutputLine{Error: err.Error()}
 	}
 	agent := c.defaultAgent
 	if q.Agent != nil {
@@ -85,18 +85,18 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchResult {
 	}
 	f := c.parsedFile(s)
 	rules := c.rulesForAgent(f, s, agent)
-	a := robotsBatchResult{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
+	a := robotsBatchOutputLine{Sitemaps: f.sitemaps, MainMirror: f.mainMirror}
 	if delay, ok := rules.CrawlDelay(); ok {
 		a.CrawlDelay = new(delay.Seconds())
 	}
 	if q.URL != nil {
-		a.setVerdict(*q.URL, rules, f.cleaner, s.dialect)
+		a.evaluateURL(*q.URL, rules, f.cleaner, s.dialect)
 	}
 	return a
 }
 
-// setVerdict adds what the rules say of a URL.
-func (a *robotsBatchResult) setVerdict(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
+// evaluateURL adds what the rules say of a URL.
+func (a *robotsBatchOutputLine) evaluateURL(url string, rules *robots.Rules, cleaner *robots.URLCleaner, d robots.Dialect) {
 	u, err := decorum.ParseURL(url)
 	switch {
 	case err == nil:
@@ -108,12 +108,12 @@ func (a *robotsBatchResult) setVerdict(url string, rules *robots.Rules, cleaner 
 	v := rules.CheckRawURL(url)
 	a.Allowed = &v.Allowed
 	if v.Rule != "" {
-		a.Rule, a.Line = &v.Rule, &v.Line
+		a.Rule, a.RuleLine = &v.Rule, &v.Line
 	}
 }
 
-func (c *robotsBatchEvaluator) fileKey(q *robotsBatchQuery) (robotsCacheKey, error) {
-	s := robotsCacheKey{dialect: c.dialect, extensions: q.Extensions == nil || *q.Extensions}
+func (c *robotsBatchEvaluator) cacheKeyOfQuery(q *robotsBatchInputLine) (robotsCacheKey, error) {
+	s := robotsCacheKey{dialect: c.defaultDialect, extensions: q.Extensions == nil || *q.Extensions}
 	if q.Dialect != nil {
 		var err error
 		if s.dialect, err = robots.ParseDialect(*q.Dialect); err != nil {
@@ -121,12 +121,12 @@ func (c *robotsBatchEvaluator) fileKey(q *robotsBatchQuery) (robotsCacheKey, err
 		}
 	}
 	switch {
-	case q.Robots != nil && q.RobotsBase64 != nil:
+	case q.Robots != nil && q.RobotsBytes != nil:
 		return robotsCacheKey{}, errors.New("both robots and robots_base64 are given")
 	case q.Robots != nil:
 		s.text = *q.Robots
-	case q.RobotsBase64 != nil:
-		s.text = string(q.RobotsBase64)
+	case q.RobotsBytes != nil:
+		s.text = string(q.RobotsBytes)
 	default:
 		return robotsCacheKey{}, errors.New("neither robots nor robots_base64 is given")
 	}

@@ -125,11 +125,11 @@ func FuzzRobotsEvaluator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		line = strings.ReplaceAll(line, "\n", " ") + "\n"
 		got := evaluateToJSON(t, newRobotsBatchEvaluator(robots.Google, "*"), line)
-		var a robotsBatchResult
+		var a robotsBatchOutputLine
 		if err := json.Unmarshal([]byte(got), &a); err != nil || strings.Contains(got, "\n") {
 			t.Fatalf("%q: %s: %v", line, got, err)
 		}
-		if (a.Rule == nil) != (a.Line == nil) || a.Error != "" && a.Allowed != nil {
+		if (a.Rule == nil) != (a.RuleLine == nil) || a.Error != "" && a.Allowed != nil {
 			t.Errorf("%q: %s", line, got)
 		}
 	})

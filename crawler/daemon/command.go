@@ -21,7 +21,7 @@ import (
 
 // Main is the decorum command, with the callbacks of h: it runs what the command
 // line asks for, and ends the process.
-func Main(h Handlers) {
+func Main(h NamedCallbacks) {
 	TuneGC()
 	os.Exit(runCommandLine(h, true, os.Args[1:]))
 }
@@ -52,10 +52,10 @@ var heapBallast []byte
 // Run is Main for a program that has more to do: it runs what args ask for, and
 // returns the exit code. Interrupts and SIGTERM stop what it runs. The standard
 // logger stays the program's own.
-func Run(h Handlers, args ...string) int { return runCommandLine(h, false, args) }
+func Run(h NamedCallbacks, args ...string) int { return runCommandLine(h, false, args) }
 
 // runCommandLine runs what args ask for. own says that the process is all for that.
-func runCommandLine(h Handlers, ownsProcess bool, args []string) int {
+func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -70,15 +70,15 @@ func runCommandLine(h Handlers, ownsProcess bool, args []string) int {
 
 // A program is one call of the command.
 type program struct {
-	ownsProcess   bool // the call is all that the process does
-	stdout        *stickyErrorWriter
-	stderr        *statusLineWriter // standard error
-	signals       <-chan os.Signal
-	namedHandlers Handlers
-	bodyMemory    *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
-	log           *slog.Logger
-	readMemory    func() memoryUsage // of the process; nil: see readMemoryUsage
-	onDiskFull    func(error)        // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
+	ownsProcess     bool // the call is all that the process does
+	stdout          *stickyErrorWriter
+	stderr          *statusLineWriter // standard error
+	signals         <-chan os.Signal
+	namedHandlers   NamedCallbacks
+	bodyMemory      *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
+	log             *slog.Logger
+	readMemoryUsage func() memoryUsage // of the process; nil: see readMemoryUsage
+	onDiskFull      func(error)        // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
 }
 
 // main runs the command line args and returns the exit code.
@@ -170,8 +170,8 @@ func rejectUnknownCommand(c *cobra.Command, args []string) error {
 	return usage.Errorf("unknown command %q for %s%s; see %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
 }
 
-// withUsageError makes cobra's check of arguments an error of usage.
-func withUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
+// argsOrUsageError makes cobra's check of arguments an error of usage.
+func argsOrUsageError(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
 			return usage.Errorf("%w; see %s --help", err, c.CommandPath())
@@ -206,7 +206,7 @@ func isEmptyFlagValue(v pflag.Value) bool {
 
 func (a *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: withUsageError(cobra.NoArgs),
+		Use: "version", Short: "Print the version", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.stdout, "decorum", decorum.Version())
 			return err

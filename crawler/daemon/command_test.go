@@ -196,7 +196,7 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 	want.Seeds = []string{"https://example.org/", "https://example.com/"}
 	want.Politeness.Delay, want.Politeness.Concurrency = Duration(5*time.Second), 2
 	want.Scope.MaxDepth = 0
-	want.Fetch.ConnectTo = []string{"a.example:80:127.0.0.1:8080", ":443::8443"}
+	want.Fetch.ConnectToRules = []string{"a.example:80:127.0.0.1:8080", ":443::8443"}
 	want.Fetch.Timeout, want.Fetch.AllowPrivate = Duration(5*time.Second), true
 	want.Output.JSONL = "-"
 	if diff := cmp.Diff(want, d.Project); diff != "" {

@@ -30,13 +30,13 @@ type sharedBrakes struct {
 	merge     mergeBrakesFunc
 	log       *slog.Logger
 
-	opened         chan struct{} // closed when store is there
+	storeOpened    chan struct{} // closed when store is there
 	store          sharedValueStore
 	freshUntil     atomic.Int64  // until then the brakes are known, as Unix nanoseconds
 	finishedWrites atomic.Uint64 // that have ended
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	stop          context.CancelFunc
+	pollGoroutine sync.WaitGroup
 }
 
 // A sharedValueStore is a store that has a board.
@@ -55,14 +55,14 @@ type mergeBrakesFunc func(board map[string]string, outdated func() bool) (missin
 const sharedBrakesSuffix = ":COMMONS"
 
 // key says which commons a project belongs to.
-func (r *Redis) sharedBrakesID() string {
+func (r *RedisSettings) sharedBrakesID() string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
 // startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startSharedBrakes(r Redis, confinement *confinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
-	c := &sharedBrakes{id: r.sharedBrakesID(), merge: merge, log: log, opened: make(chan struct{})}
+func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
+	c := &sharedBrakes{id: r.sharedBrakesID(), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (sharedValueStore, error) {
 		opts, err := r.options(confinement)
 		if err != nil {
@@ -76,7 +76,7 @@ func startSharedBrakes(r Redis, confinement *confinement, merge mergeBrakesFunc,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
-	c.running.Go(func() { c.poll(ctx) })
+	c.pollGoroutine.Go(func() { c.poll(ctx) })
 	return c
 }
 
@@ -86,7 +86,7 @@ func (c *sharedBrakes) Close() error {
 		return nil
 	}
 	c.stop()
-	c.running.Wait()
+	c.pollGoroutine.Wait()
 	if c.store == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *sharedBrakes) poll(ctx context.Context) {
 		store, err := c.openStore(ctx)
 		if err == nil {
 			c.store = store
-			close(c.opened)
+			close(c.storeOpened)
 			break
 		}
 		if wait == 0 {
@@ -154,7 +154,7 @@ func (c *sharedBrakes) CheckFresh(now time.Time) error {
 // does not wait long.
 func (c *sharedBrakes) setSharedBrake(ctx context.Context, host, brake, previous string) error {
 	select {
-	case <-c.opened:
+	case <-c.storeOpened:
 	default:
 		return fmt.Errorf("%s: %w", c.id, storage.ErrWriteStalled)
 	}
@@ -170,7 +170,7 @@ func (c *sharedBrakes) setSharedBrake(ctx context.Context, host, brake, previous
 // waitForStore returns the store of the commons, when it is open.
 func (c *sharedBrakes) waitForStore(ctx context.Context) (storage.Store, error) {
 	select {
-	case <-c.opened:
+	case <-c.storeOpened:
 		return c.store, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

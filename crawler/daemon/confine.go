@@ -14,13 +14,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A confinement restricts the files that a project names to two directories. It applies
+// A pathConfinement restricts the files that a project names to two directories. It applies
 // to projects that come by the API: a caller with a token of the role operate may write
 // a project, but must not read or write other files of the daemon's user. Names are
 // checked with the project, and os.Root checks them again at each open, so that a later
 // change, such as a symbolic link, does not lead out. A nil *confinement allows
 // everything.
-type confinement struct {
+type pathConfinement struct {
 	outputRoot      string // outputs are below it, or below home
 	inputRoot       string // inputs are below it
 	projectDir      string // the project's own directory
@@ -36,7 +36,7 @@ type confinement struct {
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
 // allowsPath reports whether c lets a project use a path, judged by its name.
-func (c *confinement) allowsPath(use pathKind, path string) bool {
+func (c *pathConfinement) allowsPath(use pathUse, path string) bool {
 	if use == inputFile {
 		return isWithin(path, c.inputRoot)
 	}
@@ -45,7 +45,7 @@ func (c *confinement) allowsPath(use pathKind, path string) bool {
 
 // openInput opens a file for reading. In a confinement the file must be a regular file below
 // the input directory; symbolic links may lead from one place there to another.
-func (c *confinement) openInput(name string) (*os.File, error) {
+func (c *pathConfinement) openInput(name string) (*os.File, error) {
 	if c == nil {
 		return os.Open(name)
 	}
@@ -88,7 +88,7 @@ func requireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
 
 // recordNewOutput records that the project begins a file of lines, unless the file exists: see
 // checkAppend.
-func (c *confinement) recordNewOutput(name string, dir jsonlDir) error {
+func (c *pathConfinement) recordNewOutput(name string, dir jsonlDir) error {
 	if c == nil || c.isKnownOutput(name) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *confinement) recordNewOutput(name string, dir jsonlDir) error {
 // that the project has begun is one. So is a file in the project's own directory that
 // begins with a line of output: projects of older versions began files without a
 // record.
-func (c *confinement) checkAppend(name string, f *os.File, size int64) error {
+func (c *pathConfinement) checkAppend(name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.isKnownOutput(name) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *confinement) checkAppend(name string, f *os.File, size int64) error {
 
 // checkAndRecordWARCDir refuses a directory with an unfinished WARC file of another project:
 // opening the directory would cut such files, and remove those without a record.
-func (c *confinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
+func (c *pathConfinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
 	if c == nil || isWithin(name, c.projectDir) || c.isKnownOutput(name) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *confinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
 // openOutputDir opens a directory for writing. Below the directory that confines the
 // project it follows no symbolic link, and creates missing directories for files of the
 // given mode; with mode 0 it creates none.
-func (c *confinement) openOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
+func (c *pathConfinement) openOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
 	base := c.outputRoot
 	if isWithin(name, c.projectDir) {
 		base = c.projectDir
@@ -172,16 +172,16 @@ func (c *confinement) openOutputDir(name string, createMode fs.FileMode) (*os.Ro
 // enterSubdir opens the directory called name in dir, and closes dir. It follows no
 // symbolic link. If it returns an error, it also returns dir, still open.
 func enterSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
-	next, err := openSubdir(dir, name, createMode)
+	next, err := openOrCreateSubdir(dir, name, createMode)
 	if err != nil {
 		return dir, err
 	}
 	return next, dir.Close()
 }
 
-// openSubdir opens a directory in another. It creates a missing one for files of the
+// openOrCreateSubdir opens a directory in another. It creates a missing one for files of the
 // mode create, unless create is 0.
-func openSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
+func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
 		err = dir.Mkdir(name, privateDirMode)
@@ -215,7 +215,7 @@ func openSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, er
 }
 
 // refuseDaemonDir refuses the daemon's own directories, whatever path led to them.
-func (c *confinement) refuseDaemonDir(dir *os.Root) error {
+func (c *pathConfinement) refuseDaemonDir(dir *os.Root) error {
 	dirInfo, err := dir.Stat(".")
 	if err != nil {
 		return err

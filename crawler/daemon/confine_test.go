@@ -32,7 +32,7 @@ func TestPathFields(t *testing.T) {
 	for _, name := range nonPathTextFields {
 		listed[name] = true
 	}
-	for _, f := range pathFields {
+	for _, f := range filePathFields {
 		if listed[f.name] {
 			t.Errorf("%s is in both lists", f.name)
 		}
@@ -45,7 +45,7 @@ func TestPathFields(t *testing.T) {
 			v.SetString("x")
 		}
 		found := 0
-		p.forEachFilePath(func(of pathField, _ string, path *string) *fieldProblem {
+		p.forEachFilePath(func(of filePathField, _ string, path *string) *fieldProblem {
 			if found++; of.name != f.name || *path != "x" {
 				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
 			}
@@ -98,7 +98,7 @@ const secret = "xyzzy-the-secret"
 // allow it. The same file in the folder, put there by hand, is followed.
 func TestAPIProjectsAreConfined(t *testing.T) {
 	f := newDaemonFixture(t, shopSite())
-	f.apiRules = apiProjectRestrictions{}
+	f.apiRules = apiCreatedProjectRestrictions{}
 	f.start(false)
 	outside := t.TempDir()
 	list := filepath.Join(outside, "list")
@@ -204,7 +204,7 @@ func TestInterruptedPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.addAPIFileHash("p", sha256Hex([]byte("one"))), w.setAPIFileHash("p", sha256Hex([]byte("one"))), w.addAPIFileHash("p", sha256Hex([]byte("two")))); err != nil {
+	if err := errors.Join(w.addAPIProjectFileHash("p", sha256Hex([]byte("one"))), w.setAPIProjectFileHash("p", sha256Hex([]byte("one"))), w.addAPIProjectFileHash("p", sha256Hex([]byte("two")))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -217,7 +217,7 @@ func TestInterruptedPut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.setAPIFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
+	if err := w.setAPIProjectFileHash("p", sha256Hex([]byte("two"))); err != nil || w.isProjectFileFromAPI("p", []byte("one")) {
 		t.Errorf("%v; the file before is still noted", err)
 	}
 	if err := w.deleteProject("p"); err != nil || w.isProjectFileFromAPI("p", []byte("two")) {
@@ -262,7 +262,7 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 			if tt.name == "file" {
 				target = filepath.Join(outside, ".bashrc")
 			}
-			link := f.projectDir("p").path(tt.link)
+			link := f.projectStateDir("p").path(tt.link)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +288,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	projectDir := f.projectDir("p")
+	projectDir := f.projectStateDir("p")
 	if err := os.MkdirAll(string(projectDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	f.start(false)
 	dir := filepath.Join(root, "archive")
 	unfinished := filepath.Join(dir, "other-20261122000000-00000-host.warc.gz.open")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(string(f.projectDir("p")), 0o700),
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.MkdirAll(string(f.projectStateDir("p")), 0o700),
 		os.WriteFile(unfinished, []byte("no record"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), writeTempFile(t, "outside", secret)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &confinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), dataDir: t.TempDir(), projectFilesDir: t.TempDir()}
+	c := &pathConfinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), dataDir: t.TempDir(), projectFilesDir: t.TempDir()}
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
@@ -437,7 +437,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &confinement{outputRoot: alias, dataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
+	c := &pathConfinement{outputRoot: alias, dataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
 	c.projectDir = filepath.Join(c.dataDir, projectsDir, "p")
 	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// connectionLimits are the limits on the connections of a daemon's listeners. The defaults
+// listenerConnectionLimits are the limits on the connections of a daemon's listeners. The defaults
 // leave most of the descriptors of the process to the crawl.
-type connectionLimits struct {
+type listenerConnectionLimits struct {
 	maxTrusted, maxUntrusted, maxBot, maxUntrustedPerAddress int
 	untrustedRequestTimeout                                  Duration
 }
@@ -25,7 +25,7 @@ const (
 	defaultUntrustedRequestTimeout = Duration(10 * time.Second)
 )
 
-func (c *connectionLimits) addFlags(fs *pflag.FlagSet) {
+func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.maxTrusted, "connections", 0,
 		"keep `N` connections of callers with a token open (0: 4096, but a quarter of the open files allowed at most)")
 	fs.IntVar(&c.maxUntrusted, "stranger-connections", 0,
@@ -41,7 +41,7 @@ func (c *connectionLimits) addFlags(fs *pflag.FlagSet) {
 }
 
 // check refuses limits that cannot work.
-func (c *connectionLimits) check() error {
+func (c *listenerConnectionLimits) check() error {
 	for flag, n := range map[string]int{"connections": c.maxTrusted, "stranger-connections": c.maxUntrusted,
 		"bot-connections": c.maxBot, "connections-per-address": c.maxUntrustedPerAddress, "stranger-time": int(c.untrustedRequestTimeout)} {
 		if n < 0 {
@@ -60,7 +60,7 @@ func (c *connectionLimits) check() error {
 
 // withDefaults returns the limits for a process that may open so many files; 0 means
 // unlimited.
-func (c *connectionLimits) withDefaults(maxFiles uint64) connectionLimits {
+func (c *listenerConnectionLimits) withDefaults(maxFiles uint64) listenerConnectionLimits {
 	effective := *c
 	for _, l := range []struct {
 		limit    *int
@@ -78,8 +78,8 @@ func (c *connectionLimits) withDefaults(maxFiles uint64) connectionLimits {
 	return effective
 }
 
-// apiLimits returns the limits of the listener of the API.
-func (c *connectionLimits) apiLimits() connlimit.Limits {
+// apiListenerLimits returns the limits of the listener of the API.
+func (c *listenerConnectionLimits) apiListenerLimits() connlimit.Limits {
 	effective := c.withDefaults(maxDescriptors())
 	return connlimit.Limits{
 		MaxTrusted: effective.maxTrusted, MaxUntrusted: effective.maxUntrusted,
@@ -87,9 +87,9 @@ func (c *connectionLimits) apiLimits() connlimit.Limits {
 	}
 }
 
-// botLimits returns the limits of the listener for site owners, who have no tokens.
-func (c *connectionLimits) botLimits() connlimit.Limits {
-	l := c.apiLimits()
+// botListenerLimits returns the limits of the listener for site owners, who have no tokens.
+func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
+	l := c.apiListenerLimits()
 	l.MaxUntrusted = c.withDefaults(maxDescriptors()).maxBot
 	return l
 }

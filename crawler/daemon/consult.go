@@ -6,11 +6,11 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// withEngine lets do work with the project's rooms and the state that they are on,
+// withCrawlComponents lets do work with the project's rooms and the state that they are on,
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawlComponents, crawlStores) error) error {
+func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, crawlStores) error) error {
 	if r.availabilityError() != nil {
 		return r.toUnavailableError(nil)
 	}
@@ -32,7 +32,7 @@ func (r *runner) withEngine(ctx context.Context, do func(context.Context, *crawl
 }
 
 // engineForStores returns the project's rooms on files that are open.
-func (r *runner) engineForStores(stores crawlStores) (*crawlComponents, error) {
+func (r *projectRunner) engineForStores(stores crawlStores) (*crawlComponents, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject
@@ -45,7 +45,7 @@ func (r *runner) engineForStores(stores crawlStores) (*crawlComponents, error) {
 	engine, err := engineConfig{
 		stores: stores, confinement: loaded.confinement, log: r.program.log, waitForRevisits: true,
 		onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
-	}.newEngineWithoutCrawler(loaded.project, loaded.oneSeedPerOrigin, nil)
+	}.newEngineWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {
 		r.engine, r.engineProject = engine, loaded
 	}
@@ -53,14 +53,14 @@ func (r *runner) engineForStores(stores crawlStores) (*crawlComponents, error) {
 }
 
 // setEngine makes rooms, of an edition, those of the project.
-func (r *runner) setEngine(engine *crawlComponents, loaded *loadedProject) {
+func (r *projectRunner) setEngine(engine *crawlComponents, loaded *loadedProject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine, r.engineProject = engine, loaded
 }
 
 // clearEngine lets go of the rooms, and of all that a crawl had in memory.
-func (r *runner) clearEngine() {
+func (r *projectRunner) clearEngine() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine, r.engineProject = nil, nil
@@ -68,7 +68,7 @@ func (r *runner) clearEngine() {
 
 // resumeForNewURLs has a project go on that had nothing left: URLs were added to it, by way of
 // rooms. A run that knows of them goes on itself, unless it was at its end.
-func (r *runner) resumeForNewURLs(engine *crawlComponents) {
+func (r *projectRunner) resumeForNewURLs(engine *crawlComponents) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interruptRun != nil && r.engine == engine {

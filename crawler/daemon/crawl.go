@@ -36,31 +36,31 @@ const crawlExample = `  decorum crawl --contact https://example.com/bot https://
 
 // A crawlOptions is how a crawl is begun, beyond what its project says.
 type crawlOptions struct {
-	configFile         string
-	resume, startFresh bool
-	progress           string
-	bodyMemory         Size
-	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
-	dryRun             dryRunOptions
-	confinement        *confinement         // of the files that the project names
-	durableFileRecords durableOutputLengths // how much of each output file is on the disk, by the state
-	projectFlags       []*pflag.Flag
+	configFile           string
+	resume, startFresh   bool
+	progressMode         string
+	bodyMemory           Size
+	fastRetries          bool // ask again soon where an answer failed: the demo's servers are its own
+	dryRunOptions        dryRunOptions
+	confinement          *pathConfinement     // of the files that the project names
+	durableOutputLengths durableOutputLengths // how much of each output file is on the disk, by the state
+	projectFlags         []*pflag.Flag
 }
 
 func (a *program) crawlCommand() *cobra.Command {
 	var s crawlOptions
 	c := &cobra.Command{
 		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
-		Long: crawlHelp, Example: crawlExample, Args: withUsageError(cobra.ArbitraryArgs),
+		Long: crawlHelp, Example: crawlExample, Args: argsOrUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
 	s.projectFlags = addProjectFieldFlags(fs)
 	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE`")
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
 	fs.BoolVar(&s.startFresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
-	fs.StringVar(&s.progress, "progress", "auto", progressFlagUsage)
+	fs.StringVar(&s.progressMode, "progress", "auto", progressFlagUsage)
 	addBodyMemoryFlag(fs, &s.bodyMemory)
-	s.dryRun.addFlags(fs)
+	s.dryRunOptions.addFlags(fs)
 	c.RunE = func(c *cobra.Command, urls []string) error { return a.crawl(c, s, urls) }
 	return c
 }
@@ -70,7 +70,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if s.resume && s.startFresh {
 		return usage.Errorf("--resume goes on and --fresh starts anew: choose one")
 	}
-	if err := errors.Join(checkProgressFlag(s.progress), s.dryRun.resolveFlags(c.Flags())); err != nil {
+	if err := errors.Join(checkProgressFlag(s.progressMode), s.dryRunOptions.resolveFlags(c.Flags())); err != nil {
 		return err
 	}
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
@@ -86,7 +86,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
 		return d.fieldError(*f)
 	}
-	if s.dryRun.enabled {
+	if s.dryRunOptions.enabled {
 		return a.forecastCrawl(c.Context(), d.Project, s)
 	}
 	return a.runProject(c.Context(), d.Project, s)
@@ -103,7 +103,7 @@ func (s *crawlOptions) loadProject(urls []string) (*projectWithPositions, error)
 		return nil, err
 	}
 	if len(urls) > 0 {
-		return d, d.setField("seeds", "URL", append(urls, d.Seeds...)...)
+		return d, d.setFieldFromCommandLine("seeds", "URL", append(urls, d.Seeds...)...)
 	}
 	return d, nil
 }

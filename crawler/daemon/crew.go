@@ -26,18 +26,18 @@ const (
 // no limits of all together, it is the commons alone.
 type workerCoordinator struct {
 	*sharedBrakes
-	sendHeartbeat   func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) // nil: there are no limits
-	limiter         *politeness.Limiter
-	log             *slog.Logger
-	onLimitsRenewed func() // called when limits count anew; nil: nobody is told
+	sendHeartbeat     func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) // nil: there are no limits
+	politenessLimiter *politeness.Limiter
+	log               *slog.Logger
+	onLimitsRenewed   func() // called when limits count anew; nil: nobody is told
 
 	mu                   sync.Mutex
-	statusToSend         redis.WorkerStatus // what is told next
+	heartbeatToSend      redis.WorkerStatus // what is told next
 	grantedPages         int64              // pages that are permitted, of those that the report counts
 	previousVisitedPages int64              // pages, a heartbeatInterval ago: as many may be wanted in the next
 	replyValidUntil      time.Time          // until then what was told last is so
 	joinedAt             time.Time          // when it was answered first: the others know of it sharedMaxAge later
-	pagesExhausted       bool               // no more pages
+	pageLimitReached     bool               // no more pages
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -45,32 +45,32 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 	if g.sharedBrakes == nil {
 		return nil
 	}
-	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, limiter: limiter, log: g.log, onLimitsRenewed: g.onLimitsRenewed}
+	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitsRenewed: g.onLimitsRenewed}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
-		c.notifyLimitsRenewed(g.renewLimits) // there is nothing to count
+		c.notifyIfLimitsRenewed(g.mustRenewLimits) // there is nothing to count
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
 		Heartbeat(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)
 	}).Heartbeat
-	c.statusToSend = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.renewLimits,
+	c.heartbeatToSend = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.mustRenewLimits,
 		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration)}}
-	c.resetWorker()
+	c.prepareJoinAsNewWorker()
 	return c
 }
 
-// notifyLimitsRenewed tells that limits count anew, if they do.
-func (c *workerCoordinator) notifyLimitsRenewed(renewed bool) {
+// notifyIfLimitsRenewed tells that limits count anew, if they do.
+func (c *workerCoordinator) notifyIfLimitsRenewed(renewed bool) {
 	if renewed && c.onLimitsRenewed != nil {
 		c.onLimitsRenewed()
 	}
 }
 
-// resetWorker has the next report be the first of a worker.
-func (c *workerCoordinator) resetWorker() {
-	c.statusToSend.WorkerName, c.statusToSend.Joining = rand.Text(), true
-	c.statusToSend.WantedPages, c.statusToSend.VisitedPages, c.statusToSend.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
+// prepareJoinAsNewWorker has the next report be the first of a worker.
+func (c *workerCoordinator) prepareJoinAsNewWorker() {
+	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
+	c.heartbeatToSend.WantedPages, c.heartbeatToSend.VisitedPages, c.heartbeatToSend.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
 }
 
 // startReporting reports until end is called, when all that was in hand has ended. A limit that
@@ -83,7 +83,7 @@ func (c *workerCoordinator) startReporting(stop context.CancelCauseFunc) (stopRe
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
 		for wait := time.Duration(0); sleep(ctx, wait) == nil; wait = heartbeatInterval {
-			if err := c.reportStatus(ctx); err != nil {
+			if err := c.exchangeHeartbeat(ctx); err != nil {
 				stop(err)
 			}
 		}
@@ -100,7 +100,7 @@ func (c *workerCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
-	r := c.statusToSend
+	r := c.heartbeatToSend
 	c.mu.Unlock()
 	r.Seq, r.WantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPages, true, false
 	_, err := c.sendHeartbeat(ctx, r)
@@ -109,27 +109,27 @@ func (c *workerCoordinator) reportLeaving() {
 	}
 }
 
-// reportStatus makes a report, and returns the limit that is reached.
-func (c *workerCoordinator) reportStatus(ctx context.Context) error {
+// exchangeHeartbeat makes a report, and returns the limit that is reached.
+func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
-	if c.statusToSend.Limits.MaxPages > 0 {
-		recent := c.statusToSend.VisitedPages - c.previousVisitedPages
-		c.previousVisitedPages = c.statusToSend.VisitedPages
-		c.statusToSend.WantedPages = c.statusToSend.VisitedPages + max(1, 2*recent)
-		c.grantedPages = min(c.grantedPages, c.statusToSend.WantedPages) // what is not wanted goes back now; what is, has to be granted
+	if c.heartbeatToSend.Limits.MaxPages > 0 {
+		recent := c.heartbeatToSend.VisitedPages - c.previousVisitedPages
+		c.previousVisitedPages = c.heartbeatToSend.VisitedPages
+		c.heartbeatToSend.WantedPages = c.heartbeatToSend.VisitedPages + max(1, 2*recent)
+		c.grantedPages = min(c.grantedPages, c.heartbeatToSend.WantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
-	c.statusToSend.Seq++
-	r := c.statusToSend
+	c.heartbeatToSend.Seq++
+	r := c.heartbeatToSend
 	c.mu.Unlock()
 	m, err := c.sendHeartbeat(ctx, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case errors.Is(err, redis.ErrWorkerExpired): // this process was stopped for a while
-		c.resetWorker()
+		c.prepareJoinAsNewWorker()
 		return nil
 	case err != nil:
 		return nil // what was told last is so for sharedMaxAge
@@ -140,16 +140,16 @@ func (c *workerCoordinator) reportStatus(ctx context.Context) error {
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
 func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatReply) error {
-	if c.statusToSend.Joining {
+	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
-	c.notifyLimitsRenewed(c.statusToSend.ResetIfLimitReached)
-	c.statusToSend.Joining, c.statusToSend.ResetIfLimitReached = false, false
+	c.notifyIfLimitsRenewed(c.heartbeatToSend.ResetIfLimitReached)
+	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetIfLimitReached = false, false
 	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
-	c.limiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
+	c.politenessLimiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {
 	case m.PageLimitReached:
-		c.pagesExhausted = true
+		c.pageLimitReached = true
 		return crawler.ErrPages
 	case m.ByteLimitReached:
 		return crawler.ErrBytes
@@ -183,13 +183,13 @@ func (c *workerCoordinator) AcquirePageBudget() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch limited := c.statusToSend.Limits.MaxPages > 0; {
-	case c.pagesExhausted:
+	switch limited := c.heartbeatToSend.Limits.MaxPages > 0; {
+	case c.pageLimitReached:
 		return crawler.ErrPages
-	case limited && c.statusToSend.VisitedPages >= c.grantedPages:
+	case limited && c.heartbeatToSend.VisitedPages >= c.grantedPages:
 		return newWorkerLimitBusyError(time.Now())
 	}
-	c.statusToSend.VisitedPages++
+	c.heartbeatToSend.VisitedPages++
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (c *workerCoordinator) ReleasePageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
-		c.statusToSend.VisitedPages--
+		c.heartbeatToSend.VisitedPages--
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *workerCoordinator) ReleasePageBudget() {
 func (c *workerCoordinator) AddBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.statusToSend.ReceivedBytes += bytes
+	c.heartbeatToSend.ReceivedBytes += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
@@ -216,13 +216,13 @@ func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int,
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	remaining := c.grantedPages - c.statusToSend.VisitedPages
-	limited := c.statusToSend.Limits.MaxPages > 0
+	remaining := c.grantedPages - c.heartbeatToSend.VisitedPages
+	limited := c.heartbeatToSend.Limits.MaxPages > 0
 	c.mu.Unlock()
 	if limited {
 		if want = int(min(int64(want), remaining)); want <= 0 {
 			return 0, heartbeatInterval
 		}
 	}
-	return c.limiter.AvailableVisits(now, want)
+	return c.politenessLimiter.AvailableVisits(now, want)
 }

@@ -13,10 +13,10 @@ import (
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
 func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)) *workerCoordinator {
-	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, limiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
+	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
-	c.statusToSend.Limits.MaxPages = pages
-	c.resetWorker()
+	c.heartbeatToSend.Limits.MaxPages = pages
+	c.prepareJoinAsNewWorker()
 	return c
 }
 
@@ -44,18 +44,18 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 			}
 		}
 		visit(0)
-		go c.reportStatus(t.Context())
+		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
 		visit(0) // it has asked for one
 		answers <- 3
 		synctest.Wait()
 		visit(3)
-		go c.reportStatus(t.Context())
+		go c.exchangeHeartbeat(t.Context())
 		synctest.Wait()
 		visit(0) // for more
 		time.Sleep(2 * sharedMaxAge)
 		visit(0) // and was not answered
-		go c.reportStatus(t.Context())
+		go c.exchangeHeartbeat(t.Context())
 		answers <- 5
 		synctest.Wait()
 		visit(2)

@@ -88,7 +88,7 @@ func (d *projectWithPositions) decodeValue(node ast.Node, v reflect.Value, path 
 	if v.Kind() == reflect.Struct {
 		return d.typeMismatchError(node, v, path)
 	}
-	if err := setScalar(v, scalarText(node)); err != nil {
+	if err := setScalarFromText(v, scalarText(node)); err != nil {
 		return d.errorAt(at, path, ": "+err.Error())
 	}
 	return nil
@@ -191,5 +191,5 @@ func (d *projectWithPositions) typeMismatchError(node ast.Node, v reflect.Value,
 	if path == "" {
 		path = "a project file"
 	}
-	return d.errorAt(at, path, fmt.Sprintf(": expected %s, %s", expectedForm(v.Type()), found))
+	return d.errorAt(at, path, fmt.Sprintf(": expected %s, %s", expectedYAMLShape(v.Type()), found))
 }

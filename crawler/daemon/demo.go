@@ -38,7 +38,7 @@ func (a *program) demoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
 		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",
-		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: withUsageError(cobra.NoArgs),
+		Long: demoHelp, Example: "  decorum demo\n  decorum demo --serve 127.0.0.1:8080", Args: argsOrUsageError(cobra.NoArgs),
 	}
 	c.Flags().StringVar(&serve, "serve", "", "only serve the sample web on `ADDR`")
 	c.Flags().StringVar(&progress, "progress", "auto", progressFlagUsage)
@@ -77,7 +77,7 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 		return err
 	}
 	defer os.RemoveAll(dir)
-	crawlErr := a.runProject(ctx, demoProject(web.CrawlPlan, server.Addr, dir), crawlOptions{progress: progress, fastRetries: true})
+	crawlErr := a.runProject(ctx, demoProject(web.CrawlPlan, server.Addr, dir), crawlOptions{progressMode: progress, fastRetries: true})
 	if err := server.Close(); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
 	p.Politeness.Delay, p.Limits.Duration = Duration(demoDelay), Duration(demoTimeout)
-	p.Fetch.ConnectTo, p.Fetch.AllowPrivate = []string{"::" + addr}, true
+	p.Fetch.ConnectToRules, p.Fetch.AllowPrivate = []string{"::" + addr}, true
 	if plan.MaxDepth > 0 {
 		p.Scope.MaxDepth = plan.MaxDepth
 	}

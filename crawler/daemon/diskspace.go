@@ -10,9 +10,9 @@ type diskFullState struct {
 	storeErr      error      // why the state cannot be written; nil: it can
 }
 
-// recordOutputError records that a write of an output waits, or, if err is nil, that it no
+// recordOutputStall records that a write of an output waits, or, if err is nil, that it no
 // longer waits.
-func (s *diskFullState) recordOutputError(err error) {
+func (s *diskFullState) recordOutputStall(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -23,9 +23,9 @@ func (s *diskFullState) recordOutputError(err error) {
 	s.lastOutputErr = err
 }
 
-// recordStoreError records that the state cannot be written, or, if err is nil, that it can be
+// recordStoreStall records that the state cannot be written, or, if err is nil, that it can be
 // written again.
-func (s *diskFullState) recordStoreError(err error) {
+func (s *diskFullState) recordStoreStall(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeErr = err

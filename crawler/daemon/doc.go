@@ -15,7 +15,7 @@
 // works.
 //
 //	func main() {
-//		daemon.Main(daemon.Handlers{"books": books})
+//		daemon.Main(daemon.NamedCallbacks{"books": books})
 //	}
 //
 //	func books(c *collyfetch.Collector) {

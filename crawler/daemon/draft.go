@@ -77,16 +77,16 @@ func ReadProject(file string) (Project, error) {
 	return d.Project, nil
 }
 
-// setField gives a field the values that the command line has for it; by names what
+// setFieldFromCommandLine gives a field the values that the command line has for it; by names what
 // on the command line did.
-func (d *projectWithPositions) setField(field, setBy string, values ...string) error {
+func (d *projectWithPositions) setFieldFromCommandLine(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)
 	d.setBy[field] = setBy
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(values))
 		return nil
 	}
-	return setScalar(v, values[len(values)-1])
+	return setScalarFromText(v, values[len(values)-1])
 }
 
 // check reports the first field that is impossible.
@@ -105,9 +105,9 @@ func parentFieldPath(path string) string {
 // maxExcerptWidth is how many characters of a line an error shows.
 const maxExcerptWidth = 160
 
-// excerptLine returns what an error shows of a line, and which column of it is the one that
+// excerptAroundColumn returns what an error shows of a line, and which column of it is the one that
 // is meant. Tabs stay tabs.
-func excerptLine(line string, column int) (string, int) {
+func excerptAroundColumn(line string, column int) (string, int) {
 	text := []rune(line)
 	if from := column - maxExcerptWidth/2; len(text) > maxExcerptWidth && from > 0 {
 		text, column = append([]rune("…"), text[min(from, len(text)):]...), column-from+1

@@ -25,16 +25,16 @@ const defaultPageSize = 100 << 10
 
 // A dryRunOptions is a crawl that is only to be foreseen.
 type dryRunOptions struct {
-	enabled  bool
-	pageSize Size   // of a page of a host that was never crawled
-	output   string // file for the forecast; empty: only the table
+	enabled         bool
+	assumedPageSize Size   // of a page of a host that was never crawled
+	output          string // file for the forecast; empty: only the table
 }
 
 // addFlags adds the flags of a dry run.
 func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
-	r.pageSize = defaultPageSize
+	r.assumedPageSize = defaultPageSize
 	fs.BoolVar(&r.enabled, "dry-run", false, "visit only robots.txt and sitemaps, and say what the crawl would do")
-	fs.TextVar(&r.pageSize, "page-size", r.pageSize, "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
+	fs.TextVar(&r.assumedPageSize, "page-size", r.assumedPageSize, "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
 }
 
 // resolveFlags reads the rest of what the flags of the crawl mean for a dry run.
@@ -59,13 +59,13 @@ func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
 // forecastCrawl visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
 func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) (err error) {
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
 	out := &jsonlRecorder{w: discardWriter{}}
-	if s.dryRun.output != "" {
-		if out, err = openJSONLRecorder(nil, s.dryRun.output, 0, p.Output.fileMode(), a.stdout, false, durableOutputLengths{}); err != nil {
+	if s.dryRunOptions.output != "" {
+		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.fileMode(), a.stdout, false, durableOutputLengths{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -87,18 +87,18 @@ func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) 
 	if err != nil {
 		return err
 	}
-	switch err := a.runCrawl(ctx, &crawl.crawlRun, s.progress); {
+	switch err := a.runCrawl(ctx, &crawl.crawlRun, s.progressMode); {
 	case errors.Is(err, errInterrupted):
 		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
 	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrSuspended): // else the crawl would find no more either
 		return err
 	}
-	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRun.pageSize)
+	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRunOptions.assumedPageSize)
 	if err != nil {
 		return err
 	}
 	var table io.Writer = a.stdout
-	if s.dryRun.output == "-" {
+	if s.dryRunOptions.output == "-" {
 		table = a.stderr
 	}
 	return errors.Join(f.writeJSONL(out), f.writeTable(table))
@@ -113,14 +113,14 @@ func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 // projectForDryRun returns p as its dry run is made: the state is kept in dir, and what
 // bounds pages does not bound what leads to them.
 func projectForDryRun(p Project, dir string) Project {
-	p.Store, p.Output = Store{Path: dir}, Output{}
+	p.Store, p.Output = StoreSettings{Path: dir}, OutputSettings{}
 	p.Limits.Pages, p.Limits.Bytes = 0, 0
 	p.Scope.MaxPagesPerHost = 0
 	p.Revisit.Mode = DefaultProject().Revisit.Mode
 	return p
 }
 
-// A dryRun is the run of a crawl that passes its pages by.
+// A dryRunOptions is the run of a crawl that passes its pages by.
 type dryRun struct {
 	crawlRun
 	mu                        sync.Mutex
@@ -172,7 +172,7 @@ func (s *dryRun) countSkippedPage(_ storage.Lease, c robots.Clearance) {
 // A hostAverages is what an earlier crawl says of a host's answers.
 type hostAverages struct {
 	responseBytes int64         // of one
-	visitTime     time.Duration // that it takes
+	visitDuration time.Duration // that it takes
 }
 
 // loadHostAverages returns what the crawl in the project's directory, if there is one,
@@ -184,9 +184,9 @@ func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]ho
 	averages := map[string]hostAverages{}
 	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
-		err = errors.Join(k.store.Origins(ctx, func(o storage.OriginInfo) bool {
+		err = errors.Join(k.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.Host.Stats); m.Requests > 0 {
-				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitTime: m.TotalRequestTime / time.Duration(m.Requests)}
+				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
 			}
 			return true
 		}), k.Close())

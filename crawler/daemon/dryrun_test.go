@@ -121,7 +121,7 @@ func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func crawlForecastSites(t *testing.T, p Project) []crawltest.Exchange {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +194,16 @@ var forecastTests = []struct {
 		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(20 * time.Second))}}
 	}},
 	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, competing: true},
-	{name: "a purpose", change: func(p *Project) { p.Robots.Purpose = []string{"ai-train"} }},
+	{name: "a purpose", change: func(p *Project) { p.Robots.Purposes = []string{"ai-train"} }},
 	{name: "a purpose, and files that hold for an hour", change: func(p *Project) {
-		p.Robots.Purpose, p.Robots.MaxTTL = []string{"ai-train"}, Duration(time.Hour)
+		p.Robots.Purposes, p.Robots.MaxTTL = []string{"ai-train"}, Duration(time.Hour)
 	}},
 	{name: "files that hold for an hour", change: func(p *Project) { p.Robots.MaxTTL = Duration(time.Hour) }},
 	{name: "a purpose, and pages of a host", change: func(p *Project) {
-		p.Robots.Purpose, p.Scope.MaxPagesPerHost = []string{"ai-train"}, 25
+		p.Robots.Purposes, p.Scope.MaxPagesPerHost = []string{"ai-train"}, 25
 	}},
 	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *Project) {
-		p.Robots.Purpose, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, Duration(time.Hour), 25
+		p.Robots.Purposes, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, Duration(time.Hour), 25
 	}},
 	{name: "files that hold for an hour, one of them behind a redirect, for a slow host", change: func(p *Project) {
 		p.Robots.MaxTTL = Duration(time.Hour)
@@ -235,7 +235,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 			requests, lastRequestEnds := requestsByHost(log)
 			for _, h := range f.hosts {
 				if h.Requests != h.RobotsRequests+h.TDMRepRequests+h.SitemapRequests+h.PageRequests {
-					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.forecastCounts)
+					t.Errorf("%s: %+v, which is not what its requests are for", h.Host, h.forecastTotals)
 				}
 				n := requests[h.Host]
 				delete(requests, h.Host)
@@ -297,7 +297,7 @@ func TestForecastSaysWhatIsClosed(t *testing.T) {
 func TestForecastWithTDMRep(t *testing.T) {
 	_, seeds := forecastSites()
 	p := forecastProject(seeds[:1])
-	p.Robots.Purpose = []string{"ai-train"}
+	p.Robots.Purposes = []string{"ai-train"}
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := runDryRun(t, p)
 		var b strings.Builder

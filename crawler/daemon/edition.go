@@ -14,11 +14,11 @@ import (
 
 // A loadedProject is a project file that makes sense, as it was read.
 type loadedProject struct {
-	project          Project      // with the paths of the daemon
-	confinement      *confinement // of the files that the project names; nil: the file did not come by the API
-	oneSeedPerOrigin []decorum.URL
-	signingKeys      []*botauth.Key // signingKeys that sign the project's requests, now or later
-	loadedAt         time.Time
+	project            Project          // with the paths of the daemon
+	confinement        *pathConfinement // of the files that the project names; nil: the file did not come by the API
+	firstSeedPerOrigin []decorum.URL
+	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
+	loadedAt           time.Time
 }
 
 // defaultStorePath is the only store.path that a project of a daemon may have: the
@@ -45,7 +45,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	}
 	loaded, err := s.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
-		if other := s.outputOwner(loaded.project.Output.JSONL); other != "" && other != name {
+		if other := s.jsonlOutputOwner(loaded.project.Output.JSONL); other != "" && other != name {
 			return nil, d.fieldError(*newProjectFieldProblem("output.jsonl", "%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
@@ -53,8 +53,8 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	return loaded, err
 }
 
-// outputOwner returns the project that writes an output; empty if none does.
-func (s *supervisor) outputOwner(output string) string {
+// jsonlOutputOwner returns the project that writes an output; empty if none does.
+func (s *supervisor) jsonlOutputOwner(output string) string {
 	for _, r := range s.allRunners() {
 		if loaded := r.loadedProject(); loaded != nil && loaded.project.Output.JSONL == output {
 			return r.name
@@ -64,10 +64,10 @@ func (s *supervisor) outputOwner(output string) string {
 }
 
 // newLoadedProject makes an edition of a project that has been checked.
-func (s *supervisor) newLoadedProject(name string, p Project, c *confinement) (*loadedProject, error) {
+func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
-	seedPerOrigin, err := p.oneSeedPerOrigin(c.openInput)
+	seedPerOrigin, err := p.firstSeedPerOrigin(c.openInput)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *supervisor) newLoadedProject(name string, p Project, c *confinement) (*
 	if err != nil {
 		return nil, err
 	}
-	return &loadedProject{project: p, confinement: c, oneSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
+	return &loadedProject{project: p, confinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
 // checkDaemonRules returns what a daemon cannot do for a project, and a command could.
@@ -87,10 +87,10 @@ func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 		return newProjectFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
 		return newProjectFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
-	case s.isReservedPath(name, p.Output.JSONL):
+	case s.isReservedOutputPath(name, p.Output.JSONL):
 		return newProjectFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
-	case s.isReservedPath(name, p.Output.WARC):
-		return newProjectFieldProblem("output.warc", reservedPathText, p.Output.WARC)
+	case s.isReservedOutputPath(name, p.Output.WARCDir):
+		return newProjectFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
 	}
 	return nil
 }
@@ -98,10 +98,10 @@ func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 // reservedPathText is what is wrong with an output that trespasses.
 const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// isReservedPath reports whether what a project writes would be a file of its state, or
+// isReservedOutputPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (s *supervisor) isReservedPath(name, outputPath string) bool {
-	projectDir := s.projectDir(name)
+func (s *supervisor) isReservedOutputPath(name, outputPath string) bool {
+	projectDir := s.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.path(outputPath)
 	}
@@ -117,34 +117,34 @@ func isWithin(file, dir string) bool {
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
 func (s *supervisor) makePathsAbsolute(p *Project) {
-	p.Store.Path = string(s.projectDir(p.Name))
-	p.forEachFilePath(func(f pathField, _ string, path *string) *fieldProblem {
-		if f.kind != stateDirectory {
-			*path = s.absolutePath(p.Name, f.kind, *path)
+	p.Store.Path = string(s.projectStateDir(p.Name))
+	p.forEachFilePath(func(f filePathField, _ string, path *string) *fieldProblem {
+		if f.use != stateDirectory {
+			*path = s.absolutePath(p.Name, f.use, *path)
 		}
 		return nil
 	})
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(project string, use pathKind, path string) string {
+func (s *supervisor) absolutePath(project string, use pathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case use == inputFile:
 		return filepath.Join(s.projectFilesDir, path)
 	}
-	return s.projectDir(project).path(path)
+	return s.projectStateDir(project).path(path)
 }
 
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
-	d, err := readProjectSource(s.projectDir(name).path(projectFile))
+	d, err := readProjectSource(s.projectStateDir(name).path(projectFile))
 	if err != nil || d.check() != nil || s.program.namedHandlers.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.text, apiProjectHeader))
+	c := s.confinementOf(name, strings.HasPrefix(d.text, apiCreatedProjectHeader))
 	if s.checkConfinement(name, d.Project, c) != nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 	d := newDefaultProjectWithPositions()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
-	d.Fetch.AllowPrivate, d.Fetch.ConnectTo = q.allowPrivate, q.connectTo
+	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
 	d.setBy["agent.contact"], d.setBy["fetch.connect_to"] = "--contact", "--connect-to"
 	return d
 }
@@ -104,8 +104,8 @@ func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 	return c, err
 }
 
-// explainURL says what the robots.txt of an origin says of u.
-func (e *politeFetcher) explainURL(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+// explainRobotsVerdict says what the robots.txt of an origin says of u.
+func (e *politeFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
 	rules, err := e.fetchRules(ctx, o)
 	if err != nil {
 		return robots.Explanation{}, err

@@ -48,7 +48,7 @@ func exitCode(err error) int {
 
 // printError tells what went wrong, and returns the exit code for it.
 func printError(w io.Writer, err error) int {
-	if text := terminalErrorText(err); text != "" {
+	if text := detailedErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
 	return exitCode(err)

@@ -43,7 +43,7 @@ func (a *program) explainCommand() *cobra.Command {
 	var q explainOptions
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
-		Long: explainHelp, Example: explainExample, Args: withUsageError(cobra.ExactArgs(1)),
+		Long: explainHelp, Example: explainExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.configFile != "" && c.Flags().Changed("data") {
 				return usage.Errorf("--data and -c name two crawls: choose one")
@@ -121,7 +121,7 @@ func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	info, _, err := k.store.Origin(ctx, u.Origin())
+	info, _, err := k.frontierStore.Origin(ctx, u.Origin())
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 // stateUnknown is the state of a URL that the crawl has not met.
 const stateUnknown = "unknown"
 
-// findURL looks for u in the frontier, and then for the forms that it had on the way
+// findURLOrEarlierForm looks for u in the frontier, and then for the forms that it had on the way
 // to u: rules that came later may have made it u, or it was not found on https.
-func (q *inspector) findURL(ctx context.Context, u decorum.URL, e *explainedURL) error {
+func (q *inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *explainedURL) error {
 	err := q.findExactURL(ctx, u, &e.urlFrontierState)
 	for i := len(e.RewriteSteps) - 1; i >= 0 && err == nil && e.urlFrontierState.storedEntry == nil && e.urlFrontierState.KnownAs == ""; i-- {
 		var earlierURL decorum.URL
@@ -41,14 +41,14 @@ func (q *inspector) findURL(ctx context.Context, u decorum.URL, e *explainedURL)
 // findExactURL looks for a URL in the frontier.
 func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFrontierState) error {
 	s.State = stateUnknown
-	known, err := q.store.HasSeen(ctx, u)
+	known, err := q.frontierStore.HasSeen(ctx, u)
 	if err != nil || !known {
 		return err
 	}
 	s.State = "done"
 	for state, name := range stateNames {
 		urlsAhead := 0
-		err := q.store.URLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+		err := q.frontierStore.URLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 			if e.URL != u || !e.RobotsFor.IsZero() {
 				urlsAhead++
 				return true
@@ -82,7 +82,7 @@ func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 	case e.FrontierState.State == stateNames[storage.StateParked]:
 		return never("it is parked; a crawl that goes on will judge it again")
 	case e.FrontierState.State == stateUnknown:
-		return q.explainUnknownVisit(e)
+		return q.explainVisitOfUnknownURL(e)
 	}
 	v := q.explainPendingVisit(e)
 	switch storedAs := e.FrontierState.KnownAs; {
@@ -98,7 +98,7 @@ func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.Explai
 // portRefusal says why visits must not connect to the port of a URL; "" if they may.
 func (q *inspector) portRefusal(u decorum.URL) string {
 	var rules []collyfetch.ConnectTo
-	for _, rule := range q.project.Fetch.ConnectTo {
+	for _, rule := range q.project.Fetch.ConnectToRules {
 		to, _ := collyfetch.ParseConnectTo(rule) // the rule was validated with the project
 		rules = append(rules, to)
 	}
@@ -109,8 +109,8 @@ func (q *inspector) portRefusal(u decorum.URL) string {
 	return ""
 }
 
-// explainUnknownVisit is visit for a URL that the crawl has not met.
-func (q *inspector) explainUnknownVisit(e *explainedURL) api.ExplainedVisit {
+// explainVisitOfUnknownURL is visit for a URL that the crawl has not met.
+func (q *inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.FrontierState.KnownAs != "" {
 		why = "it was visited, or given up, as " + e.FrontierState.KnownAs + "; it is queued when a page, sitemap or redirect names it again"
@@ -128,7 +128,7 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		v.Reason += ", and its robots.txt is fetched first"
 	}
 	postpone := func(at time.Time, why string) {
-		if at.After(q.now) && at.After(v.NotBefore) {
+		if at.After(q.inspectionTime) && at.After(v.NotBefore) {
 			v = api.ExplainedVisit{When: "at", NotBefore: at.UTC(), Reason: why}
 		}
 	}
@@ -137,8 +137,8 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		postpone(h.HeldUntil, "its origin is held"+reasonSuffix(h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.project.politenessPolicy().ForHost(hostOfURL(e.URL), q.now); !policy.Window.IsOpen(q.now) {
-		postpone(policy.Window.NextOpen(q.now), "the hours of visits begin then")
+	if policy := q.project.politenessPolicy().ForHost(hostOfURL(e.URL), q.inspectionTime); !policy.Window.IsOpen(q.inspectionTime) {
+		postpone(policy.Window.NextOpen(q.inspectionTime), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"
 	if e.FrontierState.State == stateNames[storage.StateAwaitingRevisit] {
@@ -150,7 +150,7 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		if e.hostReport != nil {
 			delay = time.Duration(max(e.hostReport.RequiredDelay, e.hostReport.CrawlDelay, e.hostReport.ConfiguredDelay))
 		}
-		firstVisit := q.now
+		firstVisit := q.inspectionTime
 		if !v.NotBefore.IsZero() {
 			firstVisit = v.NotBefore
 		}

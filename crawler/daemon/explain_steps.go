@@ -35,7 +35,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 		return nil, err
 	}
 	e.RewriteSteps, e.URL = steps, u.String()
-	if err := q.findURL(ctx, u, e); err != nil {
+	if err := q.findURLOrEarlierForm(ctx, u, e); err != nil {
 		return nil, err
 	}
 	entry := storage.Entry{URL: u, Source: storage.SourceLink, Depth: 1}
@@ -46,7 +46,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
 	e.FrontierState.Class, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
-	targets, err := q.visitTargets(ctx, u, entry)
+	targets, err := q.urlsJudgedAtVisit(ctx, u, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		return u, nil, err
 	}
 	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalization(text, u)}}
-	httpsURL, err := frontier.New(q.store, frontier.Config{Scope: q.scope}).UpgradeToHTTPS(ctx, u)
+	httpsURL, err := frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).UpgradeToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
@@ -118,10 +118,10 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// visitTargets returns what a visit of the entry, which is u or was kept for it, is to:
+// urlsJudgedAtVisit returns what a visit of the entry, which is u or was kept for it, is to:
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
-func (q *inspector) visitTargets(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
+func (q *inspector) urlsJudgedAtVisit(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseOriginal:
 		return []decorum.URL{stored.Original}, nil
@@ -154,7 +154,7 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		}
 	}
 	if refusal == nil && e.FrontierState.State == stateUnknown {
-		refusal, err = frontier.New(q.store, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
+		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
 	}
 	if refusal != nil {
 		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), innerErrorText(refusal)
@@ -170,18 +170,18 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 		return err
 	}
 	r.Outcome, r.FetchedAt = file.Outcome.String(), file.FetchedAt
-	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
+	postponed, err := q.gate.PostponedReason(ctx, q.inspectionTime, o)
 	if err != nil {
 		return err
 	}
 	if postponed != nil {
 		r.OriginPostponedReason, r.OriginPostponedUntil = replaceControlChars(postponed.Reason), postponed.Until
 	}
-	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
 	if err != nil || evaluate == nil {
 		return err
 	}
-	tdmrep, err := crawler.ReadTDMRepState(ctx, q.store, o)
+	tdmrep, err := crawler.ReadTDMRepState(ctx, q.frontierStore, o)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func writeURLExplanation(w io.Writer, e *api.Explanation) error {
 		for i, line := range explainedHostLines(e.Host) {
 			row(labelOnFirstLine("  host", i), line)
 		}
-		row("  visit", explainedVisitText(&e.Visit))
+		row("  visit", explainedNextVisitText(&e.Visit))
 	})
 	_, err := p.WriteTo(w)
 	return err
@@ -73,7 +73,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 	}
 	lines = append(lines, verdict+": "+r.Reason, file)
 	if r.IndexingVerdict != nil {
-		lines = append(lines, notForIndexingText(*r.IndexingVerdict))
+		lines = append(lines, disallowedForMainRobotText(*r.IndexingVerdict))
 	}
 	if r.OriginPostponedReason != "" {
 		lines = append(lines, fmt.Sprintf("closed until %s: %s", formatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
@@ -120,7 +120,7 @@ func explainedHostLines(h *api.Host) []string {
 	}
 }
 
-func explainedVisitText(v *api.ExplainedVisit) string {
+func explainedNextVisitText(v *api.ExplainedVisit) string {
 	switch v.When {
 	case "now":
 		return "now: " + v.Reason

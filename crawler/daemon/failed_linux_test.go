@@ -93,7 +93,7 @@ func TestFailedSyncFailsTheProject(t *testing.T) {
 			f := newDaemonFixture(t, busyOnceSite(func() { breakSync(t, file) }))
 			f.putProjectFile("books", f.projectYAML("http://a.example/", noDelayYAML))
 			f.start(false)
-			file = outputFiles(string(f.projectDir("books")))[name]()
+			file = outputFiles(string(f.projectStateDir("books")))[name]()
 			f.doActions("books", api.ActionStart)
 			p := f.waitForState("books", api.StateFailed)
 			if !strings.Contains(p.StateReason, "may not be on the disk") {

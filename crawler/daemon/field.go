@@ -48,8 +48,8 @@ func (p *Project) fieldAt(path string) reflect.Value {
 	return v
 }
 
-// setScalar reads text as a value of v's type.
-func setScalar(v reflect.Value, text string) error {
+// setScalarFromText reads text as a value of v's type.
+func setScalarFromText(v reflect.Value, text string) error {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
 	}
@@ -74,13 +74,13 @@ func setScalar(v reflect.Value, text string) error {
 		}
 		v.SetFloat(x)
 	default:
-		return fmt.Errorf("expected %s, found the text %q", expectedForm(v.Type()), text)
+		return fmt.Errorf("expected %s, found the text %q", expectedYAMLShape(v.Type()), text)
 	}
 	return nil
 }
 
-// expectedForm says what a field of type t looks like in the file.
-func expectedForm(t reflect.Type) string {
+// expectedYAMLShape says what a field of type t looks like in the file.
+func expectedYAMLShape(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:
 		return "fields (" + strings.Join(yamlFieldNames(t), ", ") + ")"

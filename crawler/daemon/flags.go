@@ -100,18 +100,18 @@ func (s *projectFieldFlagValue) Type() string {
 // applyTo gives the field of d the values; by says what did it.
 func (s *projectFieldFlagValue) applyTo(d *projectWithPositions, setBy string, values []string) error {
 	if s.field != "agent" {
-		return d.setField(s.field, setBy, values...)
+		return d.setFieldFromCommandLine(s.field, setBy, values...)
 	}
 	product, version, ok := strings.Cut(values[len(values)-1], "/")
 	if ok && version == "" {
 		return fmt.Errorf("%q has no version after the slash; expected NAME or NAME/VERSION", values[len(values)-1])
 	}
 	if ok {
-		if err := d.setField("agent.version", setBy, version); err != nil {
+		if err := d.setFieldFromCommandLine("agent.version", setBy, version); err != nil {
 			return err
 		}
 	}
-	return d.setField("agent.product", setBy, product)
+	return d.setFieldFromCommandLine("agent.product", setBy, product)
 }
 
 // applyProjectFieldFlags gives d what the command line says.

@@ -18,13 +18,13 @@ const projectExt = ".yaml"
 
 // reloadProjects reads all project files, and has the projects follow those that changed.
 func (s *supervisor) reloadProjects() []api.ReloadResult {
-	s.filesMu.Lock()
-	defer s.filesMu.Unlock()
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
 		return nil
 	}
 	entries, err := os.ReadDir(s.projectFilesDir)
-	s.reportDirError(err)
+	s.reportProjectFilesDirError(err)
 	if err != nil {
 		return nil // the projects go on as they are
 	}
@@ -38,7 +38,7 @@ func (s *supervisor) reloadProjects() []api.ReloadResult {
 			names[name] = true
 		}
 	}
-	for _, name := range s.knownProjects() {
+	for _, name := range s.projectNamesWithData() {
 		names[name] = true
 	}
 	for _, r := range s.allRunners() {
@@ -48,7 +48,7 @@ func (s *supervisor) reloadProjects() []api.ReloadResult {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		result = append(result, s.reloadProject(name))
 	}
-	return append(result, s.reportForeignFiles(foreign)...)
+	return append(result, s.reportNonProjectFiles(foreign)...)
 }
 
 // parseProjectFileName returns the project whose file has a name; or why it is no project's
@@ -68,8 +68,8 @@ func parseProjectFileName(file string) (name, why string) {
 	return name, ""
 }
 
-// reportDirError tells of a folder that cannot be read, and that it can be again.
-func (s *supervisor) reportDirError(err error) {
+// reportProjectFilesDirError tells of a folder that cannot be read, and that it can be again.
+func (s *supervisor) reportProjectFilesDirError(err error) {
 	problem := ""
 	if err != nil {
 		problem = err.Error()
@@ -82,22 +82,22 @@ func (s *supervisor) reportDirError(err error) {
 	case !changed:
 	case err != nil:
 		s.program.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
-		s.events.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
+		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
 		s.program.log.Info("the folder of project files can be read again")
-		s.events.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
+		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
 
-// reportForeignFiles tells, once each, of files that are no project's.
-func (s *supervisor) reportForeignFiles(foreign map[string]string) (result []api.ReloadResult) {
+// reportNonProjectFiles tells, once each, of files that are no project's.
+func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(foreign)) {
-		if s.foreignFiles[file] == "" {
+		if s.nonProjectFiles[file] == "" {
 			s.program.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
 		}
 		result = append(result, api.ReloadResult{Project: file, Change: "refused", Error: foreign[file]})
 	}
-	s.foreignFiles = foreign
+	s.nonProjectFiles = foreign
 	return result
 }
 
@@ -107,7 +107,7 @@ func (s *supervisor) reloadProject(name string) api.ReloadResult {
 	if err == nil {
 		return s.reloadProjectFile(r)
 	}
-	r = s.newRunner(name)
+	r = s.newProjectRunner(name)
 	result := s.reloadProjectFile(r)
 	if s.startNewProjects && result.Change == "new" && !s.stateStore.hasDesiredState(name) {
 		if err := r.setDesiredState(api.StateRunning); err != nil {
@@ -119,17 +119,17 @@ func (s *supervisor) reloadProject(name string) api.ReloadResult {
 }
 
 // reloadProjectFile reads the file of a project, and changes its orders.
-func (s *supervisor) reloadProjectFile(r *runner) api.ReloadResult {
-	text, err := readProjectFile(s.projectFilePath(r.name))
+func (s *supervisor) reloadProjectFile(r *projectRunner) api.ReloadResult {
+	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r.handleFileGone(func() *loadedProject { return s.lastValidProject(r.name) })
+		return r.handleProjectFileGone(func() *loadedProject { return s.lastValidProject(r.name) })
 	case err != nil:
 		return r.rejectFile(err.Error(), "", r.loadedProject())
 	}
 	byAPI := s.stateStore.isProjectFileFromAPI(r.name, text)
 	digestOf := func(text []byte, loaded *loadedProject) string { return projectFilesDigest(text, byAPI, loaded) }
-	if unchanged := r.unchangedReload(digestOf(text, r.loadedProject())); unchanged != nil {
+	if unchanged := r.reloadResultIfUnchanged(digestOf(text, r.loadedProject())); unchanged != nil {
 		return *unchanged
 	}
 	loaded, err := s.parseAndValidateProject(r.name, text, byAPI)
@@ -140,11 +140,11 @@ func (s *supervisor) reloadProjectFile(r *runner) api.ReloadResult {
 		}
 		return r.rejectFile(err.Error(), digestOf(text, lastValid), lastValid)
 	}
-	return r.setLoadedProject(loaded, digestOf(text, loaded))
+	return r.applyReloadedProject(loaded, digestOf(text, loaded))
 }
 
-// readProjectFile reads a project file, or a little more than one may be long.
-func readProjectFile(file string) ([]byte, error) {
+// readProjectFileBytes reads a project file, or a little more than one may be long.
+func readProjectFileBytes(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (a *program) frontierStatsCommand() *cobra.Command {
 	var dataDir, format string
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
-		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: withUsageError(cobra.NoArgs),
+		Example: "  decorum frontier stats\n  decorum frontier stats --format json | jq .queued", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.printFrontierStats(c.Context(), dataDir, format) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
@@ -119,8 +119,8 @@ func (k *offlineCrawl) frontierStats(ctx context.Context) (*frontierStats, error
 
 // countFrontier adds up what the store holds, one host after the other.
 func (k *offlineCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
-	s := &frontierStats{At: k.now.UTC(), HostsByState: map[string]int{}}
-	if err := k.forEachHost(ctx, false, s.addHost); err != nil {
+	s := &frontierStats{At: k.inspectionTime.UTC(), HostsByState: map[string]int{}}
+	if err := k.forEachHostReport(ctx, false, s.addHost); err != nil {
 		return nil, err
 	}
 	if s.HostsByState[stateDue] > 0 {
@@ -154,7 +154,7 @@ func (k *offlineCrawl) readStoreFileStats() (files []storeFileStats, err error) 
 	for _, f := range []struct {
 		name  string
 		store inspectableStore
-	}{{storeFile, k.store}, {robotsFile, k.robotsStore}} {
+	}{{storeFile, k.frontierStore}, {robotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})

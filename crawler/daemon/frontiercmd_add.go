@@ -36,7 +36,7 @@ func (a *program) frontierAddCommand() *cobra.Command {
 	var dataDir, format string
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
-		Example: frontierAddExample, Args: withUsageError(cobra.MinimumNArgs(1)),
+		Example: frontierAddExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error {
 			if err := checkFormat(format, "table", "json"); err != nil {
 				return err
@@ -63,8 +63,8 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 		if err := k.loadScope(); err != nil {
 			return err
 		}
-		f := frontier.New(k.store, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.CleanURL})
-		in := newURLAdder(f.DiscoverWithCallback)
+		f := frontier.New(k.frontierStore, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.CleanURL})
+		in := newURLBatchAdder(f.DiscoverWithCallback)
 		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
 		result := in.result()
 		if addErr == nil && result.InvalidLines > 0 {

@@ -19,7 +19,7 @@ func (a *program) frontierCompactCommand() *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
-		Example: "  decorum frontier compact --data decorum-data", Args: withUsageError(cobra.NoArgs),
+		Example: "  decorum frontier compact --data decorum-data", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(stateDir(dataDir)) },
 	}
 	addDataFlag(c.Flags(), &dataDir)

@@ -40,7 +40,7 @@ func (a *program) frontierExportCommand() *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "export", Short: "Write a whole crawl as JSON Lines", Long: frontierExportHelp,
-		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: withUsageError(cobra.NoArgs),
+		Example: "  decorum frontier export | zstd >crawl.jsonl.zst", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.exportFrontier(c.Context(), dataDir) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
@@ -104,9 +104,9 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &exporter{offlineCrawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
+		x := &frontierExporter{offlineCrawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
-		x.writeLine(exportHeader{"export", exportFormat, k.now.UTC(), string(text)})
+		x.writeLine(exportHeader{"export", exportFormat, k.inspectionTime.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
 		x.writeNotes(ctx, k.robotsStore, "robots")
@@ -118,9 +118,9 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 	})
 }
 
-// An exporter writes lines until something fails. Of what it writes it holds
+// A frontierExporter writes lines until something fails. Of what it writes it holds
 // no more than the names of origins.
-type exporter struct {
+type frontierExporter struct {
 	*offlineCrawl
 	encoder *json.Encoder
 	totals  exportTotals
@@ -128,7 +128,7 @@ type exporter struct {
 }
 
 // writeLine writes a line, and reports whether all went well so far.
-func (x *exporter) writeLine(v any) bool {
+func (x *frontierExporter) writeLine(v any) bool {
 	if x.err == nil {
 		x.err = x.encoder.Encode(v)
 	}
@@ -136,7 +136,7 @@ func (x *exporter) writeLine(v any) bool {
 }
 
 // recordError takes note of an error of a store.
-func (x *exporter) recordError(err error) {
+func (x *frontierExporter) recordError(err error) {
 	if x.err == nil {
 		x.err = err
 	}
@@ -147,8 +147,8 @@ var errCrawlInUse = errors.New("others are at work on this crawl: stop them firs
 	"is free when their leases have run out (store.redis.lease)")
 
 // countsIfIdle returns how much the store holds, which must not change: nothing is leased.
-func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
-	c, err := x.store.Counts(ctx)
+func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
+	c, err := x.frontierStore.Counts(ctx)
 	x.recordError(err)
 	if c.LeasedURLs > 0 {
 		x.recordError(errCrawlInUse)
@@ -157,7 +157,7 @@ func (x *exporter) countsIfIdle(ctx context.Context) [4]int {
 }
 
 // listOrigins returns the origins of a store.
-func (x *exporter) listOrigins(ctx context.Context, s inspectableStore) (names []decorum.Origin) {
+func (x *frontierExporter) listOrigins(ctx context.Context, s inspectableStore) (names []decorum.Origin) {
 	x.recordError(s.Origins(ctx, func(o storage.OriginInfo) bool {
 		names = append(names, o.Origin)
 		return true
@@ -166,16 +166,16 @@ func (x *exporter) listOrigins(ctx context.Context, s inspectableStore) (names [
 }
 
 // writeFrontier writes the frontier's store, origin by origin.
-func (x *exporter) writeFrontier(ctx context.Context) {
-	for _, name := range x.listOrigins(ctx, x.store) {
+func (x *frontierExporter) writeFrontier(ctx context.Context) {
+	for _, name := range x.listOrigins(ctx, x.frontierStore) {
 		if x.err != nil {
 			return
 		}
-		o, _, err := x.store.Origin(ctx, name)
+		o, _, err := x.frontierStore.Origin(ctx, name)
 		x.recordError(err)
 		x.writeOriginLine(&o)
 		for state := range stateNames {
-			x.recordError(x.store.URLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			x.recordError(x.frontierStore.URLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportLineType = "url"
 				x.totals.URLs++
@@ -184,17 +184,17 @@ func (x *exporter) writeFrontier(ctx context.Context) {
 		}
 		x.writeFingerprints(ctx, name)
 	}
-	x.writeNotes(ctx, x.store, "frontier")
+	x.writeNotes(ctx, x.frontierStore, "frontier")
 }
 
-func (x *exporter) writeOriginLine(o *storage.OriginInfo) {
+func (x *frontierExporter) writeOriginLine(o *storage.OriginInfo) {
 	x.totals.Origins++
 	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.HeldUntil, o.Suspended, exportedHost{
 		o.Origin.Host(), o.Host.Due, o.Host.Delay, o.Host.Slots, o.Host.ConsecutiveFailures, o.Host.Stats}})
 }
 
 // writeFingerprints writes the fingerprints of an origin, many on a line.
-func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
+func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 	var chunk []byte
 	flush := func() bool {
 		l := exportedSeenFingerprints{"seen", o.String(), chunk}
@@ -202,7 +202,7 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.recordError(x.store.SeenFingerprints(ctx, o, func(f uint64) bool {
+	x.recordError(x.frontierStore.SeenFingerprints(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
 		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))
@@ -210,7 +210,7 @@ func (x *exporter) writeFingerprints(ctx context.Context, o decorum.Origin) {
 }
 
 // writeNotes writes what a store keeps for its origins.
-func (x *exporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
+func (x *frontierExporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.recordError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == importNoteKey || frontier.IsStoreSpecificNote(key)) {

@@ -45,7 +45,7 @@ func (a *program) frontierImportCommand() *cobra.Command {
 	var q importOptions
 	c := &cobra.Command{
 		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
-		Example: frontierImportExample, Args: withUsageError(cobra.NoArgs),
+		Example: frontierImportExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.importFrontier(c.Context(), c.InOrStdin(), q) },
 	}
 	q.projectFlags = addProjectFieldFlags(c.Flags(), "data")
@@ -100,7 +100,7 @@ func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q impor
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{program: a, lineNumber: 1, status: importStatus{ExportHash: hex.EncodeToString(sum[:])}}
+	m := &importer{program: a, lineNumber: 1, status: importStatus{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
 	return m.withStores(p, func() error { return m.importLines(ctx, next) })
 }
 
@@ -168,7 +168,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 		}
 		if err != nil {
 			m.program.stderr.drawStatusLine("")
-			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originSuffix(), err)
+			return fmt.Errorf("the import was broken off at line %d%s, and can be repeated: %w", m.lineNumber, m.originErrorSuffix(), err)
 		}
 		if !more {
 			m.program.stderr.drawStatusLine("")

@@ -218,7 +218,7 @@ func checkSameHostClocks(t *testing.T, from, to string) {
 		}
 		defer k.Close()
 		all := map[string]storage.HostState{}
-		if err := k.store.Origins(t.Context(), func(o storage.OriginInfo) bool {
+		if err := k.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
 			all[o.Origin.String()] = o.Host
 			return true
 		}); err != nil {

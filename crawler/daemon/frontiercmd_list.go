@@ -45,7 +45,7 @@ func (a *program) frontierListCommand() *cobra.Command {
 	var q frontierListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
-		Example: frontierListExample, Args: withUsageError(cobra.NoArgs),
+		Example: frontierListExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.listFrontier(c.Context(), q) },
 	}
 	fs := c.Flags()
@@ -118,7 +118,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 
 // matchingOrigins returns what the store has of the origins that are wanted.
 func (q *inspector) matchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
-	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
+	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		if want(&o) {
 			wanted = append(wanted, o)
 		}
@@ -137,13 +137,13 @@ type urlLister struct {
 
 // listOrigin lists the URLs of one origin.
 func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, states []storage.EntryState) error {
-	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.store, o.Origin)
+	evaluate, err := crawler.NewVerdictFunc(ctx, l.gate, l.frontierStore, o.Origin)
 	if err != nil {
 		return err
 	}
 	for _, state := range states {
 		var writeErr error
-		err := l.store.URLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+		err := l.frontierStore.URLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
 			line := toAPIFrontierURL(&e, state, at)
 			line.Reason = l.waitReason(&e, o, state, evaluate)
 			writeErr = l.writeURL(line)
@@ -168,7 +168,7 @@ func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state st
 			return refusalText(r) + " of " + place
 		}
 		return refusalText(r)
-	case o.HeldUntil.After(l.now):
+	case o.HeldUntil.After(l.inspectionTime):
 		return "its origin is held until " + formatTime(o.HeldUntil)
 	case e.FailedAttempts > 0:
 		return fmt.Sprintf("put off after %d failed visits", e.FailedAttempts)

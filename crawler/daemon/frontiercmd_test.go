@@ -374,13 +374,13 @@ func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 			t.Fatal(err)
 		}
 	}
-	x := &exporter{offlineCrawl: k}
-	for _, o := range x.listOrigins(t.Context(), k.store) {
-		i, _, err := k.store.Origin(t.Context(), o)
+	x := &frontierExporter{offlineCrawl: k}
+	for _, o := range x.listOrigins(t.Context(), k.frontierStore) {
+		i, _, err := k.frontierStore.Origin(t.Context(), o)
 		must(err)
 		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.Host.Due.UnixNano(), i.Host.Delay, i.Host.Slots, i.Host.ConsecutiveFailures, i.Host.Stats})
 		for state, name := range stateNames {
-			must(k.store.URLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			must(k.frontierStore.URLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.Original.String(),
 					uint8(e.Class), e.Rank, e.Depth, e.FailedAttempts, e.Redirects, e.Context, e.UseOriginal, e.HTTPSUpgraded, e.Sent, "", "", at.UnixNano(), e.History, nil}
 				if e.Request != nil {
@@ -393,12 +393,12 @@ func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 				return true
 			}))
 		}
-		must(k.store.SeenFingerprints(t.Context(), o, func(f uint64) bool {
+		must(k.frontierStore.SeenFingerprints(t.Context(), o, func(f uint64) bool {
 			ks.add("seen", []any{o.String(), f})
 			return true
 		}))
 	}
-	for name, s := range map[string]inspectableStore{"frontier": k.store, "robots": k.robotsStore} {
+	for name, s := range map[string]inspectableStore{"frontier": k.frontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == importNoteKey && o.IsZero() {

@@ -59,11 +59,11 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	if l.Method != "" {
 		k.Request = &storage.Request{Method: l.Method, Body: l.Body}
 	}
-	k.History, err = toStorageVisitHistory(l.History)
+	k.History, err = toStorageVisitSummary(l.History)
 	return k, err
 }
 
-func toStorageVisitHistory(p *api.VisitHistory) (*storage.VisitHistory, error) {
+func toStorageVisitSummary(p *api.VisitHistory) (*storage.VisitHistory, error) {
 	if p == nil {
 		return nil, nil
 	}

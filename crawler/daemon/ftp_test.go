@@ -54,7 +54,7 @@ func TestFTP(t *testing.T) {
 	var got []string
 	for _, r := range readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(r.URL, "ftp://a.example"), " ", r.Status, " ", r.Title, " ", r.Bytes > 0))
-		if r.Robots.FileSHA256 == "" || r.IP != "127.0.0.1" {
+		if r.RobotsVerdict.FileSHA256 == "" || r.IP != "127.0.0.1" {
 			t.Errorf("record %+v", r)
 		}
 	}
@@ -162,12 +162,12 @@ func TestFTPAndProxy(t *testing.T) {
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
 		_, err := ReadProject(writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
-		if err == nil || !strings.Contains(terminalErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, terminalErrorText(err), tt.says)
+		if err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
 		}
 	}
-	p := Project{SeedFiles: []string{list}, Fetch: Fetch{Proxy: "http://proxy.example:3128"}}
-	if _, err := p.oneSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+	p := Project{SeedFiles: []string{list}, Fetch: FetchSettings{Proxy: "http://proxy.example:3128"}}
+	if _, err := p.firstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
 	proxied, err := p.newSchemeFetcher(nil, nil)

@@ -20,7 +20,7 @@ type daemonServer struct {
 	program                  *program
 	apiListener, botListener net.Listener // botListener: nil if there is none
 	socketListener           net.Listener // nil: the daemon has no socket
-	connectionLimits         connectionLimits
+	connectionLimits         listenerConnectionLimits
 	tlsConfig                *tls.Config // of api; nil: plain HTTP
 	auditLog                 *api.AuditLog
 	apiServer                *api.Server
@@ -33,13 +33,13 @@ func (a *program) openListeners(ctx context.Context, opts listenOptions) (*daemo
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &daemonServer{program: a, connectionLimits: opts.connectionLimits}
+	g := &daemonServer{program: a, connectionLimits: opts.listenerConnectionLimits}
 	var err error
 	if g.apiListener, g.tlsConfig, err = opts.openListener(ctx, a.log); err != nil {
 		return nil, err
 	}
-	if opts.botAddr != "" {
-		if g.botListener, err = listenTCP(ctx, opts.botAddr, "--bot-listen"); err != nil {
+	if opts.botPageAddr != "" {
+		if g.botListener, err = listenTCP(ctx, opts.botPageAddr, "--bot-listen"); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
@@ -63,7 +63,7 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.Config{
 		APIKeys: keys, Audit: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
-		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.connectionLimits.apiLimits(), Log: g.program.log,
+		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.program.log,
 	})
 	if g.socketListener, err = d.dataDir.listenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
@@ -96,7 +96,7 @@ func (g *daemonServer) serveBotPage(ctx context.Context) {
 	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.program.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
-	if err := h.Serve(connlimit.New(g.connectionLimits.botLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
+	if err := h.Serve(connlimit.New(g.connectionLimits.botListenerLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
 		g.program.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }

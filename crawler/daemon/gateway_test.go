@@ -79,7 +79,7 @@ func TestDaemonServerTLS(t *testing.T) {
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	opts := listenOptions{addr: "127.0.0.1:0", botAddr: "127.0.0.1:0", connectionLimits: connectionLimits{maxBot: limit, untrustedRequestTimeout: Duration(time.Hour)}}
+	opts := listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: Duration(time.Hour)}}
 	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {

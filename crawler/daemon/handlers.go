@@ -9,14 +9,14 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 )
 
-// Handlers are the callbacks of a program, by the name that a project's handler
+// NamedCallbacks are the callbacks of a program, by the name that a project's handler
 // field calls them by. Each registers its callbacks on the Collector of one
 // crawl, which may be called by many workers at a time.
-type Handlers map[string]func(*collyfetch.Collector)
+type NamedCallbacks map[string]func(*collyfetch.Collector)
 
 // checkHandler returns a fault if h has no callbacks of that name; the empty name
 // asks for none.
-func (h Handlers) checkHandler(name string) *fieldProblem {
+func (h NamedCallbacks) checkHandler(name string) *fieldProblem {
 	if name == "" || h[name] != nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (h Handlers) checkHandler(name string) *fieldProblem {
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h Handlers) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
+func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return

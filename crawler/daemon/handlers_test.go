@@ -21,7 +21,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -48,7 +48,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: Handlers{"links": func(c *collyfetch.Collector) {
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 	}}}
 	code := a.main(v.crawlArgs("-c", project, "http://gazette.example/"))
@@ -62,7 +62,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 }
 
 func TestUnknownHandler(t *testing.T) {
-	h := Handlers{"books": func(*collyfetch.Collector) {}, "films": func(*collyfetch.Collector) {}}
+	h := NamedCallbacks{"books": func(*collyfetch.Collector) {}, "films": func(*collyfetch.Collector) {}}
 	for _, tt := range []struct{ name, handler, want string }{
 		{"none asked for", "", ""},
 		{"known", "books", ""},

@@ -28,9 +28,9 @@ type directoryLock struct {
 // lock only when no process has them open, and a process being started has copies of
 // them for a moment.
 func (h *directoryLock) Close() error {
-	err := errors.Join(unlock(h.lockFile), h.lockFile.Close())
+	err := errors.Join(unlockFile(h.lockFile), h.lockFile.Close())
 	if h.dir != nil {
-		_ = unlock(h.dir) // fails where directories cannot be locked; the file is closed in any case
+		_ = unlockFile(h.dir) // fails where directories cannot be locked; the file is closed in any case
 		err = errors.Join(err, h.dir.Close())
 	}
 	return err
@@ -46,7 +46,7 @@ func lockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 		return nil, usage.Errorf("cannot use %s: %w", dirDescription, err)
 	}
 	h := &directoryLock{lockFile: f}
-	switch acquired, err := tryLock(f); {
+	switch acquired, err := tryLockFile(f); {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", dirDescription, err), f.Close())
 	case !acquired:
@@ -81,7 +81,7 @@ func (h *directoryLock) lockDir(root *os.Root, lockedDir string) (bool, error) {
 		}
 	}
 	h.dir = dir
-	acquired, err := tryLock(dir)
+	acquired, err := tryLockFile(dir)
 	return acquired || err != nil, nil
 }
 
@@ -108,16 +108,16 @@ func isLocked(name string, flag int) bool {
 		return false
 	}
 	defer f.Close()
-	acquired, err := tryLock(f)
+	acquired, err := tryLockFile(f)
 	if acquired {
-		_ = unlock(f) // the file is closed in any case
+		_ = unlockFile(f) // the file is closed in any case
 	}
 	return err == nil && !acquired
 }
 
-// isIdle reports whether processes have worked in the directory, but none does now. It
+// wasUsedButIsIdle reports whether processes have worked in the directory, but none does now. It
 // returns false where locks cannot be tested.
-func (d stateDir) isIdle() bool {
+func (d stateDir) wasUsedButIsIdle() bool {
 	info, err := os.Stat(d.path(lockFile))
 	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.isInUse()
 }

@@ -32,11 +32,11 @@ func (a *program) identityCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
-		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: withUsageError(cobra.ExactArgs(1)),
+		Use: "key FILE", Short: "Make a key", Long: identityKeyHelp, Example: "  decorum identity key bot.pem", Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, names []string) error { return a.createIdentityKey(names[0]) },
 	}, &cobra.Command{
 		Use: "directory FILE…", Short: "Print the directory of public keys", Long: identityDirectoryHelp,
-		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: withUsageError(cobra.MinimumNArgs(1)),
+		Example: "  decorum identity directory bot.pem next.pem > http-message-signatures-directory", Args: argsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, names []string) error { return a.printKeyDirectory(names) },
 	})
 	return c

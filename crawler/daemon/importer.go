@@ -72,14 +72,14 @@ type importer struct {
 	sawEndLine    bool
 	lastProgress  time.Time
 
-	pendingOriginDumps       []storage.OriginDump
-	pendingNotes             []exportedNote
-	batchItems, batchBytes   int
-	alreadyImportedRedirects interruptedImportRedirects
+	pendingOriginDumps         []storage.OriginDump
+	pendingNotes               []exportedNote
+	batchItemCount, batchBytes int
+	alreadyImportedRedirects   interruptedImportRedirects
 }
 
-// originSuffix says of which origin the line is.
-func (m *importer) originSuffix() string {
+// originErrorSuffix says of which origin the line is.
+func (m *importer) originErrorSuffix() string {
 	if m.currentOrigin.IsZero() {
 		return ""
 	}
@@ -110,7 +110,7 @@ func (m *importer) importLine(ctx context.Context, line string) (err error) {
 		err = fmt.Errorf("a line of type %q, which this version of decorum does not know", kind.Type)
 	}
 	m.batchBytes += len(line)
-	if err == nil && (m.sawEndLine || m.batchItems >= maxImportItems || m.batchBytes >= maxImportBytes) {
+	if err == nil && (m.sawEndLine || m.batchItemCount >= maxImportItems || m.batchBytes >= maxImportBytes) {
 		err = m.flushBatch(ctx)
 	}
 	return err
@@ -163,7 +163,7 @@ func (m *importer) readOriginLine(line string) error {
 	p.Host = &storage.HostState{Due: l.Host.Due, Delay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, Stats: l.Host.Stats}
 	p.HeldUntil, p.Suspended = l.HeldUntil, l.Suspended
 	m.readTotals.Origins++
-	m.batchItems++
+	m.batchItemCount++
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 		}
 	}
 	p.URLs = append(p.URLs, *k)
-	m.batchItems++
+	m.batchItemCount++
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 	for f := l.Fingerprints; len(f) > 0; f = f[8:] {
 		p.SeenFingerprints = append(p.SeenFingerprints, binary.BigEndian.Uint64(f))
 		m.readTotals.SeenURLs++
-		m.batchItems++
+		m.batchItemCount++
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (m *importer) readNoteLine(line string) error {
 	}
 	m.readTotals.Notes++
 	m.pendingNotes = append(m.pendingNotes, *l)
-	m.batchItems++
+	m.batchItemCount++
 	return nil
 }
 
@@ -248,12 +248,12 @@ func (m *importer) flushBatch(ctx context.Context) error {
 	if err := m.stores.frontier.Import(ctx, m.pendingOriginDumps); err != nil {
 		return err
 	}
-	if err := m.setNotes(ctx); err != nil {
+	if err := m.writeNotesToStore(ctx); err != nil {
 		return err
 	}
 	clear(m.pendingOriginDumps)
 	clear(m.pendingNotes)
-	m.pendingOriginDumps, m.pendingNotes, m.batchItems, m.batchBytes = m.pendingOriginDumps[:0], m.pendingNotes[:0], 0, 0
+	m.pendingOriginDumps, m.pendingNotes, m.batchItemCount, m.batchBytes = m.pendingOriginDumps[:0], m.pendingNotes[:0], 0, 0
 	m.showProgress(time.Now())
 	return nil
 }
@@ -261,14 +261,14 @@ func (m *importer) flushBatch(ctx context.Context) error {
 // maxConcurrentNotes is how many notes are set at a time: each is a call.
 const maxConcurrentNotes = 16
 
-func (m *importer) setNotes(ctx context.Context) error {
+func (m *importer) writeNotesToStore(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for first := range maxConcurrentNotes {
 		wg.Go(func() {
 			for i := first; i < len(m.pendingNotes) && ctx.Err() == nil; i += maxConcurrentNotes {
-				if err := m.setNote(ctx, &m.pendingNotes[i]); err != nil {
+				if err := m.writeNoteToStore(ctx, &m.pendingNotes[i]); err != nil {
 					cancel(err)
 				}
 			}
@@ -278,7 +278,7 @@ func (m *importer) setNotes(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (m *importer) setNote(ctx context.Context, l *exportedNote) (err error) {
+func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err error) {
 	var o decorum.Origin // the crawl's own
 	if l.Origin != "" {
 		if o, err = parseOrigin(l.Origin); err != nil {

@@ -16,8 +16,8 @@ const importNoteKey = "import"
 
 // An importStatus says what was imported, and whether it is all there.
 type importStatus struct {
-	ExportHash string `json:"export"` // SHA-256 of the first line, which has the time
-	Complete   bool   `json:"whole"`
+	ExportHeaderSHA256 string `json:"export"` // SHA-256 of the first line, which has the time
+	Complete           bool   `json:"whole"`
 }
 
 // readImportStatus returns the mark of a state; false if it was not imported.
@@ -73,7 +73,7 @@ func (m *importer) beginImport(ctx context.Context) (complete bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case imported && storedStatus.ExportHash == m.status.ExportHash:
+	case imported && storedStatus.ExportHeaderSHA256 == m.status.ExportHeaderSHA256:
 		m.isResumed = true
 		return storedStatus.Complete, nil
 	case imported && !storedStatus.Complete:

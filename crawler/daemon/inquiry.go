@@ -13,12 +13,12 @@ import (
 // crawl's own stores and rooms, and changes nothing; the crawl may go on
 // meanwhile.
 type inspector struct {
-	project      Project
-	store        inspectableStore
-	gate         *robots.Gate
-	scope        *frontier.Scope // nil if it is not known
-	paramCleaner *frontier.ParamCleaner
-	now          time.Time
+	project        Project
+	frontierStore  inspectableStore
+	gate           *robots.Gate
+	scope          *frontier.Scope // nil if it is not known
+	paramCleaner   *frontier.ParamCleaner
+	inspectionTime time.Time
 	// anyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// reach into private networks.
 	anyProjectReachesPrivate bool
@@ -33,8 +33,8 @@ type inspectableStore interface {
 
 // newInspector returns an inquiry at the present moment.
 func (r *crawlComponents) newInspector() *inspector {
-	return &inspector{project: r.project, store: r.stores.frontier, gate: r.gate, scope: r.scope,
-		paramCleaner: r.frontier.ParamCleaner(), now: time.Now()}
+	return &inspector{project: r.project, frontierStore: r.stores.frontier, gate: r.gate, scope: r.scope,
+		paramCleaner: r.frontier.ParamCleaner(), inspectionTime: time.Now()}
 }
 
 // loadScope works out the scope, for which all seeds are read.
@@ -43,7 +43,7 @@ func (q *inspector) loadScope() error {
 	if err != nil {
 		return err
 	}
-	seedPerOrigin, err := q.project.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := q.project.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type urlBatchAdder struct {
 	batch    []storage.Entry
 }
 
-func newURLAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlBatchAdder {
+func newURLBatchAdder(discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)) *urlBatchAdder {
 	return &urlBatchAdder{discover: discover, refusals: refusalTally{}}
 }
 

@@ -30,7 +30,7 @@ func TestURLAdderWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 5
 		proceed, read := make(chan struct{}), 0
-		in := newURLAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
+		in := newURLBatchAdder(func(_ context.Context, _ func(storage.Entry, error), batch []storage.Entry) (int, error) {
 			<-proceed // as a store does that cannot write
 			return len(batch), nil
 		})

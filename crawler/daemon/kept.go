@@ -17,9 +17,9 @@ import (
 // as long as if the crawl went on at that moment, and that is kept too.
 type offlineCrawl struct {
 	inspector
-	dir         stateDir
-	robotsStore inspectableStore
-	lock        *directoryLock // nil if there is no crawl: the stores are empty
+	dir           stateDir
+	robotsStore   inspectableStore
+	directoryLock *directoryLock // nil if there is no crawl: the stores are empty
 }
 
 // addDataFlag adds the flag that says which crawl is meant.
@@ -66,7 +66,7 @@ func (a *program) openOfflineCrawl(name string) (*offlineCrawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
-	k := &offlineCrawl{inspector: inspector{project: p, now: time.Now()}, dir: stateDir(p.Store.Path)}
+	k := &offlineCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: stateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.hasCrawl()
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 	if hasCrawl {
 		err = k.openStores(a)
 	} else {
-		k.store, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
+		k.frontierStore, k.robotsStore = memory.New(memory.Config{}), memory.New(memory.Config{})
 	}
 	if err != nil {
 		return nil, err
@@ -95,25 +95,25 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 	return k, nil
 }
 
-// openStores opens the crawl's stores, which nobody else may have open.
+// openStoresFunc opens the crawl's stores, which nobody else may have open.
 func (k *offlineCrawl) openStores(a *program) (err error) {
-	if k.lock, err = k.dir.lock(); err != nil {
+	if k.directoryLock, err = k.dir.lock(); err != nil {
 		return err
 	}
 	s, err := openStores(k.project, a.boltOptions(k.project, nil))
-	k.store, k.robotsStore = s.frontier, s.robots
+	k.frontierStore, k.robotsStore = s.frontier, s.robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *offlineCrawl) Close() (err error) {
-	for _, s := range []inspectableStore{k.store, k.robotsStore} { // in this order: see openBoltFrontier
+	for _, s := range []inspectableStore{k.frontierStore, k.robotsStore} { // in this order: see openBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}
-	if k.lock != nil {
-		err = errors.Join(err, k.lock.Close())
+	if k.directoryLock != nil {
+		err = errors.Join(err, k.directoryLock.Close())
 	}
 	return err
 }

@@ -12,10 +12,10 @@ import (
 
 // A signingKeyring is what requests of a project are signed with, or were.
 type signingKeyring struct {
-	directoryOrigin string // where the directory of the keys is
-	keys            []*botauth.Key
-	signatureTTL    time.Duration // a signature is for so long
-	lastSignatureAt time.Time     // none is made after this; zero: others may be
+	keyDirectoryOrigin string // where the directory of the keys is
+	keys               []*botauth.Key
+	signatureTTL       time.Duration // a signature is for so long
+	lastSignatureAt    time.Time     // none is made after this; zero: others may be
 }
 
 // SigningKeyDirectory returns the directory of the origin that a host is: projects of one
@@ -29,8 +29,8 @@ func (s *supervisor) keyDirectoryForHost(host string, now time.Time) *botauth.Ke
 	keys := map[string][]*botauth.Key{} // by origin
 	for _, ring := range s.signingKeyrings(now) {
 		for _, k := range ring.keys {
-			if !slices.ContainsFunc(keys[ring.directoryOrigin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
-				keys[ring.directoryOrigin] = append(keys[ring.directoryOrigin], k)
+			if !slices.ContainsFunc(keys[ring.keyDirectoryOrigin], func(other *botauth.Key) bool { return other.ID() == k.ID() }) {
+				keys[ring.keyDirectoryOrigin] = append(keys[ring.keyDirectoryOrigin], k)
 			}
 		}
 	}
@@ -51,29 +51,29 @@ func (s *supervisor) signingKeyrings(now time.Time) []signingKeyring {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(append(rings, s.retiredKeyrings...), func(ring signingKeyring) bool { return ring.isExpired(now) })
+	return slices.DeleteFunc(append(rings, s.retiredKeyrings...), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
 }
 
 // retireKeyring keeps the keys of a project that has been deleted and has ended, until its
 // last signature runs out.
-func (s *supervisor) retireKeyring(r *runner, now time.Time) {
+func (s *supervisor) retireKeyring(r *projectRunner, now time.Time) {
 	ring := r.signingKeyring()
 	if ring.lastSignatureAt.IsZero() {
 		ring.lastSignatureAt = now
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retiredKeyrings = slices.DeleteFunc(append(s.retiredKeyrings, ring), func(ring signingKeyring) bool { return ring.isExpired(now) })
+	s.retiredKeyrings = slices.DeleteFunc(append(s.retiredKeyrings, ring), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
 }
 
-// isExpired reports whether no signature by these keys is valid any more.
-func (k signingKeyring) isExpired(now time.Time) bool {
+// allSignaturesExpired reports whether no signature by these keys is valid any more.
+func (k signingKeyring) allSignaturesExpired(now time.Time) bool {
 	return len(k.keys) == 0 || !k.lastSignatureAt.IsZero() && now.After(k.lastSignatureAt.Add(k.signatureTTL))
 }
 
 // signingKeyring returns what requests of the project are signed with. One whose file is gone
 // signs no more once it has stopped.
-func (r *runner) signingKeyring() signingKeyring {
+func (r *projectRunner) signingKeyring() signingKeyring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject
@@ -81,7 +81,7 @@ func (r *runner) signingKeyring() signingKeyring {
 		return signingKeyring{}
 	}
 	signing := &loaded.project.Agent.Signature
-	ring := signingKeyring{directoryOrigin: signing.directoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
+	ring := signingKeyring{keyDirectoryOrigin: signing.keyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
 	if r.command.isFileGone && r.state == api.StateStopped {
 		ring.lastSignatureAt = r.stateSince
 	}

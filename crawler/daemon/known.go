@@ -31,7 +31,7 @@ type durableOutputLengths struct {
 	dir             stateDir
 	files           []bolt.OutputFile
 	storeWasUnclean bool // the state was not closed in order, and the files have not been checked since
-	log             *slog.Logger
+	logger          *slog.Logger
 }
 
 // pathToRecord returns the name of a file or directory of output in the state. Names below
@@ -53,10 +53,10 @@ func (k durableOutputLengths) find(name string) outputFileCheckpoint {
 	path := k.dir.pathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return outputFileCheckpoint{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.log}
+			return outputFileCheckpoint{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.logger}
 		}
 	}
-	return outputFileCheckpoint{log: k.log}
+	return outputFileCheckpoint{log: k.logger}
 }
 
 // warcExtent returns the record of the WARC files in a directory.
@@ -80,7 +80,7 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 		files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
-		if e := o.archive.warcFiles.DurableExtent(); e.FileName != "" {
+		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
 			files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
@@ -92,13 +92,13 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
 	return files
 }
 
-// readDurableFileRecords opens the state of a crawl and returns its records of the files of output.
+// readDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
+func (d stateDir) readDurableOutputLengths(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
 	if p.Store.Redis.isUsed() {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{dir: d, log: log}
+	k = durableOutputLengths{dir: d, logger: log}
 	var clean bool
 	if k.files, clean, err = bolt.ReadOutputFileRecords(d.path(storeFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
@@ -107,12 +107,12 @@ func (d stateDir) readDurableFileRecords(p Project, log *slog.Logger) (k durable
 	return k, nil
 }
 
-// durableFileRecordsFromStores returns the records of the files of output in an open state.
-func (d stateDir) durableFileRecordsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableOutputLengths, err error) {
+// durableOutputLengthsFromStores returns the records of the files of output in an open state.
+func (d stateDir) durableOutputLengthsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableOutputLengths, err error) {
 	if s.isRemote {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{dir: d, log: log}
+	k = durableOutputLengths{dir: d, logger: log}
 	b, ok := s.frontier.(interface {
 		OutputFiles(context.Context) ([]bolt.OutputFile, error)
 		OutputMayBeTorn() bool
@@ -136,10 +136,10 @@ const lengthsInterval = time.Second
 
 // durableLengthRecorder keeps how much of each file is on the disk, in a file.
 type durableLengthRecorder struct {
-	path         string
-	currentFiles func() []bolt.OutputFile
-	mu           sync.Mutex // guards lastSaved
-	lastSaved    time.Time
+	path               string
+	currentOutputFiles func() []bolt.OutputFile
+	mu                 sync.Mutex // guards lastSaved
+	lastSaved          time.Time
 }
 
 // saveIfDue writes the lengths, at most every lengthsInterval.
@@ -150,7 +150,7 @@ func (l *durableLengthRecorder) saveIfDue() error {
 	if now.Sub(l.lastSaved) < lengthsInterval {
 		return nil
 	}
-	files := l.currentFiles()
+	files := l.currentOutputFiles()
 	if len(files) == 0 {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (l *durableLengthRecorder) saveIfDue() error {
 // readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
 // ended in order, so all lines are checked.
 func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, err error) {
-	k = durableOutputLengths{dir: d, storeWasUnclean: true, log: log}
+	k = durableOutputLengths{dir: d, storeWasUnclean: true, logger: log}
 	text, err := os.ReadFile(d.path(outputLengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil

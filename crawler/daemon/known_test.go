@@ -156,7 +156,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := stateDir(v.dataDir()).readDurableFileRecords(DefaultProject(), nil)
+	recorded, err := stateDir(v.dataDir()).readDurableOutputLengths(DefaultProject(), nil)
 	if err != nil || len(recorded.files) != 3 || recorded.storeWasUnclean {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
@@ -215,7 +215,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), outputFile)), func(r Record) bool {
+	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), outputFile)), func(r OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
 	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {

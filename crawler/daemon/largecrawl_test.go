@@ -158,7 +158,7 @@ func TestReportMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &inspector{project: p, store: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), now: time.Now()}
+	q := &inspector{project: p, frontierStore: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), inspectionTime: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
 			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)

@@ -47,7 +47,7 @@ func (a *program) ledgerVerifyCommand() *cobra.Command {
 	var dataDir, key, recordsFile, format string
 	c := &cobra.Command{
 		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,
-		Example: ledgerVerifyExample, Args: withUsageError(cobra.NoArgs),
+		Example: ledgerVerifyExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.verifyLedger(dataDir, key, recordsFile, format) },
 	}
 	fs := c.Flags()

@@ -32,7 +32,7 @@ func (a *program) ledgerShowCommand() *cobra.Command {
 	var q ledgerShowOptions
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
-		Example: ledgerShowExample, Args: withUsageError(cobra.NoArgs),
+		Example: ledgerShowExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.showLedger(q) },
 	}
 	fs := c.Flags()
@@ -88,8 +88,8 @@ type ledgerPrinter struct {
 	anyPrinted         bool
 }
 
-// matchesURL reports whether a URL was asked for.
-func (s *ledgerPrinter) matchesURL(url string) bool {
+// matchesURLFilter reports whether a URL was asked for.
+func (s *ledgerPrinter) matchesURLFilter(url string) bool {
 	if s.host != "" {
 		if u, err := decorum.ParseURL(url); err != nil || u.Origin().Host() != s.host {
 			return false
@@ -100,7 +100,7 @@ func (s *ledgerPrinter) matchesURL(url string) bool {
 
 func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
 	switch {
-	case r.Request != nil && s.matchesURL(r.Request.URL):
+	case r.Request != nil && s.matchesURLFilter(r.Request.URL):
 		s.unansweredRequests[r.Number] = r
 		return s.printRawUnlessText(r)
 	case r.Response != nil && s.unansweredRequests[r.Response.RequestNumber] != nil:
@@ -110,7 +110,7 @@ func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
 			return s.printRequest(request, r.Response)
 		}
 		return s.printRawUnlessText(r)
-	case r.Refusal != nil && s.matchesURL(r.Refusal.URL):
+	case r.Refusal != nil && s.matchesURLFilter(r.Refusal.URL):
 		if s.format == "text" {
 			return s.printRefusal(r)
 		}

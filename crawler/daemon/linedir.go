@@ -17,7 +17,7 @@ type jsonlDir struct {
 }
 
 // openJSONLDir opens the directory of the file called name, within c.
-func openJSONLDir(c *confinement, name string) (jsonlDir, error) {
+func openJSONLDir(c *pathConfinement, name string) (jsonlDir, error) {
 	d := jsonlDir{path: filepath.Dir(name)}
 	if c == nil {
 		return d, nil

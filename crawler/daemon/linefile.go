@@ -46,7 +46,7 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 // missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
 func openJSONLFile(
-	c *confinement, name string, maxBytes int64, mode fs.FileMode, durable outputFileCheckpoint,
+	c *pathConfinement, name string, maxBytes int64, mode fs.FileMode, durable outputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
@@ -86,7 +86,7 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
 func continueJSONLFile(
-	c *confinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable outputFileCheckpoint,
+	c *pathConfinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable outputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {

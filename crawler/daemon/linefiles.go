@@ -70,7 +70,7 @@ func (f *jsonlFile) rotate() error {
 			return err
 		}
 	}
-	if err := f.renameRotated(time.Now()); err != nil {
+	if err := f.renameToRotatedName(time.Now()); err != nil {
 		return err
 	}
 	file, err := f.dir.openFile(filepath.Base(f.name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, f.perm)
@@ -84,9 +84,9 @@ func (f *jsonlFile) rotate() error {
 	return nil
 }
 
-// renameRotated gives the full file its own name, unless it has gone: an earlier try
+// renameToRotatedName gives the full file its own name, unless it has gone: an earlier try
 // may have come so far.
-func (f *jsonlFile) renameRotated(now time.Time) error {
+func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 	name := filepath.Base(f.name)
 	stem, ext := splitExt(name)
 	rotatedName := fmt.Sprintf("%s-%s-%06d%s", stem, now.UTC().Format("20060102T150405Z"), f.lastRotatedSerial+1, ext)
@@ -102,9 +102,9 @@ func (f *jsonlFile) renameRotated(now time.Time) error {
 	return nil
 }
 
-// readJSONLFiles calls read for each of the files of a file of lines, oldest first.
+// forEachJSONLFile calls read for each of the files of a file of lines, oldest first.
 // A file that is written to meanwhile is read as far as it goes.
-func readJSONLFiles(name string, read func(io.Reader) error) (err error) {
+func forEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 	// Opened before the others are listed, it is one of them at worst.
 	last, lastErr := os.Open(name)
 	if lastErr == nil {

@@ -83,7 +83,7 @@ func TestOutputIsRotated(t *testing.T) {
 	}
 	got := outputLines(t, name, limit)
 	var read strings.Builder
-	if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
+	if err := forEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if read.String() != strings.Join(got, "") {
@@ -138,7 +138,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var read strings.Builder
-			if err := readJSONLFiles(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
+			if err := forEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
 			if got, err := rotatedFiles(name); err != nil || len(got) != tt.whole {

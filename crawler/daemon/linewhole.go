@@ -42,13 +42,13 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	if err := f.checkLines(durable.SyncedSize); err != nil {
 		return err
 	}
-	whole, err := scanWholeLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
+	whole, err := measureValidLines(io.NewSectionReader(f.file, durable.SyncedSize, size-durable.SyncedSize), isRecordLine)
 	if err != nil {
 		return err
 	}
 	whole.size += durable.SyncedSize
 	if whole.size < size {
-		durable.logger().Info("the end of the output was not whole, and has been cut",
+		durable.loggerOrDefault().Info("the end of the output was not whole, and has been cut",
 			"file", f.name, "bytes_cut", size-whole.size)
 		if err := f.file.Truncate(whole.size); err != nil {
 			return err
@@ -60,19 +60,19 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 // checkLines returns an error unless the lines in the first size bytes of the file are
 // whole.
 func (f *jsonlFile) checkLines(size int64) error {
-	whole, err := scanWholeLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
+	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
 	if err == nil && whole.size < size {
-		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lines+1, damagedFileRemedy)
+		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lineCount+1, damagedFileRemedy)
 	}
 	return err
 }
 
 // A wholeLineExtent is the end of the whole lines of a file.
-type wholeLineExtent struct{ size, lines int64 }
+type wholeLineExtent struct{ size, lineCount int64 }
 
-// scanWholeLines returns the end of the lines before the first that has no line end or that
+// measureValidLines returns the end of the lines before the first that has no line end or that
 // is does not accept.
-func scanWholeLines(r io.Reader, isValid func(line []byte) bool) (extent wholeLineExtent, err error) {
+func measureValidLines(r io.Reader, isValid func(line []byte) bool) (extent wholeLineExtent, err error) {
 	lines := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
 	for {
@@ -96,7 +96,7 @@ func scanWholeLines(r io.Reader, isValid func(line []byte) bool) (extent wholeLi
 			return extent, nil
 		}
 		extent.size += int64(len(line))
-		extent.lines++
+		extent.lineCount++
 	}
 }
 
@@ -132,8 +132,8 @@ func (f *jsonlFile) durableExtent() (serial, size int64, ok bool) {
 	return int64(f.lastRotatedSerial), size, true
 }
 
-// logger returns the logger for cuts.
-func (k outputFileCheckpoint) logger() *slog.Logger {
+// loggerOrDefault returns the logger for cuts.
+func (k outputFileCheckpoint) loggerOrDefault() *slog.Logger {
 	if k.log == nil {
 		return slog.Default()
 	}

@@ -25,8 +25,8 @@ type listenOptions struct {
 	tokensFile        string // a file of more tokens; empty: none
 	publicMetrics     bool
 	allowedHosts      []string // names that browsers may call it by
-	botAddr           string   // where site owners read about the crawler; empty: nowhere
-	connectionLimits
+	botPageAddr       string   // where site owners read about the crawler; empty: nowhere
+	listenerConnectionLimits
 }
 
 func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
@@ -37,8 +37,8 @@ func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.tokensFile, "tokens", "", "a YAML `FILE` of more tokens: a list of name, role (read or operate) and sha256 of the token; the audit names who")
 	fs.BoolVar(&d.publicMetrics, "public-metrics", false, "let anybody read /metrics")
 	fs.StringSliceVar(&d.allowedHosts, "host", nil, "a `NAME` that browsers may call the daemon by, beside addresses and localhost; repeatable")
-	fs.StringVar(&d.botAddr, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
-	d.connectionLimits.addFlags(fs)
+	fs.StringVar(&d.botPageAddr, "bot-listen", "", "serve the page about the bot, and nothing else, to anybody on `ADDR`")
+	d.listenerConnectionLimits.addFlags(fs)
 }
 
 // check refuses what makes no sense, and what would let others listen in.
@@ -58,7 +58,7 @@ func (d *listenOptions) check() error {
 	case d.certFile == "" && !d.allowPlaintext && !isLoopbackAddr(d.addr):
 		return usage.Errorf("--listen: %s can be reached from elsewhere, and without TLS tokens can be read on the way: set --tls-cert and --tls-key, or --insecure if something in front of it does TLS", d.addr)
 	}
-	return d.connectionLimits.check()
+	return d.listenerConnectionLimits.check()
 }
 
 // isLoopbackAddr reports whether only this machine can reach an address.

@@ -4,10 +4,10 @@ package daemon
 
 import "os"
 
-// hasFileLocks says that tryLock tells whether another process has the lock.
+// hasFileLocks says that tryLockFile tells whether another process has the lock.
 const hasFileLocks = false
 
-// tryLock leaves it to the store to notice that another process has it open.
-func tryLock(*os.File) (bool, error) { return true, nil }
+// tryLockFile leaves it to the store to notice that another process has it open.
+func tryLockFile(*os.File) (bool, error) { return true, nil }
 
-func unlock(*os.File) error { return nil }
+func unlockFile(*os.File) error { return nil }

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// hasFileLocks says that tryLock tells whether another process has the lock.
+// hasFileLocks says that tryLockFile tells whether another process has the lock.
 const hasFileLocks = true
 
-// tryLock locks f for this process; false says that another process has it.
-func tryLock(f *os.File) (bool, error) {
+// tryLockFile locks f for this process; false says that another process has it.
+func tryLockFile(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
@@ -20,5 +20,5 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// unlock lets others lock f.
-func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+// unlockFile lets others lock f.
+func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

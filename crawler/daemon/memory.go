@@ -2,9 +2,11 @@ package daemon
 
 import "github.com/decorum-crawler/decorum/internal/memlimit"
 
-// memoryPressure returns the Pressure that refuses new hosts while the memory of the process
+// newProcessMemoryPressure returns the Pressure that refuses new hosts while the memory of the process
 // is nearly used up.
-func (a *program) memoryPressure() *memlimit.Pressure { return a.newMemoryPressure(memlimit.Get()) }
+func (a *program) newProcessMemoryPressure() *memlimit.Pressure {
+	return a.newMemoryPressure(memlimit.Get())
+}
 
 // newMemoryPressure returns the Pressure against a limit. It logs low memory once for the
 // process; decorum report gives the number of refused links.

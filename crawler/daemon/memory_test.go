@@ -21,12 +21,12 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	a := &program{log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := engineConfig{stores: crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})}, log: a.log}
-	g.memoryPressure = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
+	g.memoryPressureMonitor = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {
 		t.Fatal(err)

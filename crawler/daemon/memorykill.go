@@ -31,16 +31,16 @@ const (
 
 // A memoryUsageRecord is the daemon's record of its memory while it runs.
 type memoryUsageRecord struct {
-	RecordedAt       time.Time `json:"at"`
-	EndedCleanly     bool      `json:"ended"`              // the process ended in order
-	LiveBytes        int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
-	LimitBytes       int64     `json:"limit_bytes"`        // 0: unknown
-	OOMKills         int64     `json:"oom_kills"`          // of the control group; -1: unknown
-	DominantProject  string    `json:"largest,omitempty"`  // the project that holds most of the memory
-	SuspectProject   string    `json:"suspect,omitempty"`  // Largest at the last memory kills
-	ConsecutiveKills int       `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
-	StoppedProject   string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
-	PreviousKillSign string    `json:"last_end,omitempty"` // how the process before this one ended
+	RecordedAt           time.Time `json:"at"`
+	EndedCleanly         bool      `json:"ended"`              // the process ended in order
+	LiveBytes            int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
+	LimitBytes           int64     `json:"limit_bytes"`        // 0: unknown
+	OOMKills             int64     `json:"oom_kills"`          // of the control group; -1: unknown
+	DominantProject      string    `json:"largest,omitempty"`  // the project that holds most of the memory
+	SuspectProject       string    `json:"suspect,omitempty"`  // Largest at the last memory kills
+	ConsecutiveKills     int       `json:"kills_in_a_row"`     // memory kills in a row at which SuspectProject held most
+	StoppedProject       string    `json:"stopped,omitempty"`  // the project that came up stopped the last time
+	PreviousKillEvidence string    `json:"last_end,omitempty"` // how the process before this one ended
 }
 
 // memoryUsage is the memory of the process at a moment.
@@ -57,9 +57,9 @@ func readMemoryUsage(limit memlimit.Limit) memoryUsage {
 	return memoryUsage{memlimit.LiveBytes(), limit.Bytes, kills}
 }
 
-// wasMemoryKill reports whether the process that left the note ended by a memory kill,
+// endedByMemoryKill reports whether the process that left the note ended by a memory kill,
 // and by which sign.
-func (n *memoryUsageRecord) wasMemoryKill(usage memoryUsage) (sign string, killed bool) {
+func (n *memoryUsageRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
 	switch {
 	case n == nil || n.EndedCleanly:
 		return "", false
@@ -71,15 +71,15 @@ func (n *memoryUsageRecord) wasMemoryKill(usage memoryUsage) (sign string, kille
 	return "", false
 }
 
-// recordAfterRestart returns the note of the starting process, given the previous process's note
+// newRecordAfterRestart returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryUsageRecord) recordAfterRestart(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
+func (n *memoryUsageRecord) newRecordAfterRestart(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
 	record = memoryUsageRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
-	sign, killed := n.wasMemoryKill(usage)
+	sign, killed := n.endedByMemoryKill(usage)
 	if !killed {
 		return record, "" // the previous process ended otherwise: nothing is suspected any more
 	}
-	record.PreviousKillSign = sign
+	record.PreviousKillEvidence = sign
 	if n.DominantProject == "" {
 		return record, ""
 	}
@@ -93,24 +93,24 @@ func (n *memoryUsageRecord) recordAfterRestart(usage memoryUsage, at time.Time) 
 	return record, record.StoppedProject
 }
 
-// A memoryMonitor keeps the note of this process.
-type memoryMonitor struct {
-	file      string
-	readUsage func() memoryUsage // the memory of this process
-	log       *slog.Logger
+// A memoryUsageRecorder keeps the note of this process.
+type memoryUsageRecorder struct {
+	recordPath string
+	readUsage  func() memoryUsage // the memory of this process
+	log        *slog.Logger
 
 	mu          sync.Mutex // guards what follows
 	record      memoryUsageRecord
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
-// openMemoryMonitor reads the note of the previous process, writes that of this one, and
+// openMemoryUsageRecorder reads the note of the previous process, writes that of this one, and
 // returns the project that must come up stopped; empty: none. It treats an unreadable
 // note as empty: it stops no project for it.
-func openMemoryMonitor(
+func openMemoryUsageRecorder(
 	file string, readUsage func() memoryUsage, log *slog.Logger,
-) (w *memoryMonitor, projectToStop string) {
-	w = &memoryMonitor{file: file, readUsage: readUsage, log: log}
+) (w *memoryUsageRecorder, projectToStop string) {
+	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
 	var previous *memoryUsageRecord
 	if text, err := os.ReadFile(file); err == nil {
 		previous = &memoryUsageRecord{}
@@ -118,13 +118,13 @@ func openMemoryMonitor(
 			previous = nil
 		}
 	}
-	w.record, projectToStop = previous.recordAfterRestart(readUsage(), time.Now().UTC())
-	w.writeLocked()
+	w.record, projectToStop = previous.newRecordAfterRestart(readUsage(), time.Now().UTC())
+	w.writeRecordLocked()
 	return w, projectToStop
 }
 
 // recordUsage records the present memory. held is about how much each project holds.
-func (w *memoryMonitor) recordUsage(now time.Time, bytesByProject map[string]int64) {
+func (w *memoryUsageRecorder) recordUsage(now time.Time, bytesByProject map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
@@ -133,30 +133,30 @@ func (w *memoryMonitor) recordUsage(now time.Time, bytesByProject map[string]int
 	m := w.readUsage()
 	w.record.RecordedAt, w.record.LiveBytes, w.record.LimitBytes = now.UTC(), m.liveBytes, m.limitBytes
 	w.record.OOMKills = m.oomKills // this process survived: the kernel killed another
-	w.record.DominantProject = projectUsingMostMemory(bytesByProject)
-	w.writeLocked()
+	w.record.DominantProject = projectUsingHalfOfMemory(bytesByProject)
+	w.writeRecordLocked()
 }
 
 // recordCleanEnd records that the process ends in order.
-func (w *memoryMonitor) recordCleanEnd() {
+func (w *memoryUsageRecorder) recordCleanEnd() {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.record.EndedCleanly = true
-	w.writeLocked()
+	w.writeRecordLocked()
 }
 
-// writeLocked replaces the note in the file. It does not sync: a power loss, after which the
+// writeRecordLocked replaces the note in the file. It does not sync: a power loss, after which the
 // note may be missing, is not a memory kill. It requires mu.
-func (w *memoryMonitor) writeLocked() {
+func (w *memoryUsageRecorder) writeRecordLocked() {
 	text, err := json.MarshalIndent(&w.record, "", "  ")
 	if err == nil {
-		err = os.WriteFile(w.file+".new", append(text, '\n'), 0o600)
+		err = os.WriteFile(w.recordPath+".new", append(text, '\n'), 0o600)
 	}
 	if err == nil {
-		err = os.Rename(w.file+".new", w.file)
+		err = os.Rename(w.recordPath+".new", w.recordPath)
 	}
 	if err != nil && !w.writeFailed {
 		w.log.Warn("cannot note the memory of the daemon; after a memory kill no project is stopped", "error", err)
@@ -164,9 +164,9 @@ func (w *memoryMonitor) writeLocked() {
 	w.writeFailed = err != nil
 }
 
-// projectUsingMostMemory returns the project that holds at least half of the memory of all projects;
+// projectUsingHalfOfMemory returns the project that holds at least half of the memory of all projects;
 // empty: none does.
-func projectUsingMostMemory(bytesByProject map[string]int64) (largest string) {
+func projectUsingHalfOfMemory(bytesByProject map[string]int64) (largest string) {
 	total := int64(0)
 	for name, n := range bytesByProject {
 		total += n
@@ -188,7 +188,7 @@ const (
 )
 
 // estimatedMemory returns the estimated memory of the project; 0 if the project is not open.
-func (r *runner) estimatedMemory() int64 {
+func (r *projectRunner) estimatedMemory() int64 {
 	switch state, _ := r.currentState(); state {
 	case api.StateStopped, api.StateFailed:
 		return 0
@@ -205,19 +205,19 @@ func (s *supervisor) recordMemory(now time.Time) {
 			bytesByProject[r.name] = n
 		}
 	}
-	s.memoryMonitor.recordUsage(now, bytesByProject)
+	s.memoryUsageRecorder.recordUsage(now, bytesByProject)
 }
 
-// startMemoryMonitor starts to record the daemon's memory. A project that held most of it when
+// startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
 // earlier daemons were killed comes up stopped.
-func (s *supervisor) startMemoryMonitor() error {
-	readUsage := s.program.readMemory
+func (s *supervisor) startMemoryUsageRecorder() error {
+	readUsage := s.program.readMemoryUsage
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
 	}
 	var projectToStop string
-	s.memoryMonitor, projectToStop = openMemoryMonitor(s.dataDir.path(memoryRecordFile), readUsage, s.program.log)
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.path(memoryRecordFile), readUsage, s.program.log)
 	if projectToStop == "" {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (s *supervisor) stopAfterMemoryKills(project string) error {
 	}
 	reason := fmt.Sprintf("it held most of the daemon's memory at %d memory kills in a row (the last time, %s): "+
 		"lower its scope.max_hosts, scope.max_hosts_per_domain or limits.workers, or give the daemon more memory, "+
-		"and start it again", maxMemoryKills, s.memoryMonitor.record.PreviousKillSign)
+		"and start it again", maxMemoryKills, s.memoryUsageRecorder.record.PreviousKillEvidence)
 	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
 		return err
 	}

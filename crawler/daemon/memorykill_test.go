@@ -43,11 +43,11 @@ func TestMemoryKillRule(t *testing.T) {
 		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note, _ := (*memoryUsageRecord)(nil).recordAfterRestart(memoryUsage{1, 1000, first}, time.Time{})
+		note, _ := (*memoryUsageRecord)(nil).newRecordAfterRestart(memoryUsage{1, 1000, first}, time.Time{})
 		for i, e := range processEnds {
 			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
 			var stop string
-			note, stop = note.recordAfterRestart(memoryUsage{1, 1000, e.oomKills}, time.Time{})
+			note, stop = note.newRecordAfterRestart(memoryUsage{1, 1000, e.oomKills}, time.Time{})
 			if stop != e.stop {
 				t.Errorf("%s: after end %d %q comes up stopped, want %q", name, i, stop, e.stop)
 			}
@@ -63,7 +63,7 @@ func TestLargestProject(t *testing.T) {
 		{nil, ""}, {map[string]int64{"a": 1}, "a"}, {map[string]int64{"a": 10, "b": 30, "c": 20}, "b"},
 		{map[string]int64{"a": 30, "b": 29, "c": 28}, ""}, {map[string]int64{"b": 5, "a": 5}, "a"},
 	} {
-		if got := projectUsingMostMemory(tt.held); got != tt.want {
+		if got := projectUsingHalfOfMemory(tt.held); got != tt.want {
 			t.Errorf("largest of %v: %q, want %q", tt.held, got, tt.want)
 		}
 	}
@@ -125,7 +125,7 @@ func TestServeStopsNoProjectAfterOtherKills(t *testing.T) {
 		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w, stop := openMemoryMonitor(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
+		w, stop := openMemoryUsageRecorder(file, func() memoryUsage { return memoryUsage{1, 1000, 0} }, slog.New(slog.DiscardHandler))
 		if stop != "" || w.record.SuspectProject != "" {
 			t.Errorf("%s: %q comes up stopped, %q is suspected", name, stop, w.record.SuspectProject)
 		}
@@ -138,7 +138,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.supervisor.memoryMonitor.recordUsage(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	f.supervisor.memoryUsageRecorder.recordUsage(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
 	text, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A projectMeter adds up what the runs of a project did. The project's limits are of a
+// A projectStatsTracker adds up what the runs of a project did. The project's limits are of a
 // term: from its start, or its going on after a limit, however often it was
 // reloaded in between.
-type projectMeter struct {
+type projectStatsTracker struct {
 	mu                    sync.Mutex
 	finishedRunsStats     api.ProjectStats // of runs that are over
 	currentCrawler        *crawler.Crawler
 	limitPeriodStartStats api.ProjectStats // when the term began
 	limitPeriodRunTime    time.Duration
 	runStart              time.Time // of the run that goes on
-	throughput            throughputHistory
+	throughputHistory     throughputHistory
 }
 
 // remainingLimits are what is left of a project's limits; 0: no limit.
@@ -28,14 +28,14 @@ type remainingLimits struct {
 }
 
 // beginLimitPeriod begins another term.
-func (m *projectMeter) beginLimitPeriod() {
+func (m *projectStatsTracker) beginLimitPeriod() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.limitPeriodStartStats, m.limitPeriodRunTime = m.totalStatsLocked(), 0
 }
 
 // remainingLimits returns what is left of the limits, or which of them is reached.
-func (m *projectMeter) remainingLimits(l Limits) (remaining remainingLimits, err error) {
+func (m *projectStatsTracker) remainingLimits(l LimitSettings) (remaining remainingLimits, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.totalStatsLocked()
@@ -63,15 +63,15 @@ func (m *projectMeter) remainingLimits(l Limits) (remaining remainingLimits, err
 	return remaining, nil
 }
 
-// beginRun is the beginning of a run.
-func (m *projectMeter) beginRun(c *crawler.Crawler) {
+// beginRunIfLatest is the beginning of a run.
+func (m *projectStatsTracker) beginRun(c *crawler.Crawler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.currentCrawler, m.runStart = c, time.Now()
 }
 
-// endRun is the end of the run.
-func (m *projectMeter) endRun() {
+// clearRunInterrupt is the end of the run.
+func (m *projectStatsTracker) endRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.finishedRunsStats = m.totalStatsLocked()
@@ -80,7 +80,7 @@ func (m *projectMeter) endRun() {
 }
 
 // totalStats returns what the project has done.
-func (m *projectMeter) totalStats() api.ProjectStats {
+func (m *projectStatsTracker) totalStats() api.ProjectStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.totalStatsLocked()
@@ -88,7 +88,7 @@ func (m *projectMeter) totalStats() api.ProjectStats {
 
 // machinePauseAndLoadLimit returns why no visit may begin now, and the limit of concurrent visits while
 // the machine is too busy: see crawler.Stats.
-func (m *projectMeter) machinePauseAndLoadLimit() (machinePauseReason string, concurrencyLimit int) {
+func (m *projectStatsTracker) machinePauseAndLoadLimit() (machinePauseReason string, concurrencyLimit int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.currentCrawler == nil {
@@ -99,7 +99,7 @@ func (m *projectMeter) machinePauseAndLoadLimit() (machinePauseReason string, co
 }
 
 // totalStatsLocked needs the lock.
-func (m *projectMeter) totalStatsLocked() api.ProjectStats {
+func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	s := m.finishedRunsStats
 	if m.currentCrawler == nil {
 		return s
@@ -118,26 +118,26 @@ func (m *projectMeter) totalStatsLocked() api.ProjectStats {
 	return s
 }
 
-// addSample takes a sample of what was done since the last.
-func (m *projectMeter) addSample(now time.Time, queued int) api.ThroughputSample {
+// takeSample takes a sample of what was done since the last.
+func (m *projectStatsTracker) takeSample(now time.Time, queued int) api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.throughput.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
+	return m.throughputHistory.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
 }
 
 // recentRate returns what was done in the last seconds, on average.
-func (m *projectMeter) recentRate() api.ThroughputSample {
+func (m *projectStatsTracker) recentRate() api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.throughput.recentRate()
+	return m.throughputHistory.recentRate()
 }
 
-// samples returns what was done lately.
-func (m *projectMeter) samples(perMinute bool) []api.ThroughputSample {
+// throughputSamples returns what was done lately.
+func (m *projectStatsTracker) throughputSamples(perMinute bool) []api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if perMinute {
-		return m.throughput.perMinute.samples()
+		return m.throughputHistory.perMinuteSamples.samples()
 	}
-	return m.throughput.perSecond.samples()
+	return m.throughputHistory.perSecondSamples.samples()
 }

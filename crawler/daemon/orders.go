@@ -12,7 +12,7 @@ var errCommandChanged = errors.New("there are new orders")
 // Orders are what a project is to do. Its runner carries them out one version
 // after the other, and may skip some.
 type runnerCommand struct {
-	version          int
+	revision         int
 	desired          desiredState
 	lastValidProject *loadedProject // the last that made sense; nil: there is none
 	fileError        string         // why the file, as it is now, is not followed
@@ -33,16 +33,16 @@ func (o *runnerCommand) blockedReason() string {
 
 // updateCommand changes the orders. A run that goes on is ended in order, with what it
 // has in hand, and followed by what is wanted now.
-func (r *runner) updateCommand(update func(*runnerCommand)) {
+func (r *projectRunner) updateCommand(update func(*runnerCommand)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.updateCommandLocked(update)
 }
 
 // updateCommandLocked is change for who holds r.mu.
-func (r *runner) updateCommandLocked(update func(*runnerCommand)) {
+func (r *projectRunner) updateCommandLocked(update func(*runnerCommand)) {
 	update(&r.command)
-	r.command.version++
+	r.command.revision++
 	if r.interruptRun != nil {
 		if o := r.command; o.mustQuit || o.desired.State != api.StateRunning || o.blockedReason() != "" {
 			r.setStateLocked(api.StatePausing, "")
@@ -53,21 +53,21 @@ func (r *runner) updateCommandLocked(update func(*runnerCommand)) {
 }
 
 // waitForCommand returns the orders as soon as they are others than those of a version.
-func (r *runner) waitForCommand(version int) runnerCommand {
+func (r *projectRunner) waitForCommand(version int) runnerCommand {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.command.version == version {
+	for r.command.revision == version {
 		r.commandChanged.Wait()
 	}
 	return r.command
 }
 
-// beginRun makes interrupt end the run that carries a version of the orders out;
+// beginRunIfLatest makes interrupt end the run that carries a version of the orders out;
 // false if that is not the newest any more.
-func (r *runner) beginRun(version int, interruptRun func(error)) bool {
+func (r *projectRunner) beginRunIfLatest(version int, interruptRun func(error)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.command.version != version {
+	if r.command.revision != version {
 		return false
 	}
 	r.interruptRun, r.urlsAddedDuringRun = interruptRun, false
@@ -77,7 +77,7 @@ func (r *runner) beginRun(version int, interruptRun func(error)) bool {
 
 // markDoneUnlessURLsAdded is the end of a run that has left nothing: unless URLs were added to it,
 // perhaps too late. Another looks for them.
-func (r *runner) markDoneUnlessURLsAdded() {
+func (r *projectRunner) markDoneUnlessURLsAdded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interruptRun = nil
@@ -89,7 +89,7 @@ func (r *runner) markDoneUnlessURLsAdded() {
 }
 
 // resumeIfDone has a project that is done go on: another process has found more for it.
-func (r *runner) resumeIfDone() {
+func (r *projectRunner) resumeIfDone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == api.StateDone {
@@ -97,15 +97,15 @@ func (r *runner) resumeIfDone() {
 	}
 }
 
-// endRun is the end of a run.
-func (r *runner) endRun() {
+// clearRunInterrupt is the end of a run.
+func (r *projectRunner) clearRunInterrupt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interruptRun = nil
 }
 
 // setStateLocked notes what the project does from now on, and tells. It needs r.mu.
-func (r *runner) setStateLocked(s api.ProjectState, reason string) {
+func (r *projectRunner) setStateLocked(s api.ProjectState, reason string) {
 	if r.state == s && r.stateReason == reason {
 		return
 	}
@@ -122,7 +122,7 @@ func reasonAttrs(reason string) []any {
 }
 
 // setState is enter for who does not hold r.mu.
-func (r *runner) setState(s api.ProjectState, reason string) {
+func (r *projectRunner) setState(s api.ProjectState, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.setStateLocked(s, reason)

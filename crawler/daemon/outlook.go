@@ -23,8 +23,8 @@ const (
 	bytesFromBoth         = "assumed, and of an earlier crawl"
 )
 
-// A forecastCounts is what a crawl would do at one host, or at all.
-type forecastCounts struct {
+// A forecastTotals is what a crawl would do at one host, or at all.
+type forecastTotals struct {
 	Requests        int64            `json:"requests"`
 	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
 	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
@@ -41,8 +41,8 @@ type forecastCounts struct {
 type hostForecast struct {
 	RecordType string `json:"type"` // host
 	Host       string `json:"host"`
-	forecastCounts
-	VisitTime       api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
+	forecastTotals
+	VisitDuration   api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
 	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
 	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
 	PagesLeftReason string               `json:"why,omitempty"` // pages are left
@@ -57,7 +57,7 @@ type crawlForecast struct {
 	HostCount  int       `json:"hosts"`
 	EndReason  string    `json:"ends"` // why
 	Unknowns   []string  `json:"unknown"`
-	forecastCounts
+	forecastTotals
 	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
 	hosts           []*hostForecast
 	refusals        []api.RefusalSummary
@@ -101,10 +101,10 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 		crawlLimits.ReceivedBytes += h.Bytes
 	}
 	results, endReason := crawlLimits.Simulate(hosts)
-	endTime := f.endTime(results, endReason)
+	endTime := f.crawlEndTime(results, endReason)
 	for i, t := range results {
 		if total.hosts[i].PagesLeft > 0 {
-			addForecastRefetches(&t, &hosts[i], endTime)
+			addForecastFileRefetches(&t, &hosts[i], endTime)
 		}
 		total.addHost(total.hosts[i], t, s.startedAt)
 	}
@@ -130,15 +130,15 @@ func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
-		forecastCounts: forecastCounts{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
+		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesSource: bytesAssumed}}
 	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
 	average, hasAverage := f.averagesByHost[h.Host]
 	switch {
 	case hasAverage:
-		o.VisitTime, o.BytesSource = api.Milliseconds(average.visitTime), bytesFromEarlierCrawl
+		o.VisitDuration, o.BytesSource = api.Milliseconds(average.visitDuration), bytesFromEarlierCrawl
 	case h.Requests > 0:
-		o.VisitTime = h.RequestTime / api.Milliseconds(h.Requests)
+		o.VisitDuration = h.RequestTime / api.Milliseconds(h.Requests)
 	}
 	if !h.LastVisit.IsZero() {
 		o.Duration = api.Milliseconds(h.LastVisit.Sub(f.startedAt))
@@ -148,7 +148,7 @@ func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 
 // simulatedHost returns a host as the forecast plays it.
 func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitTime), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
+	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
@@ -162,7 +162,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		if err != nil {
 			continue // cannot be: it was written from an origin
 		}
-		o, rules, err := f.simulatedOrigin(ctx, u.Origin())
+		o, rules, err := f.simulatedOriginAndRules(ctx, u.Origin())
 		if err != nil {
 			return g, err
 		}
@@ -189,9 +189,9 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 	return g, nil
 }
 
-// simulatedOrigin returns the pages of an origin, and the rules that pace them; nil if there
+// simulatedOriginAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
-func (f *dryRunForecaster) simulatedOrigin(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
+func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
 	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
@@ -232,8 +232,8 @@ func (p *crawlForecast) addHost(h *hostForecast, t forecast.Result, start time.T
 	}
 }
 
-// endTime returns when the crawl would end.
-func (f *dryRunForecaster) endTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
+// crawlEndTime returns when the crawl would end.
+func (f *dryRunForecaster) crawlEndTime(results []forecast.Result, endReason forecast.EndReason) time.Time {
 	endTime := f.startedAt
 	if endReason == forecast.TimeLimit {
 		return endTime.Add(time.Duration(f.project.Limits.Duration))
@@ -248,14 +248,14 @@ func (f *dryRunForecaster) endTime(results []forecast.Result, endReason forecast
 	return endTime
 }
 
-// addForecastRefetches adds to t that a host which has pages left, for it is set aside or has had
+// addForecastFileRefetches adds to t that a host which has pages left, for it is set aside or has had
 // its pages, is asked for its files again as long as the crawl goes on, but not
 // before it has rested.
-func addForecastRefetches(t *forecast.Result, h *forecast.Host, endTime time.Time) {
+func addForecastFileRefetches(t *forecast.Result, h *forecast.Host, endTime time.Time) {
 	for i := range h.Origins {
 		o := &h.Origins[i]
-		t.RobotsRequests += forecastRefetches(t, h, o.Robots, endTime)
-		t.TDMRepRequests += forecastRefetches(t, h, o.TDMRep, endTime)
+		t.RobotsRequests += forecastFileRefetches(t, h, o.Robots, endTime)
+		t.TDMRepRequests += forecastFileRefetches(t, h, o.TDMRep, endTime)
 	}
 }
 
@@ -263,8 +263,8 @@ func addForecastRefetches(t *forecast.Result, h *forecast.Host, endTime time.Tim
 // just learnt is heeded once, however short it holds.
 const minRefetchInterval = time.Minute
 
-// forecastRefetches returns how many requests are made for a file again until the crawl is over.
-func forecastRefetches(t *forecast.Result, h *forecast.Host, f forecast.PrerequisiteFile, endTime time.Time) int64 {
+// forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
+func forecastFileRefetches(t *forecast.Result, h *forecast.Host, f forecast.PrerequisiteFile, endTime time.Time) int64 {
 	first := f.ExpiresAt
 	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
 		first = afterDelay

@@ -44,7 +44,7 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 		}
 		cells(heads...)
 		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
-			h.writeRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitTime))
+			h.writeRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitDuration))
 		}
 		p.writeRow(cells, "all", "", "", "")
 	})
@@ -71,7 +71,7 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 }
 
 // writeRow writes one row of the table.
-func (o *forecastCounts) writeRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
+func (o *forecastTotals) writeRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
 	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
 		formatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }

@@ -18,21 +18,21 @@ import (
 // its line. That costs a few microseconds a page. A loss of power leaves them
 // too, because lines are on the disk before acks are (see bolt.Options.BeforeWrite).
 type jsonlRecorder struct {
-	mu           sync.Mutex
-	w            io.Writer
-	file         *jsonlFile // w, if it is a file
-	productToken string
-	bodies       bodyStore    // zero: bodies are not kept
-	log          *slog.Logger // nil: slog.Default
-	onDiskFull   func(error)  // see retryWhileDiskFull
-	tornErr      error        // of the first write that failed: nothing is written after it
+	mu            sync.Mutex
+	w             io.Writer
+	file          *jsonlFile // w, if it is a file
+	productToken  string
+	bodies        bodyStore    // zero: bodies are not kept
+	log           *slog.Logger // nil: slog.Default
+	onDiskFull    func(error)  // see retryWhileDiskFull
+	firstWriteErr error        // of the first write that failed: nothing is written after it
 }
 
 // openJSONLRecorder opens the output file, or stdout for "-". A new crawl writes a new
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows, and known says how much of it is on the disk.
 func openJSONLRecorder(
-	c *confinement, name string, maxFileSize Size, mode fs.FileMode, stdout io.Writer, resume bool, durable durableOutputLengths,
+	c *pathConfinement, name string, maxFileSize Size, mode fs.FileMode, stdout io.Writer, resume bool, durable durableOutputLengths,
 ) (*jsonlRecorder, error) {
 	if name == "-" {
 		return &jsonlRecorder{w: stdout}, nil
@@ -71,14 +71,14 @@ func refuseOverwrite(name string, resume bool) error {
 // Record writes the line of one visit, and before it the body that it names.
 // While there is no room for them it waits.
 func (o *jsonlRecorder) Record(ctx context.Context, v *crawler.Visit) error {
-	r := newRecord(v, o.productToken)
+	r := newOutputRecord(v, o.productToken)
 	line, err := r.encodeLine()
 	if err != nil {
 		return err
 	}
 	if o.bodies != (bodyStore{}) && r.SHA256 != "" {
 		put := func() error { return o.bodies.putBody(r.SHA256, v.Response.Body) }
-		if err := retryWhileDiskFull(ctx, o.logger(), o.onDiskFull, put); err != nil {
+		if err := retryWhileDiskFull(ctx, o.loggerOrDefault(), o.onDiskFull, put); err != nil {
 			return err
 		}
 	}
@@ -89,17 +89,17 @@ func (o *jsonlRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 func (o *jsonlRecorder) writeLine(ctx context.Context, line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.tornErr != nil {
-		return o.tornErr
+	if o.firstWriteErr != nil {
+		return o.firstWriteErr
 	}
-	unwritten, err := writeRetryingDiskFull(ctx, o.w, line, o.logger(), o.onDiskFull)
+	unwritten, err := writeRetryingDiskFull(ctx, o.w, line, o.loggerOrDefault(), o.onDiskFull)
 	if err != nil && unwritten < len(line) {
-		o.tornErr = err // a torn line stands there
+		o.firstWriteErr = err // a torn line stands there
 	}
 	return err
 }
 
-func (o *jsonlRecorder) logger() *slog.Logger {
+func (o *jsonlRecorder) loggerOrDefault() *slog.Logger {
 	if o.log == nil {
 		return slog.Default()
 	}

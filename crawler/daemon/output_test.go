@@ -99,7 +99,7 @@ func BenchmarkRecord(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer o.Close()
-	r := Record{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
+	r := OutputRecord{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
 		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), Source: "link"}
 	for b.Loop() {
 		line, err := r.encodeLine()

@@ -10,7 +10,7 @@ import (
 var allowedFileModes = []string{"0600", "0640", "0644"}
 
 // fileMode returns output.mode, of a project that has been checked.
-func (o *Output) fileMode() fs.FileMode {
+func (o *OutputSettings) fileMode() fs.FileMode {
 	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
 	if err != nil {
 		return privateFileMode
@@ -31,10 +31,10 @@ func (a *program) openOutputs(p Project, s crawlOptions) (o outputs, err error) 
 	if o.jsonl, err = a.openJSONLAndMoveOldCrawl(stateDir(p.Store.Path), p, s); err != nil {
 		return outputs{}, err
 	}
-	if o.archive, err = a.openArchive(p, s.confinement, s.durableFileRecords); err != nil {
+	if o.archive, err = a.openArchive(p, s.confinement, s.durableOutputLengths); err != nil {
 		return outputs{}, errors.Join(err, o.jsonl.Close())
 	}
-	if o.ledger, err = a.openLedgerWriter(p, s.confinement, s.durableFileRecords); err != nil {
+	if o.ledger, err = a.openLedgerWriter(p, s.confinement, s.durableOutputLengths); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.jsonl.Close())
 	}
 	return o, nil

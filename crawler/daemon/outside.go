@@ -31,7 +31,7 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 // maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
 const maxLimitWarnings = 100
 
-// refusalReporter counts what Discover refuses in a run, and tells of what may surprise:
+// refusalReporter counts what DiscoverySettings refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
 type refusalReporter struct {
 	log              *slog.Logger
@@ -40,11 +40,11 @@ type refusalReporter struct {
 	refusedSeedCount atomic.Int64 // of count
 
 	mu           sync.Mutex
-	warnedLimits map[hostLimitRefusal]bool // at most maxLimitWarnings
+	warnedLimits map[reachedHostLimit]bool // at most maxLimitWarnings
 }
 
-// A hostLimitRefusal is a limit that a host or a domain has reached.
-type hostLimitRefusal struct {
+// A reachedHostLimit is a limit that a host or a domain has reached.
+type reachedHostLimit struct {
 	hostOrDomain string // the domain for a limit of a domain; empty: the whole crawl
 	reason       frontier.RefusalReason
 }
@@ -73,7 +73,7 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
 func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
-	limit := hostLimitRefusal{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
+	limit := reachedHostLimit{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
 	case frontier.TooManyDomainHosts:
@@ -90,7 +90,7 @@ func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field str
 		return
 	}
 	if o.warnedLimits == nil {
-		o.warnedLimits = map[hostLimitRefusal]bool{}
+		o.warnedLimits = map[reachedHostLimit]bool{}
 	}
 	o.warnedLimits[limit] = true
 	var attrs []any

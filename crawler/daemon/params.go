@@ -23,12 +23,12 @@ type paramAnalysis struct {
 	onlyHost string // host; empty: all
 
 	pagesByURL                *hashSampledMap[sampledPage] // by URL
-	variantsByURLWithoutParam *hashSampledMap[paramVariant]
+	variantsByURLWithoutParam *hashSampledMap[pageWithParam]
 	seenBodies                *hashSampledMap[struct{}] // by host and hash
 	evidence                  map[paramKey]*paramEvidence
 	duplicatesByHost          map[string]*hostDuplicates
 	pageCount                 int
-	skippedParams             int // parameters of places beyond maxParamPlaces
+	skippedParamCount         int // parameters of places beyond maxParamPlaces
 }
 
 // A sampledPage is a page as it was at its last visit.
@@ -37,8 +37,8 @@ type sampledPage struct {
 	isCompared bool
 }
 
-// A paramVariant is a page that has a parameter.
-type paramVariant struct {
+// A pageWithParam is a page that has a parameter.
+type pageWithParam struct {
 	fullURLHash, bodyHash uint64 // of its URL, of its body
 	shownURL              string // as it is shown
 }
@@ -56,18 +56,18 @@ const (
 // A paramEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
 type paramEvidence struct {
-	AgreeingPairs    int       `json:"agree"`           // pairs with the same body
-	DisagreeingPairs int       `json:"disagree"`        // pairs with another
-	CanonicalDrops   int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
-	CanonicalKeeps   int       `json:"canonical_keeps"` // pages whose canonical link has it
-	Example          [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
+	SameBodyPairs          int       `json:"agree"`           // pairs with the same body
+	DifferentBodyPairs     int       `json:"disagree"`        // pairs with another
+	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
+	CanonicalsWithParam    int       `json:"canonical_keeps"` // pages whose canonical link has it
+	ExamplePair            [2]string `json:"example"`         // a pair that agrees, or a page and its canonical
 }
 
 // hostDuplicates counts pages of a host whose body is exactly that of another, and
 // those that name another URL as canonical.
 type hostDuplicates struct {
 	Host               string `json:"host"`
-	Pages              int    `json:"pages"`
+	PagesWithBody      int    `json:"pages"`
 	DuplicateBodies    int    `json:"duplicates"` // beyond the first of each body; estimated if Sampled is not 1
 	CanonicalElsewhere int    `json:"canonical_elsewhere"`
 }
@@ -111,10 +111,10 @@ func (s *paramAnalysis) readPages(ctx context.Context, r io.Reader, do func(deco
 
 // analyzeParams surveys an output: its file, and those that were full.
 func analyzeParams(ctx context.Context, name, onlyHost string) (*paramAnalysis, error) {
-	s := &paramAnalysis{onlyHost: onlyHost, pagesByURL: newKeySample[sampledPage](), variantsByURLWithoutParam: newKeySample[paramVariant](), seenBodies: newKeySample[struct{}](),
+	s := &paramAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantsByURLWithoutParam: newHashSampledMap[pageWithParam](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[paramKey]*paramEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
 	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
-		if err := readJSONLFiles(name, func(r io.Reader) error { return s.readPages(ctx, r, do) }); err != nil {
+		if err := forEachJSONLFile(name, func(r io.Reader) error { return s.readPages(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *paramAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 		}
 		s.duplicatesByHost[host] = &hostDuplicates{Host: host}
 	}
-	s.duplicatesByHost[host].Pages++
+	s.duplicatesByHost[host].PagesWithBody++
 	if p.Canonical != "" && p.Canonical != u.String() {
 		s.duplicatesByHost[host].CanonicalElsewhere++
 	}
@@ -192,7 +192,7 @@ func (s *paramAnalysis) compareVariants(evidence *paramEvidence, u decorum.URL, 
 	otherVariant, ok := s.variantsByURLWithoutParam.get(key)
 	switch {
 	case !ok:
-		s.variantsByURLWithoutParam.put(key, paramVariant{urlHash, hash, truncateURL(u.String())})
+		s.variantsByURLWithoutParam.put(key, pageWithParam{urlHash, hash, truncateURL(u.String())})
 	case otherVariant.fullURLHash != urlHash:
 		evidence.addPair(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}
@@ -200,11 +200,11 @@ func (s *paramAnalysis) compareVariants(evidence *paramEvidence, u decorum.URL, 
 
 func (at *paramEvidence) addPair(agree bool, u, other string) {
 	if !agree {
-		at.DisagreeingPairs++
+		at.DifferentBodyPairs++
 		return
 	}
-	if at.AgreeingPairs++; at.Example[0] == "" {
-		at.Example = [2]string{truncateURL(u), truncateURL(other)}
+	if at.SameBodyPairs++; at.ExamplePair[0] == "" {
+		at.ExamplePair = [2]string{truncateURL(u), truncateURL(other)}
 	}
 }
 
@@ -216,10 +216,10 @@ func (at *paramEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name
 	switch {
 	case page != ownPage:
 	case withoutParam(page, query, name) != canonical:
-		at.CanonicalKeeps++
+		at.CanonicalsWithParam++
 	default:
-		if at.CanonicalDrops++; at.Example[0] == "" {
-			at.Example = [2]string{truncateURL(u.String()), truncateURL(canonical)}
+		if at.CanonicalsWithoutParam++; at.ExamplePair[0] == "" {
+			at.ExamplePair = [2]string{truncateURL(u.String()), truncateURL(canonical)}
 		}
 	}
 }
@@ -231,7 +231,7 @@ func (s *paramAnalysis) evidenceFor(u decorum.URL, parameter string) *paramEvide
 	key := paramKey{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.evidence[key] == nil {
 		if len(s.evidence) >= maxParamPlaces {
-			s.skippedParams++
+			s.skippedParamCount++
 			return nil
 		}
 		s.evidence[key] = &paramEvidence{}

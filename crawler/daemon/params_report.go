@@ -12,18 +12,18 @@ import (
 // A paramReport is what a survey of parameters suggests. Nothing of it is applied
 // by itself.
 type paramReport struct {
-	Pages         int               `json:"pages"`  // with a body
-	SampledOneIn  int               `json:"one_in"` // of so many URLs, one was compared with others
-	Suggestions   []paramSuggestion `json:"suggestions"`
-	Duplicates    []*hostDuplicates `json:"duplicates"` // of hosts that have any, most first
-	SkippedParams int               `json:"skipped"`    // parameters met in too many places to be counted
+	Pages          int               `json:"pages"`  // with a body
+	SampledOneIn   int               `json:"one_in"` // of so many URLs, one was compared with others
+	Suggestions    []paramSuggestion `json:"suggestions"`
+	HostDuplicates []*hostDuplicates `json:"duplicates"` // of hosts that have any, most first
+	SkippedParams  int               `json:"skipped"`    // parameters met in too many places to be counted
 }
 
 // A paramSuggestion is a parameter that seems not to matter somewhere.
 type paramSuggestion struct {
-	Host      string `json:"host"`
-	Parameter string `json:"parameter"`
-	Path      string `json:"path"` // what paths there begin with
+	Host       string `json:"host"`
+	Parameter  string `json:"parameter"`
+	PathPrefix string `json:"path"` // what paths there begin with
 	paramEvidence
 	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
 }
@@ -37,30 +37,30 @@ const (
 
 // favorsDropping reports whether the evidence speaks for taking the parameter off.
 func (at *paramEvidence) favorsDropping() bool {
-	forDropping, againstDropping := at.AgreeingPairs+at.CanonicalDrops, at.DisagreeingPairs+at.CanonicalKeeps
+	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
 	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
 func (at *paramEvidence) merge(more *paramEvidence) {
-	at.AgreeingPairs += more.AgreeingPairs
-	at.DisagreeingPairs += more.DisagreeingPairs
-	at.CanonicalDrops += more.CanonicalDrops
-	at.CanonicalKeeps += more.CanonicalKeeps
-	if at.Example[0] == "" {
-		at.Example = more.Example
+	at.SameBodyPairs += more.SameBodyPairs
+	at.DifferentBodyPairs += more.DifferentBodyPairs
+	at.CanonicalsWithoutParam += more.CanonicalsWithoutParam
+	at.CanonicalsWithParam += more.CanonicalsWithParam
+	if at.ExamplePair[0] == "" {
+		at.ExamplePair = more.ExamplePair
 	}
 }
 
 // report returns what the survey suggests: places of a parameter are one if
 // the evidence agrees in all of them, and else each stands alone.
 func (s *paramAnalysis) report() *paramReport {
-	r := &paramReport{Pages: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantsByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParams,
-		Suggestions: []paramSuggestion{}, Duplicates: []*hostDuplicates{}}
+	r := &paramReport{Pages: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantsByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
+		Suggestions: []paramSuggestion{}, HostDuplicates: []*hostDuplicates{}}
 	merged := map[paramKey]*paramSuggestion{}
 	isMixed := map[paramKey]bool{}
 	for key, at := range s.evidence {
 		hostParam := paramKey{host: key.host, parameter: key.parameter}
-		if at.DisagreeingPairs+at.CanonicalKeeps > 0 && !at.favorsDropping() {
+		if at.DifferentBodyPairs+at.CanonicalsWithParam > 0 && !at.favorsDropping() {
 			isMixed[hostParam] = true
 		}
 	}
@@ -70,27 +70,27 @@ func (s *paramAnalysis) report() *paramReport {
 			group.directory = key.directory
 		}
 		if merged[group] == nil {
-			merged[group] = &paramSuggestion{Host: key.host, Parameter: key.parameter, Path: key.directory}
+			merged[group] = &paramSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
 		}
-		merged[group].Path = commonDirectory(merged[group].Path, key.directory)
+		merged[group].PathPrefix = commonDirectory(merged[group].PathPrefix, key.directory)
 		merged[group].merge(at)
 	}
 	for _, m := range merged {
-		if m.AgreeingPairs+m.CanonicalDrops == 0 {
+		if m.SameBodyPairs+m.CanonicalsWithoutParam == 0 {
 			continue
 		}
 		if m.favorsDropping() {
-			m.CleanParam = "Clean-param: " + m.Parameter + " " + m.Path
+			m.CleanParam = "Clean-param: " + m.Parameter + " " + m.PathPrefix
 		}
 		r.Suggestions = append(r.Suggestions, *m)
 	}
 	slices.SortFunc(r.Suggestions, paramSuggestion.compare)
 	for _, d := range s.duplicatesByHost {
 		if d.DuplicateBodies+d.CanonicalElsewhere > 0 {
-			r.Duplicates = append(r.Duplicates, d)
+			r.HostDuplicates = append(r.HostDuplicates, d)
 		}
 	}
-	slices.SortFunc(r.Duplicates, func(a, b *hostDuplicates) int {
+	slices.SortFunc(r.HostDuplicates, func(a, b *hostDuplicates) int {
 		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere), strings.Compare(a.Host, b.Host))
 	})
 	return r
@@ -104,8 +104,8 @@ func (m paramSuggestion) compare(n paramSuggestion) int {
 		}
 		return 0
 	}
-	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.AgreeingPairs+n.CanonicalDrops, m.AgreeingPairs+m.CanonicalDrops),
-		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.Path, n.Path))
+	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.SameBodyPairs+n.CanonicalsWithoutParam, m.SameBodyPairs+m.CanonicalsWithoutParam),
+		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.PathPrefix, n.PathPrefix))
 }
 
 // commonDirectory returns the directory that two have in common.
@@ -120,7 +120,7 @@ func commonDirectory(a, b string) string {
 func (r *paramReport) write(w io.Writer, q reportOptions) error {
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
-		r.Duplicates = r.Duplicates[:min(q.limit, len(r.Duplicates))]
+		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
 	}
 	switch q.format {
 	case "json":
@@ -152,21 +152,21 @@ func (r *paramReport) writeTable(w io.Writer, dataDir string) error {
 		p.writeTable(func(row func(...any)) {
 			row("HOST", "PARAMETER", "PATH", "SAME", "OTHER", "CANONICAL WITHOUT", "WITH", "ONE COULD WRITE")
 			for _, m := range r.Suggestions {
-				row(m.Host, m.Parameter, m.Path, m.AgreeingPairs, m.DisagreeingPairs, m.CanonicalDrops, m.CanonicalKeeps, cmp.Or(m.CleanParam, "-"))
+				row(m.Host, m.Parameter, m.PathPrefix, m.SameBodyPairs, m.DifferentBodyPairs, m.CanonicalsWithoutParam, m.CanonicalsWithParam, cmp.Or(m.CleanParam, "-"))
 			}
 		})
 		p.writeLine("")
 		for _, m := range r.Suggestions {
-			p.writeLine("%s of %s: %s and %s", m.Parameter, m.Host, m.Example[0], m.Example[1])
+			p.writeLine("%s of %s: %s and %s", m.Parameter, m.Host, m.ExamplePair[0], m.ExamplePair[1])
 		}
 	}
-	if len(r.Duplicates) > 0 {
+	if len(r.HostDuplicates) > 0 {
 		p.writeLine("")
 		p.writeLine("Pages whose body is exactly that of another page of their host, and pages that name another URL as canonical:")
 		p.writeTable(func(row func(...any)) {
 			row("HOST", "SAME BODY", "CANONICAL", "OF PAGES")
-			for _, d := range r.Duplicates {
-				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.Pages)
+			for _, d := range r.HostDuplicates {
+				row(d.Host, d.DuplicateBodies, d.CanonicalElsewhere, d.PagesWithBody)
 			}
 		})
 	}

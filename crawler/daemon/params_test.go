@@ -61,7 +61,7 @@ func TestReportParams(t *testing.T) {
 	}
 	rows := map[string]row{}
 	for _, s := range got.Suggestions {
-		rows[s.Parameter+" "+s.Path] = row{s.Path, s.AgreeingPairs, s.DisagreeingPairs, s.CanonicalDrops, s.CanonicalKeeps, s.CleanParam}
+		rows[s.Parameter+" "+s.PathPrefix] = row{s.PathPrefix, s.SameBodyPairs, s.DifferentBodyPairs, s.CanonicalsWithoutParam, s.CanonicalsWithParam, s.CleanParam}
 	}
 	for key, want := range map[string]row{
 		// 6 pages in each of two directories, each compared with the bare one.
@@ -80,7 +80,7 @@ func TestReportParams(t *testing.T) {
 		t.Errorf("suggestions %+v, one in %d", rows, got.SampledOneIn)
 	}
 	// Of 18 pages of /a 6 are different; of those of /b the ones with ref are as the bare.
-	if d := got.Duplicates; len(d) != 1 || d[0].Pages != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
+	if d := got.HostDuplicates; len(d) != 1 || d[0].PagesWithBody != 44 || d[0].DuplicateBodies != 18 || d[0].CanonicalElsewhere != 6 {
 		t.Errorf("duplicates %+v", d)
 	}
 	runCommand(t, "report", "--params", "--data", v.dataDir()).want(t, ExitDone, "Clean-param: view /a/", "noisy.example  18         6          44",
@@ -110,7 +110,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	if len(r.Suggestions) != 1 || r.Pages != 4 {
 		t.Fatalf("%+v", r)
 	}
-	if m := r.Suggestions[0]; m.AgreeingPairs != 3 || m.DisagreeingPairs != 2 || m.CleanParam != "" {
+	if m := r.Suggestions[0]; m.SameBodyPairs != 3 || m.DifferentBodyPairs != 2 || m.CleanParam != "" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -152,13 +152,13 @@ func TestReportParamsIsBounded(t *testing.T) {
 	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {
 		t.Fatalf("%+v", r)
 	}
-	if r.Pages != 2*pages || r.Duplicates[0].Pages != 2*pages {
-		t.Errorf("%d pages, %d of the host, want %d", r.Pages, r.Duplicates[0].Pages, 2*pages)
+	if r.Pages != 2*pages || r.HostDuplicates[0].PagesWithBody != 2*pages {
+		t.Errorf("%d pages, %d of the host, want %d", r.Pages, r.HostDuplicates[0].PagesWithBody, 2*pages)
 	}
-	if m := r.Suggestions[0]; m.AgreeingPairs < pages/r.SampledOneIn/2 || m.DisagreeingPairs != 0 {
+	if m := r.Suggestions[0]; m.SameBodyPairs < pages/r.SampledOneIn/2 || m.DifferentBodyPairs != 0 {
 		t.Errorf("%+v", m)
 	}
-	if d := r.Duplicates[0].DuplicateBodies; d < pages*9/10 || d > pages*11/10 {
+	if d := r.HostDuplicates[0].DuplicateBodies; d < pages*9/10 || d > pages*11/10 {
 		t.Errorf("%d duplicates, want about %d", d, pages)
 	}
 }

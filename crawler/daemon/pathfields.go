@@ -2,34 +2,34 @@ package daemon
 
 import "slices"
 
-// A pathKind says what decorum does with the files that a field of a project names.
-type pathKind int
+// A pathUse says what decorum does with the files that a field of a project names.
+type pathUse int
 
 const (
-	stateDirectory pathKind = iota // keeps the state; projects of a daemon cannot set it
-	inputFile                      // is read; in a daemon, relative to the folder of project files
-	outputPath                     // is written; in a daemon, relative to the project's directory
+	stateDirectory pathUse = iota // keeps the state; projects of a daemon cannot set it
+	inputFile                     // is read; in a daemon, relative to the folder of project files
+	outputPath                    // is written; in a daemon, relative to the project's directory
 )
 
-// A pathField is a field of the project file that names a file or a directory.
-type pathField struct {
+// A filePathField is a field of the project file that names a file or a directory.
+type filePathField struct {
 	name string
-	kind pathKind
+	use  pathUse
 	// valuePointers returns pointers to the field's values. It copies a list first, since other
 	// Projects may share it.
 	valuePointers func(*Project) []*string
 }
 
-// pathFields lists all fields of a Project that name files. It decides which of them
+// filePathFields lists all fields of a Project that name files. It decides which of them
 // the daemon confines for reading and for writing.
-var pathFields = []pathField{
+var filePathFields = []filePathField{
 	{"seed_files", inputFile, func(p *Project) []*string { return pointersToClonedItems(&p.SeedFiles) }},
 	{"agent.signature.keys", inputFile, func(p *Project) []*string { return pointersToClonedItems(&p.Agent.Signature.KeyFiles) }},
 	{"store.path", stateDirectory, func(p *Project) []*string { return []*string{&p.Store.Path} }},
 	{"store.redis.password_file", inputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.PasswordFile} }},
 	{"store.redis.ca_file", inputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.CAFile} }},
 	{"output.jsonl", outputPath, func(p *Project) []*string { return []*string{&p.Output.JSONL} }},
-	{"output.warc", outputPath, func(p *Project) []*string { return []*string{&p.Output.WARC} }},
+	{"output.warc", outputPath, func(p *Project) []*string { return []*string{&p.Output.WARCDir} }},
 	{"output.ledger_key", inputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKey} }},
 }
 
@@ -45,15 +45,15 @@ func pointersToClonedItems(list *[]string) []*string {
 
 // forEachFilePath calls do with every path in p, and stops at the first error. It skips empty
 // fields and standard output ("-").
-func (p *Project) forEachFilePath(do func(f pathField, field string, path *string) *fieldProblem) *fieldProblem {
-	for _, f := range pathFields {
+func (p *Project) forEachFilePath(do func(f filePathField, field string, path *string) *fieldProblem) *fieldProblem {
+	for _, f := range filePathFields {
 		for i, path := range f.valuePointers(p) {
-			if *path == "" || *path == "-" && f.kind == outputPath {
+			if *path == "" || *path == "-" && f.use == outputPath {
 				continue
 			}
 			field := f.name
 			if f.isList() {
-				field = itemPath(f.name, i)
+				field = indexedFieldName(f.name, i)
 			}
 			if problem := do(f, field, path); problem != nil {
 				return problem
@@ -64,6 +64,6 @@ func (p *Project) forEachFilePath(do func(f pathField, field string, path *strin
 }
 
 // isList reports whether the field is a list of paths.
-func (f pathField) isList() bool {
+func (f filePathField) isList() bool {
 	return f.name == "seed_files" || f.name == "agent.signature.keys"
 }

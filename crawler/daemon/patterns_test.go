@@ -28,7 +28,7 @@ func TestPatternLimits(t *testing.T) {
 		p := DefaultProject()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
 		var f *fieldProblem
-		cost := allocatedBytes(func() { f = checkScope(&p) })
+		cost := allocatedBytes(func() { f = checkScopeSettings(&p) })
 		if f == nil || !strings.HasPrefix(f.field, tt.field) || !strings.Contains(f.problem, tt.says) {
 			t.Errorf("%s: %.300v; want %s: %s", tt.name, f, tt.field, tt.says)
 		}
@@ -48,7 +48,7 @@ func TestManyPatterns(t *testing.T) {
 		p.Scope.Exclude = append(p.Scope.Exclude, fmt.Sprintf(`^https?://www\.shop%d\.example/(cart|login)/.*[?&]s=[0-9a-f]{32}$`, i))
 	}
 	p.Scope.Include = []string{"^https://(" + strings.Repeat(`[a-z]+\.example|`, 1000) + "x)/"}
-	if f := checkScope(&p); f != nil {
+	if f := checkScopeSettings(&p); f != nil {
 		t.Errorf("%.300v", f)
 	}
 	scope, err := p.scopeConfig()

@@ -26,7 +26,7 @@ func checkProgressFlag(mode string) error {
 type progressReporter struct {
 	crawlStats     func() crawler.Stats
 	frontierCounts func(context.Context) (storage.Counts, error)
-	limits         Limits
+	limits         LimitSettings
 	start          time.Time
 	lastSample     progressSample
 }
@@ -67,7 +67,7 @@ func (p *progressReporter) run(done <-chan struct{}, s *statusLineWriter, redraw
 // statusLine says how the crawl stands at now.
 func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string {
 	st := p.crawlStats()
-	rate := p.rate(now, st.Pages)
+	rate := p.smoothedPageRate(now, st.Pages)
 	var parts []string
 	if st.MachinePauseReason != "" {
 		parts = append(parts, "paused: "+st.MachinePauseReason)
@@ -87,9 +87,9 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	return strings.Join(parts, ", ")
 }
 
-// rate returns the pages a second since the beginning, with the last moments
+// smoothedPageRate returns the pages a second since the beginning, with the last moments
 // counting most.
-func (p *progressReporter) rate(now time.Time, pages int64) float64 {
+func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 {
 	if p.lastSample.at.IsZero() {
 		p.lastSample = progressSample{at: p.start}
 	}

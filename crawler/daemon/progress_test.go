@@ -28,7 +28,7 @@ func fixedCounts(context.Context) (storage.Counts, error) {
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: Limits{Pages: 500, Duration: Duration(time.Hour)}}
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: LimitSettings{Pages: 500, Duration: Duration(time.Hour)}}
 		done := make(chan struct{})
 		time.AfterFunc(25*time.Second, func() { close(done) })
 		p.run(done, newStatusLineWriter(&b), false)
@@ -60,22 +60,22 @@ func TestProgressLeft(t *testing.T) {
 	start := time.Unix(0, 0)
 	for _, tt := range []struct {
 		name   string
-		limits Limits
+		limits LimitSettings
 		pages  int64
 		rate   float64
 		want   time.Duration
 		ok     bool
 	}{
-		{"no limit", Limits{}, 10, 1, 0, false},
-		{"pages", Limits{Pages: 100}, 40, 2, 30 * time.Second, true},
-		{"pages at a standstill", Limits{Pages: 100}, 40, 0, 0, false},
-		{"pages, hardly moving", Limits{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
-		{"bytes", Limits{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
-		{"bytes before pages", Limits{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
-		{"bytes, none yet", Limits{Bytes: 100 << 10}, 0, 2, 0, false},
-		{"time", Limits{Duration: Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
-		{"time that is over", Limits{Duration: Duration(time.Second)}, 40, 2, 0, true},
-		{"whichever ends first", Limits{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
+		{"no limit", LimitSettings{}, 10, 1, 0, false},
+		{"pages", LimitSettings{Pages: 100}, 40, 2, 30 * time.Second, true},
+		{"pages at a standstill", LimitSettings{Pages: 100}, 40, 0, 0, false},
+		{"pages, hardly moving", LimitSettings{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
+		{"bytes", LimitSettings{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
+		{"bytes before pages", LimitSettings{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
+		{"bytes, none yet", LimitSettings{Bytes: 100 << 10}, 0, 2, 0, false},
+		{"time", LimitSettings{Duration: Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
+		{"time that is over", LimitSettings{Duration: Duration(time.Second)}, 40, 2, 0, true},
+		{"whichever ends first", LimitSettings{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progressReporter{limits: tt.limits, start: start}

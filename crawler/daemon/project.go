@@ -15,24 +15,24 @@ import (
 // A Project is one crawl as its owner describes it: the project file, field by
 // field. A field that the file leaves out keeps its value of DefaultProject.
 type Project struct {
-	Name       string     `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
-	Agent      Agent      `yaml:"agent"`
-	Seeds      []string   `yaml:"seeds"`      // URLs to begin with; here or in seed_files there must be one
-	SeedFiles  []string   `yaml:"seed_files"` // files with one URL a line; # begins a comment
-	Handler    string     `yaml:"handler"`    // name of the Go callbacks; empty: pages are recorded and links followed
-	Scope      Scope      `yaml:"scope"`
-	Robots     Robots     `yaml:"robots"`
-	Politeness Politeness `yaml:"politeness"`
-	Limits     Limits     `yaml:"limits"`
-	Fetch      Fetch      `yaml:"fetch"`
-	Discover   Discover   `yaml:"discover"`
-	Revisit    Revisit    `yaml:"revisit"`
-	Store      Store      `yaml:"store"`
-	Output     Output     `yaml:"output"`
+	Name       string             `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
+	Agent      AgentSettings      `yaml:"agent"`
+	Seeds      []string           `yaml:"seeds"`      // URLs to begin with; here or in seed_files there must be one
+	SeedFiles  []string           `yaml:"seed_files"` // files with one URL a line; # begins a comment
+	Handler    string             `yaml:"handler"`    // name of the Go callbacks; empty: pages are recorded and links followed
+	Scope      ScopeSettings      `yaml:"scope"`
+	Robots     RobotsSettings     `yaml:"robots"`
+	Politeness PolitenessSettings `yaml:"politeness"`
+	Limits     LimitSettings      `yaml:"limits"`
+	Fetch      FetchSettings      `yaml:"fetch"`
+	Discover   DiscoverySettings  `yaml:"discover"`
+	Revisit    RevisitSettings    `yaml:"revisit"`
+	Store      StoreSettings      `yaml:"store"`
+	Output     OutputSettings     `yaml:"output"`
 }
 
-// An Agent is who the crawl says it is.
-type Agent struct {
+// An AgentSettings is who the crawl says it is.
+type AgentSettings struct {
 	Product string `yaml:"product"` // the token looked for in robots.txt
 	// FallbackTokens are the tokens looked for, in order, where no group of a robots.txt names
 	// product. Empty: none, or where product is that of a well-known crawler, what its
@@ -44,9 +44,9 @@ type Agent struct {
 	Signature Signing `yaml:"signature"`
 }
 
-// Scope says which URLs belong to the crawl. The limits from max_params on are
+// ScopeSettings says which URLs belong to the crawl. The limits from max_params on are
 // against sites that make up URLs without end; for them 0 is the default.
-type Scope struct {
+type ScopeSettings struct {
 	Within            string     `yaml:"within"`               // origin, host, domain or any, relative to the seeds
 	Include           []string   `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
 	Exclude           []string   `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
@@ -56,7 +56,7 @@ type Scope struct {
 	MaxURLLength      int        `yaml:"max_url_length"`       // bytes of a URL
 	MaxParams         int        `yaml:"max_params"`           // parameters of a query
 	MaxPathDepth      int        `yaml:"max_path_depth"`       // segments of a path
-	MaxRepeat         int        `yaml:"max_repeat"`           // times that the same segments stand in a row
+	MaxPathRepeats    int        `yaml:"max_repeat"`           // times that the same segments stand in a row
 	MaxRedirects      int        `yaml:"max_redirects"`        // in a row
 	MaxURLsPerPattern int        `yaml:"max_urls_per_pattern"` // of a host, that differ in numbers, dates and tokens only
 	MaxURLsPerHost    int        `yaml:"max_urls_per_host"`    // ever queued
@@ -73,20 +73,20 @@ type ParamRules struct {
 	Sort bool     `yaml:"sort"` // the rest is put in the order of names
 }
 
-// Robots says how robots.txt and its relatives are read.
-type Robots struct {
+// RobotsSettings says how robots.txt and its relatives are read.
+type RobotsSettings struct {
 	Dialect      string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
 	Extensions   bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
 	MaxTTL       Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
 	ObeyMetaTags bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
-	// Purpose is what the crawl is for: search, ai-input, ai-train, archive. Pages
+	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. Pages
 	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
 	// of those that ask so themselves the content is not kept. Empty: not stated.
-	Purpose []string `yaml:"purpose"`
+	Purposes []string `yaml:"purpose"`
 }
 
-// Politeness says how gently hosts are visited.
-type Politeness struct {
+// PolitenessSettings says how gently hosts are visited.
+type PolitenessSettings struct {
 	Delay          Duration                  `yaml:"delay"`           // least rest of a host, from the end of an answer to the next request; what is longer of this, Crawl-delay, Retry-After and back-off holds
 	AdaptiveFactor float64                   `yaml:"adaptive"`        // the rest is at least so many times as long as the last visit took; 0: off
 	Concurrency    int                       `yaml:"concurrency"`     // visits at a time to one host
@@ -121,8 +121,8 @@ type Window struct {
 	Zone  string `yaml:"zone"`  // IANA name, as Europe/Prague; empty: UTC
 }
 
-// Limits says what bounds the crawl as a whole; 0 is no limit.
-type Limits struct {
+// LimitSettings says what bounds the crawl as a whole; 0 is no limit.
+type LimitSettings struct {
 	Workers           int      `yaml:"workers"`             // visits at a time, over all hosts
 	Pages             int      `yaml:"pages"`               // visited by a run
 	Bytes             Size     `yaml:"bytes"`               // of bodies, received by a run
@@ -131,8 +131,8 @@ type Limits struct {
 	BytesPerSecond    Size     `yaml:"bytes_per_second"`    // over all hosts
 }
 
-// Fetch says how pages are requested.
-type Fetch struct {
+// FetchSettings says how pages are requested.
+type FetchSettings struct {
 	Timeout          Duration          `yaml:"timeout"`          // of a visit
 	FirstByteTimeout Duration          `yaml:"first_byte"`       // of it, until the answer begins; 0: timeout
 	MaxHeader        Size              `yaml:"max_header"`       // of an answer; a longer one fails
@@ -144,54 +144,54 @@ type Fetch struct {
 	Cookies          bool              `yaml:"cookies"`          // keep them, by site, for pages only
 	Proxy            string            `yaml:"proxy"`            // http, https, socks5 or socks5h; empty: none
 	DNSTTL           Duration          `yaml:"dns_ttl"`          // for how long addresses of hosts are remembered
-	ConnectTo        []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
+	ConnectToRules   []string          `yaml:"connect_to"`       // HOST:PORT:HOST2:PORT2: connect to HOST2:PORT2 for HOST:PORT, as curl does; an empty part is any; ports of other services, as 22, 25 and 6379, are connected to only where a rule names a port
 	AllowPrivate     bool              `yaml:"allow_private"`    // connect to loopback, private and other addresses that are not public, and to public ones of this machine
 	FTP              bool              `yaml:"ftp"`              // ftp URLs within the scope are visited, too; they are wherever a seed is one
 }
 
-// Discover says what leads to further URLs.
-type Discover struct {
+// DiscoverySettings says what leads to further URLs.
+type DiscoverySettings struct {
 	Links     bool `yaml:"links"`     // of pages and headers, but not where they ask robots not to follow
 	Sitemaps  bool `yaml:"sitemaps"`  // that robots.txt names
 	Feeds     bool `yaml:"feeds"`     // RSS, Atom and JSON Feed that pages announce, and what they list
 	Canonical bool `yaml:"canonical"` // the URL that a page names as its canonical one
 	Images    bool `yaml:"images"`    // of pages; fetch.content_types says which bodies are read
 	MaxLinks  int  `yaml:"max_links"` // taken from one page, or feed
-	// MaxSitemaps is how many sitemaps the robots.txt of a host may lead to in a
+	// MaxSitemapsPerHost is how many sitemaps the robots.txt of a host may lead to in a
 	// run, by itself and by indexes.
-	MaxSitemaps int `yaml:"max_sitemaps"`
+	MaxSitemapsPerHost int `yaml:"max_sitemaps"`
 }
 
-// Revisit says when pages are visited again: never (none), always after the same
+// RevisitSettings says when pages are visited again: never (none), always after the same
 // time (interval: every), or by how often each has been found changed (adaptive:
 // from min to max).
-type Revisit struct {
+type RevisitSettings struct {
 	Mode        string   `yaml:"mode"`  // none, interval or adaptive
 	Interval    Duration `yaml:"every"` // with mode: interval
 	MinInterval Duration `yaml:"min"`   // with mode: adaptive
 	MaxInterval Duration `yaml:"max"`   // with mode: adaptive
 }
 
-// Store says where the state of the crawl is kept.
-type Store struct {
-	Path  string `yaml:"path"` // directory of the state; not to be set in a daemon
-	Redis Redis  `yaml:"redis"`
+// StoreSettings says where the state of the crawl is kept.
+type StoreSettings struct {
+	Path  string        `yaml:"path"` // directory of the state; not to be set in a daemon
+	Redis RedisSettings `yaml:"redis"`
 }
 
-// Output says what is written down of each visit.
-type Output struct {
+// OutputSettings says what is written down of each visit.
+type OutputSettings struct {
 	JSONL        string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
 	JSONLMaxSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
-	WARC         string `yaml:"warc"`           // directory for WARC files; empty: none are written
+	WARCDir      string `yaml:"warc"`           // directory for WARC files; empty: none are written
 	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
 	FileMode     string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
 	WriteBodies  bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
 	WriteLedger  bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
 
-	LedgerRefusals   bool     `yaml:"ledger_refusals"`   // of URLs, too
-	LedgerMaxSize    Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
-	LedgerKey        string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
-	LedgerCheckpoint Duration `yaml:"ledger_checkpoint"` // the time between two of them
+	RecordRefusalsInLedger   bool     `yaml:"ledger_refusals"`   // of URLs, too
+	LedgerMaxSize            Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
+	LedgerKey                string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
+	LedgerCheckpointInterval Duration `yaml:"ledger_checkpoint"` // the time between two of them
 }
 
 // allowsSameURLs reports whether p decides as q does which URLs may be visited: scope
@@ -206,31 +206,31 @@ func (p *Project) allowsSameURLs(q Project) bool {
 // seeds, and a contact, which has no default.
 func DefaultProject() Project {
 	return Project{
-		Agent: Agent{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
-		Scope: Scope{
+		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
+		Scope: ScopeSettings{
 			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
-			MaxRepeat: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
+			MaxPathRepeats: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
 			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
-		Robots: Robots{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
-		Politeness: Politeness{
+		Robots: RobotsSettings{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
+		Politeness: PolitenessSettings{
 			Delay: Duration(time.Second), AdaptiveFactor: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
 		},
-		Limits: Limits{Workers: 64},
-		Fetch: Fetch{
+		Limits: LimitSettings{Workers: 64},
+		Fetch: FetchSettings{
 			Timeout: Duration(30 * time.Second), DNSTTL: Duration(time.Minute),
 			MaxHeader: 64 << 10, MaxBody: 10 << 20, MaxSitemapBody: crawler.DefaultMaxSitemapBody, MaxRequestBody: 1 << 20,
 			ContentTypes: []string{"text/html", "application/xhtml+xml", "text/plain", "application/pdf"},
 		},
-		Discover: Discover{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
-			MaxLinks: crawler.DefaultMaxLinks, MaxSitemaps: crawler.DefaultMaxSitemapsPerHost},
-		Revisit: Revisit{
+		Discover: DiscoverySettings{Links: true, Sitemaps: true, Feeds: true, Canonical: true,
+			MaxLinks: crawler.DefaultMaxLinks, MaxSitemapsPerHost: crawler.DefaultMaxSitemapsPerHost},
+		Revisit: RevisitSettings{
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
-		Store: Store{Path: "decorum-data", Redis: defaultRedisConfig()},
-		Output: Output{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, WriteLedger: true,
-			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpoint: Duration(ledger.DefaultCheckpointInterval)},
+		Store: StoreSettings{Path: "decorum-data", Redis: defaultRedisConfig()},
+		Output: OutputSettings{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, WriteLedger: true,
+			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpointInterval: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

@@ -58,8 +58,8 @@ func TestReadProjectOfAddresses(t *testing.T) {
 	if want := []string{"127.0.0.1:7000", "redis.example:7001", "b.example:1"}; !slices.Equal(p.Store.Redis.Addresses, want) {
 		t.Errorf("addresses %q, want %q", p.Store.Redis.Addresses, want)
 	}
-	if want := []string{"a.example:80:127.0.0.1:8080"}; !slices.Equal(p.Fetch.ConnectTo, want) {
-		t.Errorf("connect_to %q, want %q", p.Fetch.ConnectTo, want)
+	if want := []string{"a.example:80:127.0.0.1:8080"}; !slices.Equal(p.Fetch.ConnectToRules, want) {
+		t.Errorf("connect_to %q, want %q", p.Fetch.ConnectToRules, want)
 	}
 }
 
@@ -349,7 +349,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 			_, err := ReadProject(file)
 			got := ""
 			if err != nil {
-				got = strings.ReplaceAll(terminalErrorText(err), filepath.Dir(file)+"/", "")
+				got = strings.ReplaceAll(detailedErrorText(err), filepath.Dir(file)+"/", "")
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

@@ -41,9 +41,9 @@ func (e *projectFileError) location() string {
 	return at + ": " + replaceControlChars(truncateText(e.field))
 }
 
-// terminalErrorText returns the text of an error for the operator's terminal: with the Detail of
+// detailedErrorText returns the text of an error for the operator's terminal: with the Detail of
 // a projectFileError, and with long values shortened.
-func terminalErrorText(err error) string {
+func detailedErrorText(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (d *projectWithPositions) excerptAt(at filePosition) string {
 		return ""
 	}
 	line := credentialsPattern.ReplaceAllStringFunc(strings.TrimSuffix(lines[at.line-1], "\r"), maskCredentials)
-	line, column := excerptLine(line, at.column)
+	line, column := excerptAroundColumn(line, at.column)
 	number := fmt.Sprint(at.line)
 	return fmt.Sprintf("\n  %s | %s\n  %*s | %s^", number, line, len(number), "", caretIndent(line, column))
 }

@@ -38,7 +38,7 @@ func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error)
 	if _, err := s.findRunner(name); err != nil {
 		return nil, err
 	}
-	text, err := readProjectFile(s.projectFilePath(name))
+	text, err := readProjectFileBytes(s.projectFilePath(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, api.NotFound("the file of project %s is gone", name)
 	}
@@ -53,8 +53,8 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if len(file) > maxProjectFileSize {
 		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
-	s.filesMu.Lock()
-	defer s.filesMu.Unlock()
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
 		return false, errShuttingDown
 	}
@@ -63,7 +63,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	}
 	// Record that the file came by the API before the file is written: after a crash,
 	// the daemon takes no file of the API for the operator's.
-	if err := s.stateStore.addAPIFileHash(name, sha256Hex(file)); err != nil {
+	if err := s.stateStore.addAPIProjectFileHash(name, sha256Hex(file)); err != nil {
 		return false, err
 	}
 	_, err = os.Stat(s.projectFilePath(name))
@@ -71,7 +71,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	if err := writeFileAtomic(s.projectFilePath(name), file); err != nil {
 		return false, err
 	}
-	if err := s.stateStore.setAPIFileHash(name, sha256Hex(file)); err != nil {
+	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
 		s.program.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
 	}
 	s.reloadProject(name)
@@ -99,8 +99,8 @@ func (s *supervisor) ControlProject(_ context.Context, name string, action api.P
 // DeleteProject stops a project, and moves its file and its state to where nobody
 // follows them.
 func (s *supervisor) DeleteProject(_ context.Context, name string) error {
-	s.filesMu.Lock()
-	defer s.filesMu.Unlock()
+	s.projectFilesMu.Lock()
+	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
 		return errShuttingDown
 	}
@@ -126,7 +126,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	}
 	s.retireKeyring(r, time.Now())
 	s.metrics.DeleteProject(name)
-	s.events.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
+	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (s *supervisor) moveToDeleted(name string) error {
 	if err := os.MkdirAll(filepath.Dir(deletedPath), privateDirMode); err != nil {
 		return err
 	}
-	err := os.Rename(string(s.projectDir(name)), deletedPath)
+	err := os.Rename(string(s.projectStateDir(name)), deletedPath)
 	if errors.Is(err, fs.ErrNotExist) { // it never ran
 		err = os.Mkdir(deletedPath, privateDirMode)
 	}
@@ -151,14 +151,14 @@ func (s *supervisor) moveToDeleted(name string) error {
 	}
 	_ = os.Remove(file) // the copy, if there is one
 	if os.Remove(deletedPath) != nil {
-		err = errors.Join(err, os.Rename(deletedPath, string(s.projectDir(name))))
+		err = errors.Join(err, os.Rename(deletedPath, string(s.projectStateDir(name))))
 	}
 	return err
 }
 
 // moveProjectFile moves a file, also to another file system.
 func moveProjectFile(from, to string) error {
-	text, err := readProjectFile(from)
+	text, err := readProjectFileBytes(from)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *supervisor) Throughput(_ context.Context, name string, perMinute bool) 
 	if err != nil {
 		return nil, err
 	}
-	return r.meter.samples(perMinute), nil
+	return r.meter.throughputSamples(perMinute), nil
 }
 
 // Events tells what happens to a project, or to all, until ctx is done.
@@ -204,7 +204,7 @@ func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Even
 			return nil, err
 		}
 	}
-	return s.events.subscribe(ctx, name), nil
+	return s.eventBroker.subscribe(ctx, name), nil
 }
 
 // CheckReady returns why not all projects that should run do so; nil if they do. It joins
@@ -225,9 +225,9 @@ func (s *supervisor) CheckReady(context.Context) error {
 
 // readinessError returns why the project does not run although it should; nil if it runs or
 // should not run.
-func (r *runner) readinessError() error {
+func (r *projectRunner) readinessError() error {
 	state, reason := r.currentState()
-	unavailable, diskFull := r.availabilityError(), r.diskFull.currentError()
+	unavailable, diskFull := r.availabilityError(), r.diskFullState.currentError()
 	switch {
 	case state == api.StateFailed:
 		return api.Conflict("project %s has failed: %s", r.name, reason)
@@ -253,7 +253,7 @@ func (s *supervisor) About() api.About {
 			continue
 		}
 		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.userAgent(), Contact: loaded.project.Agent.Contact,
-			SigningKeyDirectoryURL: loaded.project.Agent.Signature.directoryURL()}
+			SigningKeyDirectoryURL: loaded.project.Agent.Signature.keyDirectoryURL()}
 		if !seen[p] {
 			seen[p] = true
 			about.Identities = append(about.Identities, p)

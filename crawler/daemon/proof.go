@@ -23,13 +23,13 @@ type ledgerWriter struct {
 
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *program) openLedgerWriter(p Project, c *confinement, durable durableOutputLengths) (*ledgerWriter, error) {
+func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durableOutputLengths) (*ledgerWriter, error) {
 	if !p.Output.WriteLedger {
 		return nil, nil
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpoint), Run: p.ledgerRun(), FileMode: p.Output.fileMode(),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), Run: p.ledgerRun(), FileMode: p.Output.fileMode(),
 		OnRecovered: func(bytesCut int64) {
 			a.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
@@ -54,8 +54,8 @@ func (p *Project) ledgerRun() ledger.Run {
 	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
 	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purpose
-	run.RecordsRefusals = p.Output.LedgerRefusals
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purposes
+	run.RecordsRefusals = p.Output.RecordRefusalsInLedger
 	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0
 	return run
 }

@@ -20,7 +20,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 	if err != nil {
 		return err
 	}
-	return r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
+	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
 		return do(ctx, engine.newInspector())
 	})
 }
@@ -117,7 +117,7 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 		return h.Host, err
 	}
 	h.RobotsOutcome, h.RobotsFetchedAt = status.Outcome.String(), status.FetchedAt
-	if b, ok := s.brakes.ForHost(h.Host.Host, q.now); ok {
+	if b, ok := s.brakes.ForHost(h.Host.Host, q.inspectionTime); ok {
 		h.Brake = new(toAPIBrake(b))
 	}
 	return h.Host, nil
@@ -193,7 +193,7 @@ func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 		return nil, api.InvalidInput("%q is not an origin, as https://example.com", origin)
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		q.anyProjectReachesPrivate = s.anyProjectReachesPrivateAddrs()
+		q.anyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
 		f, err = q.robotsFileWithText(ctx, u.Origin(), version)
 		return err
 	})
@@ -208,20 +208,20 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err != nil {
 		return nil, err
 	}
-	adder := newURLAdder(r.discoverURLs)
+	adder := newURLBatchAdder(r.enqueueURLs)
 	if err := adder.addAll(ctx, lines); err != nil {
 		return adder.result(), err
 	}
-	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
 		return engine.frontier.Flush(ctx)
 	})
 	return adder.result(), err
 }
 
-// discoverURLs queues entries. The project is asked for its rooms each time: its file may
+// enqueueURLs queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
-func (r *runner) discoverURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withEngine(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
+func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
 		added, err = engine.frontier.DiscoverWithCallback(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)

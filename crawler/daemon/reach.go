@@ -29,7 +29,7 @@ const unavailableRetryInterval = 2 * time.Second
 
 // recordStoreAvailability takes note that the project's state cannot be used for now, or, if err is
 // nil, that it can again.
-func (r *runner) recordStoreAvailability(err error) {
+func (r *projectRunner) recordStoreAvailability(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	previous := context.Cause(r.storeAvailability.availableContext)
@@ -49,7 +49,7 @@ func (r *runner) recordStoreAvailability(err error) {
 }
 
 // resetAvailability is the end of waiting for a state that is not used any more.
-func (r *runner) resetAvailability() {
+func (r *projectRunner) resetAvailability() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.storeAvailability.availableContext.Err() != nil {
@@ -58,7 +58,7 @@ func (r *runner) resetAvailability() {
 }
 
 // explainStoreError says what to do about a state that is out of reach. It needs r.mu.
-func (r *runner) explainStoreError(err error) error {
+func (r *projectRunner) explainStoreError(err error) error {
 	if r.command.lastValidProject == nil || !r.command.lastValidProject.project.Store.Redis.isUsed() {
 		return fmt.Errorf("its state cannot be written for now; it goes on by itself when it can: %w", err)
 	}
@@ -68,7 +68,7 @@ func (r *runner) explainStoreError(err error) error {
 
 // withUnavailableCancel returns a context that is done, too, when the project's state cannot
 // be used.
-func (r *runner) withUnavailableCancel(ctx context.Context) (_ context.Context, stop func()) {
+func (r *projectRunner) withUnavailableCancel(ctx context.Context) (_ context.Context, stop func()) {
 	r.mu.Lock()
 	availabilityCtx := r.storeAvailability.availableContext
 	r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *runner) withUnavailableCancel(ctx context.Context) (_ context.Context, 
 }
 
 // availabilityError returns why the project's state cannot be used for now, nil if it can.
-func (r *runner) availabilityError() error {
+func (r *projectRunner) availabilityError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return context.Cause(r.storeAvailability.availableContext)
@@ -86,7 +86,7 @@ func (r *runner) availabilityError() error {
 
 // toUnavailableError returns an error about the project's state as the API tells it, if it
 // is that the state is out of reach.
-func (r *runner) toUnavailableError(err error) error {
+func (r *projectRunner) toUnavailableError(err error) error {
 	if cause := r.availabilityError(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
 		return api.Unavailable("%s: %w", r.name, cmp.Or(cause, err))
 	}
@@ -95,14 +95,14 @@ func (r *runner) toUnavailableError(err error) error {
 
 // retryLater has the orders carried out again in a while: what they need is out of
 // reach.
-func (r *runner) retryLater(cause error) {
+func (r *projectRunner) retryLater(cause error) {
 	r.recordStoreAvailability(cause)
 	r.setState(api.StateRunning, "")
 	time.AfterFunc(unavailableRetryInterval, func() { r.updateCommand(func(*runnerCommand) {}) })
 }
 
 // hasRemoteStore reports whether the project's state is where others work on it.
-func (r *runner) hasRemoteStore() bool {
+func (r *projectRunner) hasRemoteStore() bool {
 	loaded := r.loadedProject()
 	return loaded != nil && loaded.project.Store.Redis.isUsed()
 }

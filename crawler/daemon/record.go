@@ -11,64 +11,64 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A Record is one line of output: one visit to a page. Every line has every
+// An OutputRecord is one line of output: one visit to a page. Every line has every
 // field but method, not_for_indexing and ai_use; what is not known is empty, 0 or null.
-type Record struct {
-	URL             string        `json:"url"`                        // in canonical form
-	Method          string        `json:"method,omitempty"`           // how it was asked for, where not by GET
-	Status          int           `json:"status"`                     // of the answer; 0: no whole one came
-	Error           string        `json:"error"`                      // why there was no whole answer, or the content was not kept
-	FetchedAt       time.Time     `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
-	DurationMS      int64         `json:"duration_ms"`                // to the end of the answer, in milliseconds
-	IP              string        `json:"ip"`                         // of the server
-	ContentType     string        `json:"content_type"`               // as the header says
-	Bytes           int           `json:"bytes"`                      // of the body, as decoded
-	SHA256          string        `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
-	Depth           int           `json:"depth"`                      // links from the seed
-	Referrer        string        `json:"referrer"`                   // the page that led to it
-	Source          string        `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
-	Title           string        `json:"title"`                      // of an HTML page
-	LinkCount       int           `json:"links"`                      // that the page, or its callbacks, led on to
-	RedirectTo      string        `json:"redirect_to"`                // the target, which is a visit of its own
-	Canonical       string        `json:"canonical"`                  // the URL that the page names as its canonical one
-	Robots          RobotsVerdict `json:"robots"`                     // what allowed the visit
-	NotForIndexing  bool          `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
-	DelayRequiredMS int64         `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
-	DelayObservedMS int64         `json:"delay_observed_ms"`          // the rest that it had
-	MetaRobots      string        `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUse           *AIUseSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
+type OutputRecord struct {
+	URL             string                `json:"url"`                        // in canonical form
+	Method          string                `json:"method,omitempty"`           // how it was asked for, where not by GET
+	Status          int                   `json:"status"`                     // of the answer; 0: no whole one came
+	Error           string                `json:"error"`                      // why there was no whole answer, or the content was not kept
+	FetchedAt       time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
+	DurationMS      int64                 `json:"duration_ms"`                // to the end of the answer, in milliseconds
+	IP              string                `json:"ip"`                         // of the server
+	ContentType     string                `json:"content_type"`               // as the header says
+	Bytes           int                   `json:"bytes"`                      // of the body, as decoded
+	SHA256          string                `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
+	Depth           int                   `json:"depth"`                      // links from the seed
+	Referrer        string                `json:"referrer"`                   // the page that led to it
+	Source          string                `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
+	Title           string                `json:"title"`                      // of an HTML page
+	LinkCount       int                   `json:"links"`                      // that the page, or its callbacks, led on to
+	RedirectTo      string                `json:"redirect_to"`                // the target, which is a visit of its own
+	Canonical       string                `json:"canonical"`                  // the URL that the page names as its canonical one
+	RobotsVerdict   AllowingRobotsRule    `json:"robots"`                     // what allowed the visit
+	NotForIndexing  bool                  `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
+	DelayRequiredMS int64                 `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
+	DelayObservedMS int64                 `json:"delay_observed_ms"`          // the rest that it had
+	MetaRobots      string                `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
+	AIUseSignals    *RecordedUsageSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
 }
 
-// AIUseSignals is what the site asks of the use of the page's content, if it asks
+// RecordedUsageSignals is what the site asks of the use of the page's content, if it asks
 // anything.
-type AIUseSignals struct {
+type RecordedUsageSignals struct {
 	Signals robots.UsageSignals `json:"stated"` // each wish, with where it stands
-	// Conflict is what of it objects to a purpose of the crawl: then error says so,
+	// UsageConflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
-	Conflict *robots.UsageConflictError `json:"refused,omitempty"`
+	UsageConflict *robots.UsageConflictError `json:"refused,omitempty"`
 }
 
-// A RobotsVerdict is why robots.txt allowed the visit.
-type RobotsVerdict struct {
+// An AllowingRobotsRule is why robots.txt allowed the visit.
+type AllowingRobotsRule struct {
 	FileSHA256 string `json:"file_sha256"` // of the robots.txt; empty: there was none
 	Rule       string `json:"rule"`        // that decides, as the file has it; empty: no rule spoke of the URL
 	Line       int    `json:"line"`        // of the rule, from 1; 0: none
 }
 
-// newRecord returns the record of a visit. token is the crawl's own, for meta
+// newOutputRecord returns the record of a visit. token is the crawl's own, for meta
 // elements that name it.
-func newRecord(v *crawler.Visit, productToken string) Record {
+func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	verdict := v.Clearance.Verdict()
-	r := Record{
+	r := OutputRecord{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
 		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.LinkCount,
-		Robots:          RobotsVerdict{FileSHA256: v.Clearance.FileStatus().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		RobotsVerdict:   AllowingRobotsRule{FileSHA256: v.Clearance.FileStatus().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		NotForIndexing:  verdict.DisallowedForMainRobot,
 		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
 	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Signals) > 0 {
-		r.AIUse = &AIUseSignals{usagePolicy.Signals, usagePolicy.PurposeConflict}
+		r.AIUseSignals = &RecordedUsageSignals{usagePolicy.Signals, usagePolicy.PurposeConflict}
 	}
 	if v.Lease.Request != nil {
 		r.Method = v.Lease.Request.Method
@@ -89,7 +89,7 @@ func newRecord(v *crawler.Visit, productToken string) Record {
 }
 
 // setResponse notes what the server said.
-func (r *Record) setResponse(v *crawler.Visit) {
+func (r *OutputRecord) setResponse(v *crawler.Visit) {
 	res := v.Response
 	r.Bytes = len(res.Body)
 	switch {
@@ -114,7 +114,7 @@ func (r *Record) setResponse(v *crawler.Visit) {
 
 // encodeLine returns the record as a line of JSON. Each visit makes one: it is put together by
 // hand.
-func (r *Record) encodeLine() ([]byte, error) {
+func (r *OutputRecord) encodeLine() ([]byte, error) {
 	o := jsonline.NewObjectBuilder(1 << 10)
 	o.String("url", r.URL)
 	o.StringNonEmpty("method", r.Method)
@@ -134,16 +134,16 @@ func (r *Record) encodeLine() ([]byte, error) {
 	o.String("redirect_to", r.RedirectTo)
 	o.String("canonical", r.Canonical)
 	o.OpenObject("robots")
-	o.String("file_sha256", r.Robots.FileSHA256)
-	o.String("rule", r.Robots.Rule)
-	o.Int("line", int64(r.Robots.Line))
+	o.String("file_sha256", r.RobotsVerdict.FileSHA256)
+	o.String("rule", r.RobotsVerdict.Rule)
+	o.Int("line", int64(r.RobotsVerdict.Line))
 	o.CloseObject()
 	o.BoolIfTrue("not_for_indexing", r.NotForIndexing)
 	o.Int("delay_required_ms", r.DelayRequiredMS)
 	o.Int("delay_observed_ms", r.DelayObservedMS)
 	o.String("meta_robots", r.MetaRobots)
-	if r.AIUse != nil {
-		o.Value("ai_use", r.AIUse)
+	if r.AIUseSignals != nil {
+		o.Value("ai_use", r.AIUseSignals)
 	}
 	return o.Line()
 }

@@ -13,7 +13,7 @@ import (
 func TestRecordLine(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		var r Record
+		var r OutputRecord
 		jsonlinetest.FillRandom(random, &r)
 		want, err := jsonline.Marshal(&r)
 		if err != nil {

@@ -19,14 +19,14 @@ type projectOutputs struct {
 
 // openForProject opens the outputs of a project, for its ground.
 func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *engineConfig) error {
-	durable, err := stateDir(loaded.project.Store.Path).durableFileRecordsFromStores(context.Background(), g.stores, a.log)
+	durable, err := stateDir(loaded.project.Store.Path).durableOutputLengthsFromStores(context.Background(), g.stores, a.log)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	durable.storeWasUnclean = durable.storeWasUnclean && !r.filesChecked
 	r.mu.Unlock()
-	o, err := a.openOutputs(loaded.project, crawlOptions{resume: true, confinement: loaded.confinement, durableFileRecords: durable})
+	o, err := a.openOutputs(loaded.project, crawlOptions{resume: true, confinement: loaded.confinement, durableOutputLengths: durable})
 	if err != nil {
 		return err
 	}

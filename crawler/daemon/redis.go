@@ -19,22 +19,22 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// Redis is a store that many processes share; without addresses the state is in
+// RedisSettings is a store that many processes share; without addresses the state is in
 // the directory of the crawl.
-type Redis struct {
-	Addresses    []string `yaml:"addresses"`     // servers, host:port; the others are found by them
-	Username     string   `yaml:"username"`      // of the ACL; empty: the default user
-	PasswordFile string   `yaml:"password_file"` // its first line is the password
-	TLS          bool     `yaml:"tls"`           // speak TLS to the servers
-	CAFile       string   `yaml:"ca_file"`       // certificates (PEM) by which servers are known; empty: the system's
-	Prefix       string   `yaml:"prefix"`        // begins all keys, before the project's name
-	Partitions   int      `yaml:"partitions"`    // in which hosts are cut, fixed when the store is made
-	Durability   string   `yaml:"durability"`    // what a link that was found must have reached: replica, disk or none
-	Lease        Duration `yaml:"lease"`         // how long a URL stays with a process that gives no sign of life
+type RedisSettings struct {
+	Addresses     []string `yaml:"addresses"`     // servers, host:port; the others are found by them
+	Username      string   `yaml:"username"`      // of the ACL; empty: the default user
+	PasswordFile  string   `yaml:"password_file"` // its first line is the password
+	TLS           bool     `yaml:"tls"`           // speak TLS to the servers
+	CAFile        string   `yaml:"ca_file"`       // certificates (PEM) by which servers are known; empty: the system's
+	Prefix        string   `yaml:"prefix"`        // begins all keys, before the project's name
+	Partitions    int      `yaml:"partitions"`    // in which hosts are cut, fixed when the store is made
+	Durability    string   `yaml:"durability"`    // what a link that was found must have reached: replica, disk or none
+	LeaseDuration Duration `yaml:"lease"`         // how long a URL stays with a process that gives no sign of life
 }
 
-func defaultRedisConfig() Redis {
-	return Redis{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica), Lease: Duration(30 * time.Second)}
+func defaultRedisConfig() RedisSettings {
+	return RedisSettings{Prefix: "decorum", Partitions: 64, Durability: string(redis.DurabilityReplica), LeaseDuration: Duration(30 * time.Second)}
 }
 
 // minLease bounds how often leases are renewed, three times as often as they
@@ -42,31 +42,31 @@ func defaultRedisConfig() Redis {
 const minLease = time.Second
 
 // leaseTTL returns how long a URL stays in hand; 0 means the frontier's default.
-func (s *Store) leaseTTL() time.Duration {
+func (s *StoreSettings) leaseTTL() time.Duration {
 	if !s.Redis.isUsed() {
 		return 0 // there is no other process
 	}
-	return time.Duration(s.Redis.Lease)
+	return time.Duration(s.Redis.LeaseDuration)
 }
 
 // isUsed reports whether the state is in Redis.
-func (r *Redis) isUsed() bool { return len(r.Addresses) > 0 }
+func (r *RedisSettings) isUsed() bool { return len(r.Addresses) > 0 }
 
-// storeLocation says where a state is: in files if it is nowhere else.
-func (r *Redis) storeLocation() string {
+// redisLocation says where a state is: in files if it is nowhere else.
+func (r *RedisSettings) location() string {
 	if !r.isUsed() {
 		return ""
 	}
 	return fmt.Sprintf("%+v", *r)
 }
 
-// checkRedis checks where the state is kept, if that is Redis.
-func checkRedis(p *Project) *fieldProblem {
+// checkRedisSettings checks where the state is kept, if that is Redis.
+func checkRedisSettings(p *Project) *fieldProblem {
 	r := &p.Store.Redis
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return newProjectFieldProblem(itemPath("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
+			return newProjectFieldProblem(indexedFieldName("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
 	switch {
@@ -78,8 +78,8 @@ func checkRedis(p *Project) *fieldProblem {
 		return newProjectFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
 		return newProjectFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
-	case r.Lease < Duration(minLease) || r.Lease > Duration(day):
-		return newProjectFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.Lease), minLease)
+	case r.LeaseDuration < Duration(minLease) || r.LeaseDuration > Duration(day):
+		return newProjectFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.LeaseDuration), minLease)
 	case r.CAFile != "" && !r.TLS:
 		return newProjectFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
 	case r.isUsed() && p.Name == "":
@@ -89,7 +89,7 @@ func checkRedis(p *Project) *fieldProblem {
 }
 
 // options returns the options for the project's Redis. It opens files within c.
-func (r *Redis) options(c *confinement) (opts redis.Options, err error) {
+func (r *RedisSettings) options(c *pathConfinement) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
 		text, err := readSmallFile(c.openInput, r.PasswordFile)
@@ -120,7 +120,7 @@ const redisOpenTimeout = 30 * time.Second
 
 // openRedisStores opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedisStores(p Project, c *confinement, boltOpts bolt.Options) (s crawlStores, err error) {
+func openRedisStores(p Project, c *pathConfinement, boltOpts bolt.Options) (s crawlStores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
 		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
@@ -131,7 +131,7 @@ func openRedisStores(p Project, c *confinement, boltOpts bolt.Options) (s crawlS
 		return s, err
 	}
 	if boltOpts.OutputFiles != nil {
-		l := durableLengthRecorder{path: dir.path(outputLengthsFile), currentFiles: boltOpts.OutputFiles}
+		l := durableLengthRecorder{path: dir.path(outputLengthsFile), currentOutputFiles: boltOpts.OutputFiles}
 		beforeWrite := boltOpts.BeforeWrite
 		boltOpts.BeforeWrite = func() error {
 			if err := beforeWrite(); err != nil {

@@ -131,7 +131,7 @@ marked as left out; what is not known is empty, 0 or null.
 | field | |
 |---|---|
 `)
-	writeLine(t, w, readTypes(t), "", reflect.TypeFor[Record]())
+	writeLine(t, w, readTypes(t), "", reflect.TypeFor[OutputRecord]())
 }
 
 func writeLine(t *testing.T, w *bytes.Buffer, types map[string]typeText, path string, v reflect.Type) {

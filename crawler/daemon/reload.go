@@ -4,10 +4,10 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// unchangedReload returns what is known of the file with a stamp; nil if that is news, or
+// reloadResultIfUnchanged returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names
 // and which is there now.
-func (r *runner) unchangedReload(digest string) *api.ReloadResult {
+func (r *projectRunner) reloadResultIfUnchanged(digest string) *api.ReloadResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lastReadDigest != digest || r.command.isFileGone || r.command.fileError != "" {
@@ -16,10 +16,10 @@ func (r *runner) unchangedReload(digest string) *api.ReloadResult {
 	return &api.ReloadResult{Project: r.name, Change: "none"}
 }
 
-// setLoadedProject makes the project one of another edition: a run that goes on is ended in
+// applyReloadedProject makes the project one of another edition: a run that goes on is ended in
 // order, and goes on as that says. It is not if the file is again what it was
 // before it made no sense.
-func (r *runner) setLoadedProject(loaded *loadedProject, digest string) api.ReloadResult {
+func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest string) api.ReloadResult {
 	result := api.ReloadResult{Project: r.name, Change: "changed"}
 	if r.clearFileErrorIfReverted(digest) {
 		result.Change = "none"
@@ -38,7 +38,7 @@ func (r *runner) setLoadedProject(loaded *loadedProject, digest string) api.Relo
 
 // clearFileErrorIfReverted takes back that the file is not followed, if its stamp is that of the
 // edition that is.
-func (r *runner) clearFileErrorIfReverted(digest string) bool {
+func (r *projectRunner) clearFileErrorIfReverted(digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loadedProjectDigest != digest || r.command.isFileGone {
@@ -50,10 +50,10 @@ func (r *runner) clearFileErrorIfReverted(digest string) bool {
 
 // rejectFile has the project go on as it was: its file makes no sense. last is the
 // edition for a project that has followed none in this process; nil: there is none.
-func (r *runner) rejectFile(reason, digest string, lastValid *loadedProject) api.ReloadResult {
+func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProject) api.ReloadResult {
 	result := api.ReloadResult{Project: r.name, Change: "refused", Error: reason}
 	r.mu.Lock()
-	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.fileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.version == 0) || r.command.isFileGone
+	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.fileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.revision == 0) || r.command.isFileGone
 	r.command.fileError, r.lastReadDigest = reason, digest
 	r.mu.Unlock()
 	if isKnown && !hasNoRevision {
@@ -78,12 +78,12 @@ func (r *runner) rejectFile(reason, digest string, lastValid *loadedProject) api
 	return result
 }
 
-// handleFileGone stops the project, whose file is gone. Its state is kept, and if it ran it
+// handleProjectFileGone stops the project, whose file is gone. Its state is kept, and if it ran it
 // goes on when the file is back. last is the edition to look into its state by.
-func (r *runner) handleFileGone(lastValid func() *loadedProject) api.ReloadResult {
+func (r *projectRunner) handleProjectFileGone(lastValid func() *loadedProject) api.ReloadResult {
 	result := api.ReloadResult{Project: r.name, Change: "gone"}
 	r.mu.Lock()
-	isNew, wasGone := r.command.version == 0, r.command.isFileGone
+	isNew, wasGone := r.command.revision == 0, r.command.isFileGone
 	r.mu.Unlock()
 	switch {
 	case isNew:

@@ -19,15 +19,15 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A daemonAddress is the daemon that a command speaks to.
-type daemonAddress struct {
+// A daemonClientOptions is the daemon that a command speaks to.
+type daemonClientOptions struct {
 	serverURL, dataDir, tokenFile string
-	flags                         *pflag.FlagSet
+	flagSet                       *pflag.FlagSet
 	dialedAddress                 string // where client found the daemon
 }
 
-func (r *daemonAddress) addFlags(fs *pflag.FlagSet) {
-	r.flags = fs
+func (r *daemonClientOptions) addFlags(fs *pflag.FlagSet) {
+	r.flagSet = fs
 	fs.StringVar(&r.serverURL, "server", defaultServer,
 		"the daemon at `URL`; without it and --token-file, the daemon of --data by its socket, DIR/socket")
 	addDataFlag(fs, &r.dataDir)
@@ -40,11 +40,11 @@ const defaultServer = "http://127.0.0.1:8470"
 const clientTimeout = 30 * time.Second
 
 // newClient returns a client of the daemon.
-func (r *daemonAddress) newClient(ctx context.Context) (*api.Client, error) {
+func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error) {
 	if c := r.newSocketClient(ctx); c != nil {
 		return c, nil
 	}
-	if !r.isExplicit() && stateDir(r.dataDir).isIdle() {
+	if !r.isExplicit() && stateDir(r.dataDir).wasUsedButIsIdle() {
 		// Any user of the machine may listen at the default address in the daemon's
 		// place, and would receive the token.
 		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.dataDir)
@@ -66,14 +66,14 @@ func (r *daemonAddress) newClient(ctx context.Context) (*api.Client, error) {
 }
 
 // isExplicit reports whether the flags name the daemon's address or its token.
-func (r *daemonAddress) isExplicit() bool {
-	return r.flags == nil || r.flags.Changed("server") || r.flags.Changed("token-file")
+func (r *daemonClientOptions) isExplicit() bool {
+	return r.flagSet == nil || r.flagSet.Changed("server") || r.flagSet.Changed("token-file")
 }
 
 // newSocketClient returns a client that uses the daemon's socket. It returns nil if the
 // flags name another way, or if no daemon listens there: older daemons have no socket,
 // and some directories cannot hold one.
-func (r *daemonAddress) newSocketClient(ctx context.Context) *api.Client {
+func (r *daemonClientOptions) newSocketClient(ctx context.Context) *api.Client {
 	if r.isExplicit() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (r *daemonAddress) newSocketClient(ctx context.Context) *api.Client {
 }
 
 // explainError says what to do where no daemon answers, or that a signal ended the call.
-func (r *daemonAddress) explainError(ctx context.Context, err error) error {
+func (r *daemonClientOptions) explainError(ctx context.Context, err error) error {
 	var netErr net.Error
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errInterrupted):

@@ -118,7 +118,7 @@ func TestHungDaemon(t *testing.T) {
 		server := startHungDaemon(t, func() { signals <- os.Interrupt })
 		runCommandWithSignals(t, signals, append(strings.Fields(args), "--token-file", token, "--server", server)...).want(t, ExitStopped)
 	}
-	r := daemonAddress{serverURL: startHungDaemon(t, func() {}), tokenFile: token}
+	r := daemonClientOptions{serverURL: startHungDaemon(t, func() {}), tokenFile: token}
 	c, err := r.newClient(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +170,10 @@ func TestTopRender(t *testing.T) {
 			{Name: "books", State: api.StateRunning, RecentThroughput: api.ThroughputSample{PagesPerSecond: 2.5}, Stats: api.ProjectStats{Pages: 100, Errors: 3}, FrontierCounts: api.FrontierCounts{QueuedHosts: 2, DueHosts: 1, QueuedURLs: 40}},
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
 		},
-		samples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
-		hosts:   &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
-		visits:  []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
-		brakes:  []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
+		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
+		hostPage:          &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
+		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}
 	want := `decorum, 2026-11-22 03:04:05Z   projects: 2   no rest was cut short
 

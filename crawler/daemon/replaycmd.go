@@ -42,7 +42,7 @@ func (a *program) replayCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "replay DIR", Short: "Make the decisions of a recorded crawl again", Long: replayHelp,
-		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: withUsageError(cobra.ExactArgs(1)),
+		Example: "  decorum replay decorum-data\n  decorum replay --warc archive decorum-data", Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 0 {
 				return usage.Errorf("--limit: %d is not a number of differences", limit)
@@ -62,7 +62,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 		return err
 	}
 	if warcDir == "" {
-		warcDir = p.Output.WARC
+		warcDir = p.Output.WARCDir
 	}
 	if warcDir == "" {
 		return usage.Errorf("the crawl in %s kept no WARC files: a replay needs the answers", dir)
@@ -109,7 +109,7 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
 		return Project{}, nil, d.fieldError(*f)
 	}
-	seedPerOrigin, err := d.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := d.firstSeedPerOrigin(os.Open)
 	return d.Project, seedPerOrigin, err
 }
 

@@ -81,7 +81,7 @@ func (a *program) reportCommand() *cobra.Command {
 	var q reportOptions
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
-		Long: reportHelp, Example: reportExample, Args: withUsageError(cobra.NoArgs),
+		Long: reportHelp, Example: reportExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("limit") && q.format != "table" {
 				q.limit = 0

@@ -72,14 +72,14 @@ func (rs refusalTally) sorted() []api.RefusalSummary {
 
 // classifyParked finds out for each parked URL of an origin what keeps it parked.
 func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hostReport) error {
-	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.store, o)
+	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
 	if err != nil {
 		return err
 	}
 	if h.refusals == nil {
 		h.refusals = refusalTally{}
 	}
-	return q.store.URLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
+	return q.frontierStore.URLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.parkedReason(e, evaluate)
 		switch reason.RefusedBy {
 		case parkedByScope:

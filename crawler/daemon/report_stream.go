@@ -10,18 +10,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// forEachHost calls done with every host of the crawl, and keeps none of them. A host
+// forEachHostReport calls done with every host of the crawl, and keeps none of them. A host
 // with one origin is complete when the store names that origin. The origins of other
 // hosts are read again after that, one host after the other. With judge, parked URLs
-// are judged; done must not ask the store. Besides what done keeps, forEachHost holds
+// are judged; done must not ask the store. Besides what done keeps, forEachHostReport holds
 // nine bytes a host, and the names of the origins that it reads again.
-func (q *inspector) forEachHost(ctx context.Context, withParked bool, yield func(*hostReport)) error {
-	index, err := q.newHostReportMarks(ctx)
+func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yield func(*hostReport)) error {
+	index, err := q.newHostReportStateIndex(ctx)
 	if err != nil {
 		return err
 	}
 	var incomplete []decorum.Origin
-	err = q.store.Origins(ctx, func(o storage.OriginInfo) bool {
+	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		switch index.testAndMarkReported(name) {
 		case hostReported: // this origin is new since the index was made
@@ -35,7 +35,7 @@ func (q *inspector) forEachHost(ctx context.Context, withParked bool, yield func
 			return true
 		}
 		h := q.newHostReport(name, &o.Host)
-		h.addOrigin(&o, q.now)
+		h.addOrigin(&o, q.inspectionTime)
 		q.completeHostReport(&h)
 		yield(&h)
 		return true
@@ -77,7 +77,7 @@ func (q *inspector) readAndYieldHost(ctx context.Context, origins []decorum.Orig
 // readHost reads a host by its origins. It returns nil if the store knows none.
 func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *hostReport, err error) {
 	for _, name := range origins {
-		o, isKnown, err := q.store.Origin(ctx, name)
+		o, isKnown, err := q.frontierStore.Origin(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *
 			created := q.newHostReport(name.Host(), &o.Host)
 			h = &created
 		}
-		h.addOrigin(&o, q.now)
+		h.addOrigin(&o, q.inspectionTime)
 	}
 	if h != nil {
 		q.completeHostReport(h)
@@ -99,31 +99,31 @@ func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *
 // completeHostReport works out what follows from all origins of a host.
 func (q *inspector) completeHostReport(h *hostReport) {
 	recalculateCoverage(&h.HostTotals)
-	h.suspendIfCrawlDelayTooLong(q.project.Politeness.MaxCrawlDelay)
+	h.markSuspendedIfCrawlDelayTooLong(q.project.Politeness.MaxCrawlDelay)
 }
 
-// A hostReportMarks is the hosts that a store knew at one moment, as sorted hashes of their
+// A hostReportStateIndex is the hosts that a store knew at one moment, as sorted hashes of their
 // names. Two hosts with the same hash count as one of several origins, which costs
 // memory but changes no result.
-type hostReportMarks struct {
+type hostReportStateIndex struct {
 	hashSeed maphash.Seed
 	hashes   []uint64
-	marks    []hostReportMark // of the hosts in hashes
+	states   []hostReportState // of the hosts in hashes
 }
 
-// A hostReportMark says what forEachHost does with an origin of a host.
-type hostReportMark byte
+// A hostReportState says what forEachHostReport does with an origin of a host.
+type hostReportState byte
 
 const (
-	hostOfOneOrigin hostReportMark = iota
+	hostOfOneOrigin hostReportState = iota
 	hostOfSeveralOrigins
 	hostReported
 )
 
-// newHostReportMarks lists the names of all origins.
-func (q *inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, error) {
-	index := hostReportMarks{hashSeed: maphash.MakeSeed()}
-	err := storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
+// newHostReportStateIndex lists the names of all origins.
+func (q *inspector) newHostReportStateIndex(ctx context.Context) (*hostReportStateIndex, error) {
+	index := hostReportStateIndex{hashSeed: maphash.MakeSeed()}
+	err := storage.OriginNames(ctx, q.frontierStore, func(o decorum.Origin) bool {
 		index.hashes = append(index.hashes, maphash.String(index.hashSeed, o.Host()))
 		return true
 	})
@@ -131,10 +131,10 @@ func (q *inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, e
 	unique := index.hashes[:0]
 	for i, hash := range index.hashes {
 		if i > 0 && hash == unique[len(unique)-1] {
-			index.marks[len(unique)-1] = hostOfSeveralOrigins
+			index.states[len(unique)-1] = hostOfSeveralOrigins
 			continue
 		}
-		unique, index.marks = append(unique, hash), append(index.marks, hostOfOneOrigin)
+		unique, index.states = append(unique, hash), append(index.states, hostOfOneOrigin)
 	}
 	index.hashes = unique
 	return &index, err
@@ -142,14 +142,14 @@ func (q *inspector) newHostReportMarks(ctx context.Context) (*hostReportMarks, e
 
 // testAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
 // that is new since the index was made may have any number of origins.
-func (x *hostReportMarks) testAndMarkReported(host string) hostReportMark {
+func (x *hostReportStateIndex) testAndMarkReported(host string) hostReportState {
 	at, found := slices.BinarySearch(x.hashes, maphash.String(x.hashSeed, host))
 	if !found {
 		return hostOfSeveralOrigins
 	}
-	mark := x.marks[at]
+	mark := x.states[at]
 	if mark == hostOfOneOrigin {
-		x.marks[at] = hostReported
+		x.states[at] = hostReported
 	}
 	return mark
 }

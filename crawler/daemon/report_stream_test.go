@@ -65,20 +65,20 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inspector{project: p, store: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), now: now}
+	return &inspector{project: p, frontierStore: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), inspectionTime: now}
 }
 
 // hostReportsInMemory returns all hosts of a crawl, and calls also with each of their origins.
 func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginInfo)) map[string]*hostReport {
 	t.Helper()
 	hosts := map[string]*hostReport{}
-	err := q.store.Origins(t.Context(), func(o storage.OriginInfo) bool {
+	err := q.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if hosts[name] == nil {
 			h := q.newHostReport(name, &o.Host)
 			hosts[name] = &h
 		}
-		hosts[name].addOrigin(&o, q.now)
+		hosts[name].addOrigin(&o, q.inspectionTime)
 		also(&o)
 		return true
 	})
@@ -96,7 +96,7 @@ func reportInMemory(t *testing.T, q *inspector, limit int) *api.Report {
 	t.Helper()
 	var parked []decorum.Origin
 	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
-	r := &api.Report{AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
+	r := &api.Report{AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
 		if o.Parked > 0 {

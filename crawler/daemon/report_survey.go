@@ -69,7 +69,7 @@ func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*ap
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
 func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*streamedReport, error) {
 	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxInMemory: maxInMemory}, totals: api.Report{
-		AsOf: q.now.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
+		AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
 	r, refusals := &s.totals, refusalTally{}
 	addHost := func(h *hostReport) {
 		recalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
@@ -84,7 +84,7 @@ func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limi
 	}
 	var err error
 	if onlyHost == "" {
-		err = q.forEachHost(ctx, true, addHost)
+		err = q.forEachHostReport(ctx, true, addHost)
 	} else {
 		err = q.findAndYieldHost(ctx, onlyHost, addHost)
 	}
@@ -115,7 +115,7 @@ func (q *inspector) findAndYieldHost(ctx context.Context, name string, yield fun
 
 // hostOrigins returns the origins of a host: none if the crawl has not met it.
 func (q *inspector) hostOrigins(ctx context.Context, host string) (origins []decorum.Origin, err error) {
-	err = storage.OriginNames(ctx, q.store, func(o decorum.Origin) bool {
+	err = storage.OriginNames(ctx, q.frontierStore, func(o decorum.Origin) bool {
 		if o.Host() == host {
 			origins = append(origins, o)
 		}
@@ -126,10 +126,10 @@ func (q *inspector) hostOrigins(ctx context.Context, host string) (origins []dec
 
 // addRefusalCounts adds what was not queued as it was found.
 func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *api.Report) (err error) {
-	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.store); err != nil {
+	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.frontierStore); err != nil {
 		return err
 	}
-	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.store)
+	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.frontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCounts, isOtherHost)
 	return err
@@ -224,9 +224,9 @@ func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	return stateWaiting
 }
 
-// suspendIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
+// markSuspendedIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
-func (h *hostReport) suspendIfCrawlDelayTooLong(maxDelay Duration) {
+func (h *hostReport) markSuspendedIfCrawlDelayTooLong(maxDelay Duration) {
 	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
 	}
@@ -241,7 +241,7 @@ func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
 	if h.heldOrigin.IsZero() {
 		return nil
 	}
-	postponed, err := q.gate.PostponedReason(ctx, q.now, h.heldOrigin)
+	postponed, err := q.gate.PostponedReason(ctx, q.inspectionTime, h.heldOrigin)
 	maxPages, maxBytes := int64(q.project.Scope.MaxPagesPerHost), int64(q.project.Scope.MaxBytesPerHost)
 	switch {
 	case err != nil:

@@ -17,7 +17,7 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 		return nil, err
 	}
 	f := &api.RobotsFile{Origin: o.String(), Outcome: status.Outcome.String(), FetchedAt: status.FetchedAt, SHA256: status.SHA256}
-	postponed, err := q.gate.PostponedReason(ctx, q.now, o)
+	postponed, err := q.gate.PostponedReason(ctx, q.inspectionTime, o)
 	switch {
 	case err != nil:
 		return nil, err
@@ -28,7 +28,7 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 			return nil, err
 		}
 	}
-	crawlDelay, _, err := q.gate.DelayAndNextOpen(ctx, o, q.now)
+	crawlDelay, _, err := q.gate.DelayAndNextOpen(ctx, o, q.inspectionTime)
 	if err != nil {
 		return nil, err
 	}
@@ -97,16 +97,16 @@ func (q *inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Orig
 		"reading it needs the role operate"
 }
 
-// anyProjectReachesPrivateAddrs reports whether a project of the daemon may connect to addresses that
+// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
 // are not public.
-func (s *supervisor) anyProjectReachesPrivateAddrs() bool {
-	return slices.ContainsFunc(s.allRunners(), func(r *runner) bool {
+func (s *supervisor) anyProjectMayReachPrivateAddrs() bool {
+	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
 		loaded := r.loadedProject()
-		return loaded != nil && loaded.project.reachesPrivateAddrs()
+		return loaded != nil && loaded.project.mayReachPrivateAddrs()
 	})
 }
 
-// reachesPrivateAddrs reports whether a project may connect to addresses that are not public.
-func (p *Project) reachesPrivateAddrs() bool {
-	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectTo) > 0 || p.Fetch.Proxy != ""
+// mayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
+func (p *Project) mayReachPrivateAddrs() bool {
+	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectToRules) > 0 || p.Fetch.Proxy != ""
 }

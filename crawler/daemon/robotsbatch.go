@@ -57,7 +57,7 @@ func (a *program) robotsBatchCommand() *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
 		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",
-		Long: robotsBatchHelp, Example: robotsBatchExample, Args: withUsageError(cobra.MaximumNArgs(1)),
+		Long: robotsBatchHelp, Example: robotsBatchExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, names []string) error {
 			d, err := robots.ParseDialect(dialect)
 			if err != nil {
@@ -103,10 +103,10 @@ func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) e
 		if first {
 			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
-		var result robotsBatchResult
+		var result robotsBatchOutputLine
 		switch {
 		case errors.Is(err, errLineTooLong):
-			result = robotsBatchResult{Error: err.Error()}
+			result = robotsBatchOutputLine{Error: err.Error()}
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return w.Flush()
 		case err != nil && !errors.Is(err, io.EOF):

@@ -43,7 +43,7 @@ const robotsCheckExample = `  decorum robots check --agent examplebot https://ex
 type robotsCheckOptions struct {
 	file, agent, contact string
 	dialect              string
-	connectTo            []string
+	connectToRules       []string
 	allowPrivate         bool
 	explain, asJSON      bool
 }
@@ -52,7 +52,7 @@ func (a *program) robotsCheckCommand() *cobra.Command {
 	var q robotsCheckOptions
 	c := &cobra.Command{
 		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
-		Long: robotsCheckHelp, Example: robotsCheckExample, Args: withUsageError(cobra.MinimumNArgs(1)),
+		Long: robotsCheckHelp, Example: robotsCheckExample, Args: argsOrUsageError(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, urls []string) error { return a.checkRobots(c.Context(), q, urls) },
 	}
 	fs := c.Flags()
@@ -68,7 +68,7 @@ func (a *program) robotsCheckCommand() *cobra.Command {
 // addFetchFlags adds the flags of a command that fetches robots.txt files.
 func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&q.contact, "contact", "https://"+decorum.ModulePath, "`URL` or mailto: that is sent with the requests")
-	fs.StringArrayVar(&q.connectTo, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
+	fs.StringArrayVar(&q.connectToRules, "connect-to", nil, "connect to HOST2:PORT2 instead, `HOST:PORT:HOST2:PORT2` as curl's; repeatable")
 	fs.BoolVar(&q.allowPrivate, "allow-private", false, "allow connections to loopback and private addresses")
 }
 
@@ -168,11 +168,13 @@ func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robo
 	}
 	if q.file == "" {
 		return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
-			return e.explainURL(ctx, u.Origin(), u)
+			return e.explainRobotsVerdict(ctx, u.Origin(), u)
 		}, nil
 	}
 	o, err := originOfRobotsURL("--file", q.file)
-	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) { return e.explainURL(ctx, o, u) }, err
+	return func(ctx context.Context, u decorum.URL) (robots.Explanation, error) {
+		return e.explainRobotsVerdict(ctx, o, u)
+	}, err
 }
 
 // newRobotsFileExplainFunc returns a judge by a robots.txt on disk.

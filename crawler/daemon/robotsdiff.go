@@ -38,21 +38,21 @@ const robotsDiffExample = `  decorum robots diff old.txt new.txt
 // A robotsDiffOptions is what somebody asks of two versions of a robots.txt.
 type robotsDiffOptions struct {
 	robotsCheckOptions
-	urls   string
-	agents []string
+	urlsFile string
+	agents   []string
 }
 
 func (a *program) robotsDiffCommand() *cobra.Command {
 	var q robotsDiffOptions
 	c := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",
-		Long: robotsDiffHelp, Example: robotsDiffExample, Args: withUsageError(cobra.ExactArgs(2)),
+		Long: robotsDiffHelp, Example: robotsDiffExample, Args: argsOrUsageError(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.diffRobots(c.Context(), q, c.InOrStdin(), args[0], args[1])
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&q.urls, "urls", "", "judge the URLs or paths in this `FILE`, one a line; - is standard input")
+	fs.StringVar(&q.urlsFile, "urls", "", "judge the URLs or paths in this `FILE`, one a line; - is standard input")
 	fs.StringArrayVar(&q.agents, "agent", nil, "judge --urls for this agent, a product `NAME`; repeatable")
 	fs.StringVar(&q.dialect, "dialect", "google", "`DIALECT` to read the files in")
 	fs.BoolVar(&q.asJSON, "json", false, "write JSON, one object a line")
@@ -132,19 +132,19 @@ type comparedAgentRules struct {
 // printChangedURLVerdicts prints the URLs that the new file judges otherwise, and reports
 // whether there are any.
 func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, old, new *robots.File) (anyChanged bool, err error) {
-	if q.urls == "" {
+	if q.urlsFile == "" {
 		return false, nil
 	}
 	in := stdin
-	if q.urls != "-" {
-		f, err := os.Open(q.urls)
+	if q.urlsFile != "-" {
+		f, err := os.Open(q.urlsFile)
 		if err != nil {
 			return false, fmt.Errorf("cannot read the URLs: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
-	agents := q.agentsToCompare(old, new)
+	agents := q.agentRulesToCompare(old, new)
 	s := bufio.NewScanner(in)
 	n := 1
 	for ; s.Scan(); n++ {
@@ -173,8 +173,8 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 	return anyChanged, nil
 }
 
-// agentsToCompare returns the agents to judge for.
-func (q robotsDiffOptions) agentsToCompare(old, new *robots.File) []comparedAgentRules {
+// agentRulesToCompare returns the agents to judge for.
+func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []comparedAgentRules {
 	names := q.agents
 	if len(names) == 0 {
 		names, _ = robots.ComparedAgents(old, new)

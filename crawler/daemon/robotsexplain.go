@@ -42,7 +42,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
 	}
 	if e.IndexingVerdict != nil {
-		fmt.Fprintf(&b, "  index\t%s\n", notForIndexingText(*e.IndexingVerdict))
+		fmt.Fprintf(&b, "  index\t%s\n", disallowedForMainRobotText(*e.IndexingVerdict))
 	}
 	for i, m := range e.Matches {
 		role := "loses"
@@ -61,9 +61,9 @@ func robotsExplanationText(e robots.Explanation) []byte {
 	return b.Bytes()
 }
 
-// notForIndexingText words why a page that may be fetched is not to be indexed, by the
+// disallowedForMainRobotText words why a page that may be fetched is not to be indexed, by the
 // verdict on the main robot.
-func notForIndexingText(v robots.Verdict) string {
+func disallowedForMainRobotText(v robots.Verdict) string {
 	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
 }
 

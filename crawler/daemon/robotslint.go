@@ -35,7 +35,7 @@ func (a *program) robotsLintCommand() *cobra.Command {
 	var q robotsLintOptions
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",
-		Long: robotsLintHelp, Example: robotsLintExample, Args: withUsageError(cobra.ExactArgs(1)),
+		Long: robotsLintHelp, Example: robotsLintExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error { return a.lintRobots(c.Context(), q, args[0]) },
 	}
 	c.Flags().BoolVar(&q.asJSON, "json", false, "write findings as JSON, one object a line")

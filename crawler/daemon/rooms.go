@@ -21,9 +21,9 @@ import (
 // An engineConfig is what a crawl stands on: what outlives one setting of its project.
 type engineConfig struct {
 	stores      crawlStores
-	confinement *confinement // of the files that the project names
+	confinement *pathConfinement // of the files that the project names
 	outputs
-	namedHandlers Handlers
+	namedHandlers NamedCallbacks
 	hooks         crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
 	transport http.RoundTripper
@@ -37,27 +37,27 @@ type engineConfig struct {
 	restartedAt     time.Time // when an earlier run was gone on with; zero if the crawl begins
 	waitForRevisits bool      // for revisits and dormant origins, as a daemon does
 	fastRetries     bool      // retry soon: see setFastRobotsRetries
-	renewLimits     bool      // limits of all processes that are reached count anew
+	mustRenewLimits bool      // limits of all processes that are reached count anew
 	onLimitsRenewed func()    // called when they do; it must not block. nil: nobody is told
 }
 
 // What crawls of one process share, so that together they are as polite as one,
 // and take the memory of one.
 type sharedResources struct {
-	sharedHosts    *politeness.SharedHosts
-	brakes         *politeness.Brakes    // nil: there are none
-	hostDueStore   *crawler.HostDueStore // nil: one crawl is all there is
-	memoryBudget   *bolt.MemoryBudget    // of the frontiers; nil: there is one
-	bodyMemory     *bodymem.Budget       // of answers; nil: each crawl has its own
-	memoryPressure *memlimit.Pressure    // refuses new hosts while memory is low; nil: never
-	sharedBrakes   *sharedBrakes         // with other processes; nil: there are none
+	sharedHosts           *politeness.SharedHosts
+	brakes                *politeness.Brakes    // nil: there are none
+	hostDueStore          *crawler.HostDueStore // nil: one crawl is all there is
+	memoryBudget          *bolt.MemoryBudget    // of the frontiers; nil: there is one
+	bodyMemory            *bodymem.Budget       // of answers; nil: each crawl has its own
+	memoryPressureMonitor *memlimit.Pressure    // refuses new hosts while memory is low; nil: never
+	sharedBrakes          *sharedBrakes         // with other processes; nil: there are none
 }
 
 // Rooms are the house, put together for a project.
 type crawlComponents struct {
 	stores            crawlStores
 	project           Project
-	confinement       *confinement // of the files that the project names
+	confinement       *pathConfinement // of the files that the project names
 	scope             *frontier.Scope
 	gate              *robots.Gate
 	frontier          *frontier.Frontier
@@ -108,7 +108,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
 		Now: g.now, WaitForRevisits: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnDiscovered: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
-		IsMemoryLow: g.memoryPressure.IsMemoryLow,
+		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
 	})
 	return r, nil
 }
@@ -158,7 +158,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		r.crawler.Ledger = g.ledger
 	}
 	if g.archive != nil {
-		g.archive.captureNotes, g.archive.isRevisitEnabled = r.frontier, settings.Revisit.IsEnabled()
+		g.archive.captureNotes, g.archive.crawlRevisitsPages = r.frontier, settings.Revisit.IsEnabled()
 		r.crawler.Archive = g.archive
 	}
 	return r, nil
@@ -175,10 +175,10 @@ func (r *crawlComponents) queueSeeds(ctx context.Context) error {
 	return r.project.queueSeeds(ctx, r.confinement.openInput, r.frontier)
 }
 
-// applyProjectToState makes a crawl that goes on the project's: parked URLs are judged
+// unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlComponents) applyProjectToState(ctx context.Context, dir stateDir, previous *projectWithPositions) error {
+func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *projectWithPositions) error {
 	if previous == nil || !previous.allowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err

@@ -16,12 +16,12 @@ import (
 // A hostList is the hosts of a project at one moment. Parked URLs are not judged for it,
 // and it reads robots.txt files only for the order that needs them.
 type hostList struct {
-	createdAt         time.Time
-	expiresAt         time.Time // until when it may be shown
-	hosts             []hostSortEntry
-	cachedReports     []*hostReport              // the first of hosts, at most maxHostsInMemory
-	allOriginsByIndex map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
-	countByState      map[string]int
+	createdAt          time.Time
+	expiresAt          time.Time // until when it may be shown
+	hosts              []hostSortEntry
+	cachedReports      []*hostReport              // the first of hosts, at most maxHostsInMemory
+	originsByHostIndex map[int32][]decorum.Origin // of hosts with several origins, all of them, by the place in hosts
+	countByState       map[string]int
 
 	mu            sync.Mutex
 	indexesBySort map[string][]int32 // places in hosts by api.HostQuery.Sort, the smallest first; guarded by mu
@@ -30,23 +30,23 @@ type hostList struct {
 // A hostSortEntry is what it takes to sort and select a host and to read it again: 80
 // bytes, the name, and 4 more for each order.
 type hostSortEntry struct {
-	firstOrigin decorum.Origin // the first
-	attention   hostSortKey    // see concern
-	queuedURLs  int64
-	dueAt       int64
-	medianDelay int64
-	requests    int64
-	failures    int64
-	lastStatus  int32
-	stateIndex  int8 // in states
+	firstOrigin  decorum.Origin // the first
+	attentionKey hostSortKey    // see concern
+	queuedURLs   int64
+	dueAt        int64
+	medianDelay  int64
+	requests     int64
+	failures     int64
+	lastStatus   int32
+	stateIndex   int8 // in states
 }
 
 // newHostList lists the hosts. 100,000 of them take about 16 MiB.
 func (q *inspector) newHostList(ctx context.Context) (*hostList, error) {
 	r := &hostList{
-		createdAt: q.now.UTC(), countByState: map[string]int{}, allOriginsByIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
+		createdAt: q.inspectionTime.UTC(), countByState: map[string]int{}, originsByHostIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
 	}
-	if err := q.forEachHost(ctx, false, r.addHost); err != nil {
+	if err := q.forEachHostReport(ctx, false, r.addHost); err != nil {
 		return nil, err
 	}
 	r.hosts = slices.Clip(r.hosts)
@@ -60,10 +60,10 @@ func (r *hostList) addHost(h *hostReport) {
 	case len(r.hosts) < maxHostsInMemory:
 		r.cachedReports = append(r.cachedReports, h)
 	case len(h.otherOrigins) > 0:
-		r.allOriginsByIndex[int32(len(r.hosts))] = append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)
+		r.originsByHostIndex[int32(len(r.hosts))] = append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)
 	}
 	r.hosts = append(r.hosts, hostSortEntry{
-		firstOrigin: h.firstOrigin, attention: attentionSortKey(&h.Host), queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
+		firstOrigin: h.firstOrigin, attentionKey: attentionSortKey(&h.Host), queuedURLs: int64(h.QueuedURLs), dueAt: unixNanoOrMax(h.DueAt), medianDelay: int64(h.MedianObservedDelay),
 		requests: h.Requests, failures: h.Failures, lastStatus: int32(h.LastStatus), stateIndex: int8(slices.Index(hostStates, h.State)),
 	})
 }
@@ -76,9 +76,9 @@ func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) 
 	if err != nil {
 		return nil, 0, err
 	}
-	indexes, total := r.selectPageHosts(order, query)
+	indexes, total := r.filterAndPaginate(order, query)
 	for _, index := range indexes {
-		h, err := r.loadHost(ctx, q, index)
+		h, err := r.hostReportAt(ctx, q, index)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -89,8 +89,8 @@ func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) 
 	return page, total, nil
 }
 
-// selectPageHosts selects a page from an order.
-func (r *hostList) selectPageHosts(order []int32, query api.HostQuery) (indexes []int32, total int) {
+// filterAndPaginate selects a page from an order.
+func (r *hostList) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
 	if search == "" && query.State == "" {
 		for i := query.Offset; i < min(query.Offset+query.Limit, len(order)); i++ {
@@ -111,12 +111,12 @@ func (r *hostList) selectPageHosts(order []int32, query api.HostQuery) (indexes 
 	return indexes, total
 }
 
-// loadHost returns the host at a place, from memory or from the store.
-func (r *hostList) loadHost(ctx context.Context, q *inspector, index int32) (*hostReport, error) {
+// hostReportAt returns the host at a place, from memory or from the store.
+func (r *hostList) hostReportAt(ctx context.Context, q *inspector, index int32) (*hostReport, error) {
 	if int(index) < len(r.cachedReports) {
 		return r.cachedReports[index], nil
 	}
-	if origins := r.allOriginsByIndex[index]; origins != nil {
+	if origins := r.originsByHostIndex[index]; origins != nil {
 		return q.readHost(ctx, origins)
 	}
 	return q.readHost(ctx, []decorum.Origin{r.hosts[index].firstOrigin})
@@ -183,7 +183,7 @@ const sortByRobotsAge = "robots_age"
 // hostSortKeys are the orders that hosts can be asked for in. A time that will not
 // come, and a pace that is not known, are the largest.
 var hostSortKeys = map[string]func(*hostSortEntry) hostSortKey{
-	"":              func(h *hostSortEntry) hostSortKey { return h.attention },
+	"":              func(h *hostSortEntry) hostSortKey { return h.attentionKey },
 	"host":          nil, // see roster.sortedIndexes
 	"state":         func(h *hostSortEntry) hostSortKey { return hostSortKey{int64(h.stateIndex)} },
 	"queued":        func(h *hostSortEntry) hostSortKey { return hostSortKey{h.queuedURLs} },

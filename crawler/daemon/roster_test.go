@@ -45,7 +45,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &inspector{project: DefaultProject(), store: open(storeFile), now: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q := &inspector{project: DefaultProject(), frontierStore: open(storeFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
 	q.gate = robots.NewGate(robots.GateConfig{}, open(robotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
@@ -54,35 +54,35 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 			tb.Fatal(err)
 		}
 		entries = append(entries, storage.Entry{URL: u})
-		c, err := q.gate.Check(ctx, q.now, u)
+		c, err := q.gate.Check(ctx, q.inspectionTime, u)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		answer := &decorum.Response{URL: c.URL(), Status: http.StatusOK, Body: []byte("User-agent: *\nDisallow: /search\nDisallow: /cart\n")}
-		if _, err := q.gate.RecordFetch(ctx, q.now.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
+		if _, err := q.gate.RecordFetch(ctx, q.inspectionTime.Add(-time.Duration(i)*time.Millisecond), c, answer, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	if _, err := q.store.Add(ctx, entries, 0); err != nil {
+	if _, err := q.frontierStore.Add(ctx, entries, 0); err != nil {
 		tb.Fatal(err)
 	}
 	stats := encodedHostStats(tb)
 	for done := 0; done < hosts; {
-		leases, _, err := q.store.Lease(ctx, q.now, time.Hour, 1000)
+		leases, _, err := q.frontierStore.Lease(ctx, q.inspectionTime, time.Hour, 1000)
 		if err != nil || len(leases) == 0 {
 			tb.Fatalf("%d leases, %v", len(leases), err)
 		}
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
-				Host: &storage.HostState{Due: q.now.Add(time.Duration(done+i) * time.Millisecond), Delay: time.Second, Slots: 1, Stats: stats}}
+				Host: &storage.HostState{Due: q.inspectionTime.Add(time.Duration(done+i) * time.Millisecond), Delay: time.Second, Slots: 1, Stats: stats}}
 		}
-		if err := q.store.Ack(ctx, acks); err != nil {
+		if err := q.frontierStore.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)
 		}
 		done += len(leases)
 	}
-	if err := q.store.Flush(ctx); err != nil {
+	if err := q.frontierStore.Flush(ctx); err != nil {
 		tb.Fatal(err)
 	}
 	return q
@@ -158,8 +158,8 @@ func TestHostListReadsHosts(t *testing.T) {
 	q := inspectorOfHosts(t, hosts)
 	want := hostReportsInMemory(t, q, func(*storage.OriginInfo) {})
 	r, err := q.newHostList(t.Context())
-	if err != nil || len(r.hosts) != hosts || len(r.cachedReports) != maxHostsInMemory || len(r.allOriginsByIndex) == 0 {
-		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.cachedReports), len(r.allOriginsByIndex), err)
+	if err != nil || len(r.hosts) != hosts || len(r.cachedReports) != maxHostsInMemory || len(r.originsByHostIndex) == 0 {
+		t.Fatalf("%d hosts, %d of them whole, %d of several origins: %v", len(r.hosts), len(r.cachedReports), len(r.originsByHostIndex), err)
 	}
 	for sort := range hostSortKeys {
 		for _, descending := range []bool{false, true} {

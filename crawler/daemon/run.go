@@ -62,7 +62,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 	g := engineConfig{
 		stores: j.stores, outputs: o, namedHandlers: a.namedHandlers, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
-		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory},
+		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: a.newProcessMemoryPressure(), bodyMemory: a.bodyMemory},
 	}
 	if s.resume {
 		g.restartedAt = j.startedAt
@@ -81,7 +81,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 
 // joinSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *crawlRun) joinSharedBrakes(r Redis, g *engineConfig) (err error) {
+func (j *crawlRun) joinSharedBrakes(r RedisSettings, g *engineConfig) (err error) {
 	g.brakes = &politeness.Brakes{}
 	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
@@ -89,7 +89,7 @@ func (j *crawlRun) joinSharedBrakes(r Redis, g *engineConfig) (err error) {
 		}
 		return nil, true // it posts nothing
 	}, g.log)
-	g.sharedBrakes, g.renewLimits = j.sharedBrakes, true
+	g.sharedBrakes, g.mustRenewLimits = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
@@ -127,7 +127,7 @@ func (a *program) logStoreDamage(err error) {
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
 	if s.resume {
-		if s.durableFileRecords, err = dir.readDurableFileRecords(p, a.log); err != nil {
+		if s.durableOutputLengths, err = dir.readDurableOutputLengths(p, a.log); err != nil {
 			return err
 		}
 	}
@@ -170,12 +170,12 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return err
 	}
 	if s.resume {
-		if err := j.applyProjectToState(ctx, dir, previous); err != nil {
+		if err := j.unparkIfChangedAndSaveProject(ctx, dir, previous); err != nil {
 			return errors.Join(err, j.Close())
 		}
 	}
-	crawlErr := a.runCrawl(ctx, j, s.progress)
-	fmt.Fprint(a.stderr, j.summary(context.WithoutCancel(ctx), crawlErr))
+	crawlErr := a.runCrawl(ctx, j, s.progressMode)
+	fmt.Fprint(a.stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
@@ -191,7 +191,7 @@ func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptio
 		if dir.isOwnStateFile(name) {
 			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		out, err = openJSONLRecorder(s.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableFileRecords)
+		out, err = openJSONLRecorder(s.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableOutputLengths)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptio
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(
-			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableFileRecords)
+			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableOutputLengths)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

@@ -83,11 +83,11 @@ func (v *crawlFixture) crawlArgs(more ...string) []string {
 }
 
 // readRecords reads an output, full files too.
-func readRecords(t *testing.T, file string) []Record {
+func readRecords(t *testing.T, file string) []OutputRecord {
 	t.Helper()
-	var rs []Record
+	var rs []OutputRecord
 	for _, line := range outputLines(t, file, 0) {
-		var r Record
+		var r OutputRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in line %q", err, line)
 		}
@@ -97,7 +97,7 @@ func readRecords(t *testing.T, file string) []Record {
 }
 
 // sortedURLs returns the URLs of records, sorted.
-func sortedURLs(rs []Record) []string {
+func sortedURLs(rs []OutputRecord) []string {
 	var us []string
 	for _, r := range rs {
 		us = append(us, r.URL)

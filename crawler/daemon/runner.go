@@ -16,9 +16,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A runner runs one project of a daemon. One goroutine carries its orders out:
+// A projectRunner runs one project of a daemon. One goroutine carries its orders out:
 // it alone crawls.
-type runner struct {
+type projectRunner struct {
 	name        string
 	program     *program // its log says which project speaks
 	dir         stateDir
@@ -26,9 +26,9 @@ type runner struct {
 	stateStore  *daemonStateStore
 	robotsStore inspectableStore // of all projects
 	sharedResources
-	sharedBrakesOf func(*loadedProject) *sharedBrakes
-	metrics        *metrics.Metrics
-	storeHandle    *storeHandle
+	getOrStartSharedBrakes func(*loadedProject) *sharedBrakes
+	metrics                *metrics.Metrics
+	storeHandle            *storeHandle
 
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
@@ -46,23 +46,23 @@ type runner struct {
 	engine              *crawlComponents // see consult; nil: there are none
 	engineProject       *loadedProject   // that they are of
 	storeAvailability   storeAvailability
-	diskFull            diskFullState
+	diskFullState       diskFullState
 	mustRenewLimits     bool // limits of all processes that are reached are to count anew, of which these do not know yet
-	meter               projectMeter
+	meter               projectStatsTracker
 	ended               chan struct{} // closed when live has returned
 }
 
-// newRunner returns a runner that has no orders yet.
-func (s *supervisor) newRunner(name string) *runner {
+// newProjectRunner returns a runner that has no orders yet.
+func (s *supervisor) newProjectRunner(name string) *projectRunner {
 	a := *s.program
-	a.log = newProjectLogger(s.program.log, &s.events, name)
-	r := &runner{
-		name: name, program: &a, dir: s.projectDir(name), events: &s.events, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, sharedBrakesOf: s.sharedBrakesOf, metrics: s.metrics,
+	a.log = newProjectLogger(s.program.log, &s.eventBroker, name)
+	r := &projectRunner{
+		name: name, program: &a, dir: s.projectStateDir(name), events: &s.eventBroker, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
-	a.onDiskFull = r.diskFull.recordOutputError
-	r.storeHandle = newStoreHandle(r.dir, r.storeLocation, r.openStores)
+	a.onDiskFull = r.diskFullState.recordOutputStall
+	r.storeHandle = newStoreHandle(r.dir, r.redisLocation, r.openStores)
 	r.storeHandle.beforeClose = r.clearEngine
 	r.command.desired, r.command.isFileGone = s.stateStore.desiredState(name), true
 	if r.command.desired.State == api.StateStopped {
@@ -71,16 +71,16 @@ func (s *supervisor) newRunner(name string) *runner {
 	return r
 }
 
-// storeLocation says where the project's part of its state is, as its file says now.
-func (r *runner) storeLocation() string {
+// redisLocation says where the project's part of its state is, as its file says now.
+func (r *projectRunner) redisLocation() string {
 	if loaded := r.loadedProject(); loaded != nil {
-		return loaded.project.Store.Redis.storeLocation()
+		return loaded.project.Store.Redis.location()
 	}
 	return ""
 }
 
-// openStores opens the project's part of its state, which must be whole.
-func (r *runner) openStores() (crawlStores, error) {
+// openStoresFunc opens the project's part of its state, which must be whole.
+func (r *projectRunner) openStores() (crawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
 		return crawlStores{}, err
@@ -91,8 +91,8 @@ func (r *runner) openStores() (crawlStores, error) {
 	return s, nil
 }
 
-func (r *runner) openStoresAllowingPartialImport() (s crawlStores, err error) {
-	p, confinement := DefaultProject(), (*confinement)(nil)
+func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err error) {
+	p, confinement := DefaultProject(), (*pathConfinement)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.confinement
 	}
@@ -107,28 +107,28 @@ func (r *runner) openStoresAllowingPartialImport() (s crawlStores, err error) {
 		return crawlStores{}, err
 	}
 	opts.OnCommitted, opts.MemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
-	r.diskFull.recordStoreError(nil)
-	opts.OnStalled = func(err error) { r.program.logStoreWriteState(err); r.diskFull.recordStoreError(err) }
+	r.diskFullState.recordStoreStall(nil)
+	opts.OnStalled = func(err error) { r.program.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
 	s.robots = r.robotsStore
 	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
 	return s, err
 }
 
-func (r *runner) loadedProject() *loadedProject {
+func (r *projectRunner) loadedProject() *loadedProject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.command.lastValidProject
 }
 
-func (r *runner) now() time.Time { return time.Now().UTC() }
+func (r *projectRunner) now() time.Time { return time.Now().UTC() }
 
 // runCommands carries out orders until it is told to quit.
-func (r *runner) runCommands() {
+func (r *projectRunner) runCommands() {
 	defer close(r.ended)
 	isAcquired := false // the vault
 	for version := 0; ; {
 		o := r.waitForCommand(version)
-		version = o.version
+		version = o.revision
 		running := !o.mustQuit && o.desired.State == api.StateRunning && o.blockedReason() == ""
 		if isAcquired && r.storeHandle.needsReopen() { // its file says so since
 			isAcquired = r.releaseStores()
@@ -153,12 +153,12 @@ func (r *runner) runCommands() {
 		if !isAcquired {
 			r.resetAvailability()
 		}
-		r.enterIdleState(o)
+		r.setInactiveState(o)
 	}
 }
 
 // acquireStores enters the vault, or says why it cannot.
-func (r *runner) acquireStores() (isAcquired bool) {
+func (r *projectRunner) acquireStores() (isAcquired bool) {
 	// Before the first visit the disk must record that the daemon runs. Otherwise a
 	// crash would look like an orderly end, and hosts would not get their full rest
 	// after it.
@@ -179,7 +179,7 @@ func (r *runner) acquireStores() (isAcquired bool) {
 }
 
 // releaseStores leaves the vault, which is closed unless somebody looks into it.
-func (r *runner) releaseStores() (isAcquired bool) {
+func (r *projectRunner) releaseStores() (isAcquired bool) {
 	r.storeHandle.release()
 	if err := r.storeHandle.closeIfUnused(); err != nil {
 		r.program.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
@@ -187,8 +187,8 @@ func (r *runner) releaseStores() (isAcquired bool) {
 	return false
 }
 
-// enterIdleState is what a project does that does not run.
-func (r *runner) enterIdleState(o runnerCommand) {
+// setInactiveState is what a project does that does not run.
+func (r *projectRunner) setInactiveState(o runnerCommand) {
 	switch reason := o.blockedReason(); {
 	case o.isFileGone:
 		r.setState(api.StateStopped, reason)
@@ -202,7 +202,7 @@ func (r *runner) enterIdleState(o runnerCommand) {
 }
 
 // hasFailed reports whether the last run did.
-func (r *runner) hasFailed() bool {
+func (r *projectRunner) hasFailed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state == api.StateFailed
@@ -210,18 +210,18 @@ func (r *runner) hasFailed() bool {
 
 // runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
 // whether the state must be opened again before the project continues.
-func (r *runner) runCrawl(o runnerCommand) (mustReopen bool) {
+func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	if !r.beginRun(o.version, stop) {
+	if !r.beginRunIfLatest(o.revision, stop) {
 		return false
 	}
-	defer r.endRun()
+	defer r.clearRunInterrupt()
 	switch crawlErr := r.crawlLoadedProject(ctx, o.lastValidProject); {
 	case crawlErr == nil, errors.Is(crawlErr, frontier.ErrEmpty):
 		r.markDoneUnlessURLsAdded()
 	case errors.Is(crawlErr, crawler.ErrPages), errors.Is(crawlErr, crawler.ErrBytes), errors.Is(crawlErr, errTimeLimit):
-		r.pauseAtLimit(o.version, crawlErr)
+		r.pauseAtLimit(o.revision, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
 		r.retryLater(crawlErr)
@@ -235,18 +235,18 @@ func (r *runner) runCrawl(o runnerCommand) (mustReopen bool) {
 }
 
 // setFailed says that the project cannot go on. Others do.
-func (r *runner) setFailed(err error) {
+func (r *projectRunner) setFailed(err error) {
 	r.program.log.Error("the project fails; when the cause is removed, start it again", "error", err)
 	r.setState(api.StateFailed, err.Error())
 }
 
 // pauseAtLimit pauses a project that has reached a limit, for good: unless it was told
 // something else meanwhile.
-func (r *runner) pauseAtLimit(version int, limit error) {
+func (r *projectRunner) pauseAtLimit(version int, limit error) {
 	desired := desiredState{State: api.StatePaused, Reason: limit.Error()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.command.version != version {
+	if r.command.revision != version {
 		return
 	}
 	if err := r.stateStore.setDesiredState(r.name, desired); err != nil {
@@ -257,10 +257,10 @@ func (r *runner) pauseAtLimit(version int, limit error) {
 }
 
 // crawlLoadedProject crawls as an edition of the project says. Its state is open.
-func (r *runner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
+func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
 	limits := loaded.project.Limits
 	if loaded.project.Store.Redis.isUsed() {
-		limits = Limits{} // they are the crew's
+		limits = LimitSettings{} // they are the crew's
 	}
 	remaining, err := r.meter.remainingLimits(limits)
 	if err != nil {
@@ -279,7 +279,7 @@ func (r *runner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) 
 		return err
 	}
 	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
-	engine, err := g.newCrawlEngine(loaded.project, loaded.oneSeedPerOrigin)
+	engine, err := g.newCrawlEngine(loaded.project, loaded.firstSeedPerOrigin)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (r *runner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) 
 }
 
 // engineConfig returns what the project's rooms stand on, while its state is open.
-func (r *runner) engineConfig(ctx context.Context, loaded *loadedProject) (g engineConfig, err error) {
+func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject) (g engineConfig, err error) {
 	hooks := r.metrics.Hooks(r.name)
 	countVisit := hooks.Visited
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
@@ -308,19 +308,19 @@ func (r *runner) engineConfig(ctx context.Context, loaded *loadedProject) (g eng
 		hooks: hooks, onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisits: true,
 	}
-	if g.sharedBrakes = r.sharedBrakesOf(loaded); g.sharedBrakes != nil {
+	if g.sharedBrakes = r.getOrStartSharedBrakes(loaded); g.sharedBrakes != nil {
 		hostDueStore := *r.hostDueStore
 		hostDueStore.Store, err = g.sharedBrakes.waitForStore(ctx)
 		g.hostDueStore = &hostDueStore
 		r.mu.Lock()
-		g.renewLimits, g.onLimitsRenewed = r.mustRenewLimits, r.clearRenewLimitsFlag
+		g.mustRenewLimits, g.onLimitsRenewed = r.mustRenewLimits, r.clearRenewLimitsFlag
 		r.mu.Unlock()
 	}
 	return g, err
 }
 
 // clearRenewLimitsFlag takes note that limits of all processes count anew.
-func (r *runner) clearRenewLimitsFlag() {
+func (r *projectRunner) clearRenewLimitsFlag() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustRenewLimits = false
@@ -328,12 +328,12 @@ func (r *runner) clearRenewLimitsFlag() {
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is
 // done again the next time.
-func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlComponents, loaded *loadedProject) error {
+func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlComponents, loaded *loadedProject) error {
 	if r.appliedProject == loaded {
 		return nil
 	}
 	previous, _ := readProjectSource(r.dir.path(projectFile)) // nil: not known, and so not the same
-	if err := engine.applyProjectToState(ctx, r.dir, previous); err != nil {
+	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
 	if err := errors.Join(engine.releaseHolds(ctx), engine.queueSeeds(ctx)); err != nil {
@@ -344,7 +344,7 @@ func (r *runner) applyLoadedProject(ctx context.Context, engine *crawlComponents
 }
 
 // publishVisit tells of a visit.
-func (r *runner) publishVisit(v *crawler.Visit) {
+func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	if !r.events.hasSubscribers() {
 		return
 	}
@@ -359,7 +359,7 @@ func (r *runner) publishVisit(v *crawler.Visit) {
 }
 
 // recordDelayShortfall watches the promise that no rest is cut short.
-func (r *runner) recordDelayShortfall(a storage.Ack) {
+func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
 	if a.Host == nil {
 		return
 	}

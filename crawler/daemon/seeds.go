@@ -100,10 +100,10 @@ func parseSeedLine(line string) string {
 	return line
 }
 
-// oneSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
+// firstSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
 // reads every seed, so a mistake in one is found before anything is sent. Seed files are
 // opened by open.
-func (p *Project) oneSeedPerOrigin(open OpenFunc) ([]decorum.URL, error) {
+func (p *Project) firstSeedPerOrigin(open OpenFunc) ([]decorum.URL, error) {
 	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
 	for u, err := range p.seeds(open) {

@@ -32,7 +32,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("the first %d: %q, %v; want %q", limit, got, err, want)
 		}
 	}
-	seedPerOrigin, err := p.oneSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil || fmt.Sprint(seedPerOrigin) != "[https://b.example/ https://a.example/1]" {
 		t.Errorf("roots %v, %v; want one of each origin", seedPerOrigin, err)
 	}

@@ -36,24 +36,24 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 
 // A serveOptions is how a daemon is started.
 type serveOptions struct {
-	dataDir, projectFilesDir string
-	startNewProjects         bool
-	bodyMemory               Size
-	apiProjectRestrictions   apiProjectRestrictions
-	listenOptions            listenOptions
+	dataDir, projectFilesDir      string
+	startNewProjects              bool
+	bodyMemory                    Size
+	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
+	listenOptions                 listenOptions
 }
 
 func (a *program) serveCommand() *cobra.Command {
 	var s serveOptions
 	c := &cobra.Command{
-		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: withUsageError(cobra.NoArgs),
+		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: argsOrUsageError(cobra.NoArgs),
 	}
 	fs := c.Flags()
 	addDataFlag(fs, &s.dataDir)
 	fs.StringVar(&s.projectFilesDir, "projects", "projects", "the folder `DIR` of project files")
 	fs.BoolVar(&s.startNewProjects, "start-new", false, "start a project when its file is new")
 	addBodyMemoryFlag(fs, &s.bodyMemory)
-	s.apiProjectRestrictions.addFlags(fs)
+	s.apiCreatedProjectRestrictions.addFlags(fs)
 	s.listenOptions.addFlags(fs)
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), s) }
 	return c

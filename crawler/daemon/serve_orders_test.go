@@ -45,7 +45,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 // URLs that are added while a run comes to its end are visited: by another.
 func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	var r *runner
+	var r *projectRunner
 	f := newDaemonFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{
 		"/": func(crawltest.PageRequest) crawltest.Response {
 			r.outputs.mu.Lock() // nothing reaches the disk from now on, so that the run cannot end
@@ -68,7 +68,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withEngine(t.Context(), func(_ context.Context, engine *crawlComponents, _ crawlStores) error {
+	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *crawlComponents, _ crawlStores) error {
 		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.resumeForNewURLs(engine)
 		return err

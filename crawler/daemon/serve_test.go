@@ -29,7 +29,7 @@ type daemonFixture struct {
 	t           *testing.T
 	log         slog.Handler // of the daemon; nil: nothing is logged
 	closeDaemon func() error // closes the daemon
-	apiRules    apiProjectRestrictions
+	apiRules    apiCreatedProjectRestrictions
 
 	readUsage func() memoryUsage // of the daemon; nil: that of the process
 }
@@ -43,7 +43,7 @@ func newDaemonFixture(t *testing.T, sites ...crawltest.Site) *daemonFixture {
 // newDaemonFixtureOn is newDaemonFixture a web with a plan.
 func newDaemonFixtureOn(t *testing.T, web *crawltest.Web) *daemonFixture {
 	t.Helper()
-	f := &daemonFixture{crawlFixture: crawlFixture{web, startWeb(t, web), t.TempDir()}, t: t, apiRules: apiProjectRestrictions{allowPrivate: true}}
+	f := &daemonFixture{crawlFixture: crawlFixture{web, startWeb(t, web), t.TempDir()}, t: t, apiRules: apiCreatedProjectRestrictions{allowPrivate: true}}
 	if err := os.Mkdir(f.projectFilesPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func (f *daemonFixture) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	a := &program{stdout: newStickyErrorWriter(io.Discard), log: slog.New(f.log), readMemory: f.readUsage}
-	s, err := openSupervisor(a, serveOptions{dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew, apiProjectRestrictions: f.apiRules})
+	a := &program{stdout: newStickyErrorWriter(io.Discard), log: slog.New(f.log), readMemoryUsage: f.readUsage}
+	s, err := openSupervisor(a, serveOptions{dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew, apiCreatedProjectRestrictions: f.apiRules})
 	if err != nil {
 		f.t.Fatal(err)
 	}

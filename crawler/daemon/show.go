@@ -13,7 +13,7 @@ import (
 // setDesiredState has the project be in another state, for good. What is so already stays
 // as it is. A project that is to pause or to stop does, though that could not be
 // kept: the error says that it may not survive the daemon.
-func (r *runner) setDesiredState(s api.ProjectState) error {
+func (r *projectRunner) setDesiredState(s api.ProjectState) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.command
@@ -44,14 +44,14 @@ func (r *runner) setDesiredState(s api.ProjectState) error {
 }
 
 // currentState returns what the project does, and why.
-func (r *runner) currentState() (api.ProjectState, string) {
+func (r *projectRunner) currentState() (api.ProjectState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state, r.stateReason
 }
 
 // apiProject returns the project as the API shows it.
-func (r *runner) apiProject(ctx context.Context) api.Project {
+func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	r.mu.Lock()
 	p := api.Project{Name: r.name, State: r.state, StateReason: r.stateReason, FileError: r.command.fileError, StateSince: r.stateSince}
 	loaded := r.command.lastValidProject
@@ -68,13 +68,13 @@ func (r *runner) apiProject(ctx context.Context) api.Project {
 	if unavailable := r.availabilityError(); unavailable != nil && p.StateReason == "" {
 		p.StateReason = unavailable.Error()
 	}
-	if diskFull := r.diskFull.currentError(); diskFull != nil && p.StateReason == "" {
+	if diskFull := r.diskFullState.currentError(); diskFull != nil && p.StateReason == "" {
 		p.StateReason = diskFull.Error()
 	}
 	c := r.storeHandle.lastKnownStats()
 	if !r.hasRemoteStore() { // else sample asks, so that nobody waits for servers
 		var err error
-		if c, err = r.storeHandle.currentStats(ctx); err != nil {
+		if c, err = r.storeHandle.latestStats(ctx); err != nil {
 			r.program.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
 			return p
 		}
@@ -88,23 +88,23 @@ func (r *runner) apiProject(ctx context.Context) api.Project {
 }
 
 // publishSample takes a sample of what the project does, if it does anything.
-func (r *runner) publishSample(ctx context.Context, now time.Time) {
+func (r *projectRunner) publishSample(ctx context.Context, now time.Time) {
 	if state, _ := r.currentState(); state == api.StateStopped || state == api.StateFailed {
 		return
 	}
-	c, err := r.storeHandle.currentStats(ctx)
+	c, err := r.storeHandle.latestStats(ctx)
 	if err != nil {
 		return // show tells
 	}
 	if r.hasRemoteStore() && c.counts.QueuedURLs > 0 {
 		r.resumeIfDone()
 	}
-	s := r.meter.addSample(now, c.counts.QueuedURLs)
+	s := r.meter.takeSample(now, c.counts.QueuedURLs)
 	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
 }
 
 // haltCrawl breaks off what the project has in hand.
-func (r *runner) haltCrawl() {
+func (r *projectRunner) haltCrawl() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine != nil && r.engine.crawler != nil {
@@ -113,7 +113,7 @@ func (r *runner) haltCrawl() {
 }
 
 // activeVisits returns the visits in hand: those whose request was made.
-func (r *runner) activeVisits() []api.ActiveVisit {
+func (r *projectRunner) activeVisits() []api.ActiveVisit {
 	r.mu.Lock()
 	var current *crawler.Crawler
 	if r.engine != nil && r.interruptRun != nil {

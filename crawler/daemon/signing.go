@@ -14,9 +14,9 @@ import (
 // Signing says with which keys requests are signed, so that sites can tell them from
 // those of somebody who only bears the same name. Without keys, they are not signed.
 type Signing struct {
-	KeyFiles     []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
-	Directory    string   `yaml:"directory"` // the origin that the key directory is at
-	SignatureTTL Duration `yaml:"valid"`     // for so long from when the request is sent
+	KeyFiles           []string `yaml:"keys"`      // files; the first key signs, all are in the key directory
+	KeyDirectoryOrigin string   `yaml:"directory"` // the origin that the key directory is at
+	SignatureTTL       Duration `yaml:"valid"`     // for so long from when the request is sent
 	// how Signature-Agent is written: dictionary, or string, for sites whose verifiers know only the early drafts of Web Bot Auth
 	SignatureAgentForm string `yaml:"agent_form"`
 }
@@ -24,25 +24,25 @@ type Signing struct {
 // isUsed reports whether requests are signed.
 func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
-// directoryOrigin returns the origin of the key directory, of a project that has been checked.
-func (s *Signing) directoryOrigin() string {
-	origin, _ := botauth.ParseKeyDirectoryOrigin(s.Directory)
+// keyDirectoryOrigin returns the origin of the key directory, of a project that has been checked.
+func (s *Signing) keyDirectoryOrigin() string {
+	origin, _ := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin)
 	return origin
 }
 
-// directoryURL returns where the key directory is; empty: requests are not signed.
-func (s *Signing) directoryURL() string {
+// keyDirectoryURL returns where the key directory is; empty: requests are not signed.
+func (s *Signing) keyDirectoryURL() string {
 	if !s.isUsed() {
 		return ""
 	}
-	return s.directoryOrigin() + botauth.DirectoryPath
+	return s.keyDirectoryOrigin() + botauth.DirectoryPath
 }
 
-func checkSigning(p *Project) *fieldProblem {
+func checkSigningSettings(p *Project) *fieldProblem {
 	s := &p.Agent.Signature
 	for i, name := range s.KeyFiles {
 		if name == "" {
-			return newProjectFieldProblem(itemPath("agent.signature.keys", i), "expected the name of a file")
+			return newProjectFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
 	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
@@ -52,15 +52,15 @@ func checkSigning(p *Project) *fieldProblem {
 		return newProjectFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	switch {
-	case s.Directory == "" && !s.isUsed():
+	case s.KeyDirectoryOrigin == "" && !s.isUsed():
 		return nil
-	case s.Directory == "":
+	case s.KeyDirectoryOrigin == "":
 		return newProjectFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
 	case !s.isUsed():
 		return newProjectFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
-	if _, err := botauth.ParseKeyDirectoryOrigin(s.Directory); err != nil {
-		return newProjectFieldProblem("agent.signature.directory", "%q: %v", s.Directory, err)
+	if _, err := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin); err != nil {
+		return newProjectFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
 	}
 	return nil
 }
@@ -72,10 +72,10 @@ func (s *Signing) readKeys(open OpenFunc) ([]*botauth.Key, error) {
 	for i, name := range s.KeyFiles {
 		k, err := readPrivateKeyFile(open, name, botauth.ParseKey)
 		if err != nil {
-			return nil, usage.Errorf("%s: %w", itemPath("agent.signature.keys", i), err)
+			return nil, usage.Errorf("%s: %w", indexedFieldName("agent.signature.keys", i), err)
 		}
 		if sameKeyFile := nameByID[k.ID()]; sameKeyFile != "" {
-			return nil, usage.Errorf("%s: %s holds the same key as %s", itemPath("agent.signature.keys", i), name, sameKeyFile)
+			return nil, usage.Errorf("%s: %s holds the same key as %s", indexedFieldName("agent.signature.keys", i), name, sameKeyFile)
 		}
 		keys[i], nameByID[k.ID()] = k, name
 	}
@@ -91,7 +91,7 @@ func (s *Signing) newSigner(open OpenFunc) (*botauth.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer, err := botauth.NewSigner(keys[0], s.Directory, time.Duration(s.SignatureTTL))
+	signer, err := botauth.NewSigner(keys[0], s.KeyDirectoryOrigin, time.Duration(s.SignatureTTL))
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ func TestSigningRefused(t *testing.T) {
 		{"{agent_form: token}", `agent.signature.agent_form: "token" is not a form: expected dictionary or string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
-		if _, err := ReadProject(writeTempFile(t, "p.yaml", text)); err == nil || !strings.Contains(terminalErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, terminalErrorText(err), tt.says)
+		if _, err := ReadProject(writeTempFile(t, "p.yaml", text)); err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestSignedDaemon(t *testing.T) {
 	site := &signatureChecker{t: t}
 	server := httptest.NewServer(site)
 	defer server.Close()
-	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0", botAddr: "127.0.0.1:0"})
+	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0"})
 	d := g.daemon.(*supervisor)
 	var ids []string
 	for _, name := range []string{"now.pem", "next.pem"} {

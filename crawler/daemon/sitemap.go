@@ -58,7 +58,7 @@ func (a *program) sitemapCommand() *cobra.Command {
 	var q sitemapOptions
 	c := &cobra.Command{
 		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
-		Long: sitemapHelp, Example: sitemapExample, Args: withUsageError(cobra.ExactArgs(1)),
+		Long: sitemapHelp, Example: sitemapExample, Args: argsOrUsageError(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.listSitemap(c.Context(), q, c.InOrStdin(), args[0])
 		},

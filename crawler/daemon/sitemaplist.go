@@ -157,7 +157,7 @@ func (l *sitemapLister) printSitemapEntries(r io.Reader, name string, f pendingS
 			}
 		},
 	}, func(e sitemap.Entry) error {
-		printErr = l.printEntry(e, f)
+		printErr = l.printAndFollowEntry(e, f)
 		return printErr
 	})
 	switch {
@@ -191,8 +191,8 @@ func unwrapSitemapError(err error) error {
 // errEntryLimit ends a listing that has as many lines as were asked for.
 var errEntryLimit = errors.New("the limit is reached")
 
-// printEntry prints one entry.
-func (l *sitemapLister) printEntry(e sitemap.Entry, f pendingSitemap) error {
+// printAndFollowEntry prints one entry.
+func (l *sitemapLister) printAndFollowEntry(e sitemap.Entry, f pendingSitemap) error {
 	if e.IsSitemap && l.options.followIndexes {
 		l.enqueue(pendingSitemap{url: e.URL, indexDepth: f.indexDepth + 1})
 	}

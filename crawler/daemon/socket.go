@@ -104,17 +104,17 @@ func (l ownerListener) Accept() (net.Conn, error) {
 // domain socket has no address.
 type socketPeerConn struct {
 	net.Conn
-	peer socketPeer
+	peer socketPeerAddr
 }
 
 // RemoteAddr returns the peer.
 func (c socketPeerConn) RemoteAddr() net.Addr { return c.peer }
 
-// A socketPeer describes a process that connected to the socket.
-type socketPeer string
+// A socketPeerAddr describes a process that connected to the socket.
+type socketPeerAddr string
 
 // Network is part of net.Addr.
-func (socketPeer) Network() string { return "unix" }
+func (socketPeerAddr) Network() string { return "unix" }
 
 // String is part of net.Addr.
-func (p socketPeer) String() string { return string(p) }
+func (p socketPeerAddr) String() string { return string(p) }

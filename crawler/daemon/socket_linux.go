@@ -23,7 +23,7 @@ func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 
 // authorizeSocketPeer returns the peer's user and process by the kernel, and whether it may operate
 // the daemon: root and the daemon's user may.
-func authorizeSocketPeer(c *net.UnixConn) (p socketPeer, ok bool) {
+func authorizeSocketPeer(c *net.UnixConn) (p socketPeerAddr, ok bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return "", false
@@ -35,6 +35,6 @@ func authorizeSocketPeer(c *net.UnixConn) (p socketPeer, ok bool) {
 	if controlErr != nil || err != nil {
 		return "", false
 	}
-	p = socketPeer(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
+	p = socketPeerAddr(fmt.Sprintf("unix:uid=%d,pid=%d", cred.Uid, cred.Pid))
 	return p, cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
 }

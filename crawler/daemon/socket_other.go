@@ -17,4 +17,4 @@ func (d stateDir) shortSocketAddr() (addr string, release func(), err error) {
 }
 
 // authorizeSocketPeer accepts every peer: the mode of the socket's file limits who can connect.
-func authorizeSocketPeer(*net.UnixConn) (p socketPeer, ok bool) { return "unix", true }
+func authorizeSocketPeer(*net.UnixConn) (p socketPeerAddr, ok bool) { return "unix", true }

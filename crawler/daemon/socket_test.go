@@ -65,9 +65,9 @@ func TestWithoutSocket(t *testing.T) {
 		if err := make(); err != nil {
 			t.Fatal(err)
 		}
-		r := daemonAddress{serverURL: s.server.URL, dataDir: string(dir)}
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir)}
 		fs := (&program{}).brakeCommand().Flags()
-		r.flags = fs
+		r.flagSet = fs
 		c, err := r.newClient(t.Context())
 		if err != nil || c.Token != s.token {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
@@ -80,7 +80,7 @@ func TestWithoutSocket(t *testing.T) {
 	defer l.Close()
 	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.path(tokenFile)} {
 		c := (&program{}).brakeCommand()
-		r := daemonAddress{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.path(tokenFile), flags: c.Flags()}
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.path(tokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}

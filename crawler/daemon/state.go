@@ -137,10 +137,10 @@ func (d stateDir) moveOldCrawl(now time.Time) error {
 
 // saveProject writes p for a later --resume. If c is set, p came by the API of a daemon, and
 // the text records it.
-func (d stateDir) saveProject(p Project, c *confinement) error {
+func (d stateDir) saveProject(p Project, c *pathConfinement) error {
 	text, err := encodeProject(p)
 	if c != nil {
-		text = append([]byte(apiProjectHeader), text...)
+		text = append([]byte(apiCreatedProjectHeader), text...)
 	}
 	if err == nil {
 		err = writeFileAtomic(d.path(projectFile), text)
@@ -155,7 +155,7 @@ func (d stateDir) saveProject(p Project, c *confinement) error {
 // of which --resume would read no more than a part is refused.
 func encodeProject(p Project) ([]byte, error) {
 	var err error
-	p.forEachFilePath(func(_ pathField, _ string, path *string) *fieldProblem {
+	p.forEachFilePath(func(_ filePathField, _ string, path *string) *fieldProblem {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
 		return nil

@@ -13,7 +13,7 @@ type hashSampledMap[V any] struct {
 	mask   uint64 // keys in the subset have none of its bits
 }
 
-func newKeySample[V any]() *hashSampledMap[V] { return &hashSampledMap[V]{values: map[uint64]V{}} }
+func newHashSampledMap[V any]() *hashSampledMap[V] { return &hashSampledMap[V]{values: map[uint64]V{}} }
 
 func (s *hashSampledMap[V]) get(key uint64) (v V, ok bool) {
 	v, ok = s.values[key]

@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/frontier"
 )
 
-// summary says what the run has done, how it ended, and what is left and why.
-func (j *crawlRun) summary(ctx context.Context, runErr error) string {
+// summaryText says what the run has done, how it ended, and what is left and why.
+func (j *crawlRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
@@ -32,7 +32,7 @@ func (j *crawlRun) summary(ctx context.Context, runErr error) string {
 	}
 	if st.PagesWithheld > 0 {
 		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
-			st.PagesWithheld, strings.Join(j.project.Robots.Purpose, ", "))
+			st.PagesWithheld, strings.Join(j.project.Robots.Purposes, ", "))
 	}
 	if st.TDMRepsFetched > 0 {
 		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepsFetched)

@@ -29,31 +29,31 @@ const (
 
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
-	program                *program
-	dataDir                stateDir
-	projectFilesDir        string // of project files
-	startNewProjects       bool   // projects run as soon as their file is there
-	apiProjectRestrictions apiProjectRestrictions
-	lock                   *directoryLock
+	program                       *program
+	dataDir                       stateDir
+	projectFilesDir               string // of project files
+	startNewProjects              bool   // projects run as soon as their file is there
+	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
+	directoryLock                 *directoryLock
 	// hasSocket says that listenSocket has made the socket, which Close removes.
 	hasSocket   bool
 	robotsStore inspectableStore // what is known of robots.txt files, by all projects
 	sharedResources
-	memoryMonitor  *memoryMonitor
-	metrics        *metrics.Metrics
-	hostLists      *hostListCache
-	robotsDiskFull diskFullState // of robots
-	stateStore     *daemonStateStore
-	events         eventBroker
+	memoryUsageRecorder *memoryUsageRecorder
+	metrics             *metrics.Metrics
+	hostLists           *hostListCache
+	robotsDiskFull      diskFullState // of robots
+	stateStore          *daemonStateStore
+	eventBroker         eventBroker
 
 	brakesMu             sync.Mutex // held by who changes brakes, and keeps them
-	filesMu              sync.Mutex // held by who reads project files, or changes them
+	projectFilesMu       sync.Mutex // held by who reads project files, or changes them
 	mu                   sync.Mutex // guards what follows
-	runners              map[string]*runner
+	runners              map[string]*projectRunner
 	sharedBrakesByID     map[string]*sharedBrakes
 	retiredKeyrings      []signingKeyring  // of projects that were deleted
 	projectFilesDirError string            // why the folder cannot be read; empty: it can
-	foreignFiles         map[string]string // files that are no project's, and why; guarded by scanning
+	nonProjectFiles      map[string]string // files that are no project's, and why; guarded by scanning
 	isShuttingDown       bool              // likewise
 }
 
@@ -71,17 +71,17 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 	if info, err := os.Stat(projectFilesDir); err != nil || !info.IsDir() {
 		return nil, usage.Errorf("cannot read the folder of project files %s: make it, and put a file NAME.yaml into it for each project; or name another folder with --projects", projectFilesDir)
 	}
-	rules, err := opts.apiProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
+	rules, err := opts.apiCreatedProjectRestrictions.withAbsoluteDirs(dataDir, projectFilesDir)
 	if err != nil {
 		return nil, err
 	}
 	s := &supervisor{
-		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiProjectRestrictions: rules, hostLists: newHostListCache(),
+		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
 			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
-			memoryPressure: a.memoryPressure(), bodyMemory: a.bodyMemory,
+			memoryPressureMonitor: a.newProcessMemoryPressure(), bodyMemory: a.bodyMemory,
 		},
-		runners: map[string]*runner{}, sharedBrakesByID: map[string]*sharedBrakes{}, foreignFiles: map[string]string{},
+		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*sharedBrakes{}, nonProjectFiles: map[string]string{},
 	}
 	s.metrics = metrics.New(s.Projects, a.log)
 	if a.bodyMemory != nil {
@@ -90,7 +90,7 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 			return usage.Bytes, usage.DeniedVisits
 		})
 	}
-	if s.lock, err = s.dataDir.lock(); err != nil {
+	if s.directoryLock, err = s.dataDir.lock(); err != nil {
 		return nil, err
 	}
 	if err := s.openDaemonStores(); err != nil {
@@ -108,21 +108,21 @@ func (s *supervisor) openDaemonStores() (err error) {
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreError(err) }
+	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreStall(err) }
 	opts := bolt.Options{OnStalled: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
 	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}
-	previousEnd, err := s.stateStore.recordStart(time.Now())
+	previousEnd, err := s.stateStore.recordDaemonStart(time.Now())
 	if err != nil {
 		return err
 	}
 	s.hostDueStore = &crawler.HostDueStore{Store: s.robotsStore, RestartedAt: previousEnd}
-	return s.startMemoryMonitor()
+	return s.startMemoryUsageRecorder()
 }
 
-// projectDir is where the state of a project is.
-func (s *supervisor) projectDir(name string) stateDir {
+// projectStateDir is where the state of a project is.
+func (s *supervisor) projectStateDir(name string) stateDir {
 	return stateDir(s.dataDir.path(filepath.Join(projectsDir, name)))
 }
 
@@ -131,9 +131,9 @@ func (s *supervisor) projectFilePath(name string) string {
 	return filepath.Join(s.projectFilesDir, name+projectExt)
 }
 
-// knownProjects returns the names of all projects that the daemon has kept something of,
+// projectNamesWithData returns the names of all projects that the daemon has kept something of,
 // though their files may be gone.
-func (s *supervisor) knownProjects() []string {
+func (s *supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
 	entries, _ := os.ReadDir(s.dataDir.path(projectsDir)) // none before the first project
 	for _, e := range entries {
@@ -145,7 +145,7 @@ func (s *supervisor) knownProjects() []string {
 }
 
 // addAndStartRunner takes in a runner that has its first orders.
-func (s *supervisor) addAndStartRunner(r *runner) {
+func (s *supervisor) addAndStartRunner(r *projectRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[r.name] = r
@@ -153,7 +153,7 @@ func (s *supervisor) addAndStartRunner(r *runner) {
 }
 
 // findRunner returns the runner of a project.
-func (s *supervisor) findRunner(name string) (*runner, error) {
+func (s *supervisor) findRunner(name string) (*projectRunner, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.runners[name]; ok {
@@ -163,10 +163,10 @@ func (s *supervisor) findRunner(name string) (*runner, error) {
 }
 
 // allRunners returns the runners, by name.
-func (s *supervisor) allRunners() []*runner {
+func (s *supervisor) allRunners() []*projectRunner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var runners []*runner
+	var runners []*projectRunner
 	for _, name := range slices.Sorted(maps.Keys(s.runners)) {
 		runners = append(runners, s.runners[name])
 	}
@@ -184,7 +184,7 @@ func (s *supervisor) run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			s.dropExpiredBrakes(now)
-			s.matchSharedBrakesToProjects()
+			s.startAndCloseSharedBrakes()
 			s.publishSamples(ctx, now)
 			s.recordMemory(now)
 		case <-ctx.Done():
@@ -216,9 +216,9 @@ func (s *supervisor) haltCrawls() {
 // Close ends all projects in order, with what they have in hand, and closes
 // their state. What ran goes on the next time.
 func (s *supervisor) Close() (err error) {
-	s.filesMu.Lock()
+	s.projectFilesMu.Lock()
 	s.isShuttingDown = true
-	s.filesMu.Unlock()
+	s.projectFilesMu.Unlock()
 	runners := s.allRunners()
 	for _, r := range runners {
 		r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
@@ -243,10 +243,10 @@ func (s *supervisor) Close() (err error) {
 	}
 	if s.hostDueStore != nil {
 		err = errors.Join(err, s.stateStore.update(func(t *daemonState) { t.EndedAt = time.Now() }))
-		s.memoryMonitor.recordCleanEnd()
+		s.memoryUsageRecorder.recordCleanEnd()
 	}
 	if s.hasSocket { // once the lock is free, the socket may be another daemon's
 		err = errors.Join(err, s.dataDir.removeSocket())
 	}
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(err, s.directoryLock.Close())
 }

@@ -15,10 +15,10 @@ const (
 
 // Throughput is what a project did lately. It needs its owner's lock.
 type throughputHistory struct {
-	perSecond, perMinute sampleRing
-	currentMinuteSeconds int // of the minute that goes on
-	lastSnapshot         statsSnapshot
-	minuteStartSnapshot  statsSnapshot // when it began
+	perSecondSamples, perMinuteSamples sampleRing
+	currentMinuteSeconds               int // of the minute that goes on
+	lastSnapshot                       statsSnapshot
+	minuteStartSnapshot                statsSnapshot // when it began
 }
 
 // A statsSnapshot is what a project's meters show at a moment.
@@ -34,9 +34,9 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 	}
 	s := rateBetween(t.lastSnapshot, snapshot, queued)
 	t.lastSnapshot = snapshot
-	t.perSecond.add(s, maxSecondSamples)
+	t.perSecondSamples.add(s, maxSecondSamples)
 	if t.currentMinuteSeconds++; t.currentMinuteSeconds >= 60 {
-		t.perMinute.add(rateBetween(t.minuteStartSnapshot, snapshot, queued), maxMinuteSamples)
+		t.perMinuteSamples.add(rateBetween(t.minuteStartSnapshot, snapshot, queued), maxMinuteSamples)
 		t.minuteStartSnapshot, t.currentMinuteSeconds = snapshot, 0
 	}
 	return s
@@ -45,7 +45,7 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 // recentRate returns the average of the last seconds.
 func (t *throughputHistory) recentRate() api.ThroughputSample {
 	var mean api.ThroughputSample
-	recent := t.perSecond.samples()
+	recent := t.perSecondSamples.samples()
 	recent = recent[max(0, len(recent)-rateWindowSamples):]
 	for _, s := range recent {
 		mean.At, mean.QueuedURLs = s.At, s.QueuedURLs

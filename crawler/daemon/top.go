@@ -23,9 +23,9 @@ written once.
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
 func (a *program) topCommand() *cobra.Command {
-	var r daemonAddress
+	var r daemonClientOptions
 	var interval Duration = Duration(2 * time.Second)
-	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: withUsageError(cobra.NoArgs)}
+	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
 	c.Flags().Var(durationFlag{&interval}, "every", "ask again after `TIME`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -139,13 +139,13 @@ type topProjectView struct {
 
 // A daemonSnapshot is what a daemon shows at a moment.
 type daemonSnapshot struct {
-	selectedProject string
-	projects        []api.Project
-	samples         []api.ThroughputSample // of the chosen project, as what follows
-	hosts           *api.HostPage
-	visits          []api.ActiveVisit
-	projectError    string // why the daemon does not say what the chosen project does
-	brakes          []api.Brake
+	selectedProject      string
+	projects             []api.Project
+	throughputSamples    []api.ThroughputSample // of the chosen project, as what follows
+	hostPage             *api.HostPage
+	activeVisits         []api.ActiveVisit
+	selectedProjectError string // why the daemon does not say what the chosen project does
+	brakes               []api.Brake
 }
 
 // Most that is shown of each.
@@ -169,7 +169,7 @@ func (w *topProjectView) fetchSnapshot(ctx context.Context) (v daemonSnapshot, e
 	v.selectedProject = w.selected
 	err = w.fetchProject(ctx, &v)
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		v.projectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
+		v.selectedProjectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
 		return v, nil
 	}
 	return v, err
@@ -177,13 +177,13 @@ func (w *topProjectView) fetchSnapshot(ctx context.Context) (v daemonSnapshot, e
 
 // fetchProject asks the daemon what the chosen project does.
 func (w *topProjectView) fetchProject(ctx context.Context, v *daemonSnapshot) (err error) {
-	if v.samples, err = w.client.Throughput(ctx, v.selectedProject, false); err != nil {
+	if v.throughputSamples, err = w.client.Throughput(ctx, v.selectedProject, false); err != nil {
 		return err
 	}
-	if v.visits, err = w.client.ActiveVisits(ctx, v.selectedProject); err != nil {
+	if v.activeVisits, err = w.client.ActiveVisits(ctx, v.selectedProject); err != nil {
 		return err
 	}
-	v.hosts, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})
+	v.hostPage, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})
 	return err
 }
 
@@ -245,21 +245,21 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 // writeSelectedProject writes what the chosen project does.
 func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
-	if v.projectError != "" {
-		s.writeLine("%s cannot be looked into: %s", v.selectedProject, replaceNonPrintable(v.projectError))
+	if v.selectedProjectError != "" {
+		s.writeLine("%s cannot be looked into: %s", v.selectedProject, replaceNonPrintable(v.selectedProjectError))
 		return
 	}
-	s.writeLine("%s, pages a second: %s", v.selectedProject, sparkline(v.samples))
+	s.writeLine("%s, pages a second: %s", v.selectedProject, sparkline(v.throughputSamples))
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
-		for _, h := range v.hosts.Hosts {
+		for _, h := range v.hostPage.Hosts {
 			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
 		}
 	})
 	s.writeLine("")
-	s.writeLine("in hand: %d", len(v.visits))
-	for _, l := range v.visits[:min(len(v.visits), maxTopVisits)] {
+	s.writeLine("in hand: %d", len(v.activeVisits))
+	for _, l := range v.activeVisits[:min(len(v.activeVisits), maxTopVisits)] {
 		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), replaceNonPrintable(l.URL))
 	}
 }

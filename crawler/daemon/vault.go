@@ -21,7 +21,7 @@ const countTimeout = time.Second
 type storeHandle struct {
 	dir            stateDir
 	wantedLocation func() string // where the state is, as the project's file says now
-	openStores     func() (crawlStores, error)
+	openStoresFunc func() (crawlStores, error)
 	beforeClose    func() // is called when it is about to be closed, and nobody is inside
 
 	mu                 sync.Mutex
@@ -29,7 +29,7 @@ type storeHandle struct {
 	stores             *crawlStores // nil: it is closed
 	openedLocation     string       // the place of files
 	isOpeningOrClosing bool         // it is being opened, or closed, which takes time where the state is elsewhere
-	lock               *directoryLock
+	directoryLock      *directoryLock
 	closedForGood      bool      // for good
 	stateChanged       sync.Cond // nobody is inside any more, or it is no more busy
 	closeTimer         *time.Timer
@@ -41,7 +41,7 @@ type storeHandle struct {
 var errStoreClosed = errors.New("the project is closed for good")
 
 func newStoreHandle(dir stateDir, wantedLocation func() string, openStores func() (crawlStores, error)) *storeHandle {
-	v := &storeHandle{dir: dir, wantedLocation: wantedLocation, openStores: openStores, beforeClose: func() {}}
+	v := &storeHandle{dir: dir, wantedLocation: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
 	v.stateChanged.L = &v.mu
 	return v
 }
@@ -92,7 +92,7 @@ func (v *storeHandle) openLocked() error {
 	lock, err := v.dir.lock()
 	var opened crawlStores
 	if err == nil {
-		if opened, err = v.openStores(); err != nil {
+		if opened, err = v.openStoresFunc(); err != nil {
 			err = errors.Join(err, lock.Close())
 		}
 	}
@@ -100,7 +100,7 @@ func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = false
 	v.stateChanged.Broadcast()
 	if err == nil {
-		v.stores, v.openedLocation, v.lock = &opened, at, lock
+		v.stores, v.openedLocation, v.directoryLock = &opened, at, lock
 	}
 	return err
 }
@@ -147,8 +147,8 @@ func (v *storeHandle) closeIfUnused() error {
 // closeLocked closes what is open. It needs v.mu, and lets go of it meanwhile.
 func (v *storeHandle) closeLocked() error {
 	v.beforeClose()
-	closing, lock := v.stores, v.lock
-	v.stores, v.lock, v.isOpeningOrClosing = nil, nil, true
+	closing, lock := v.stores, v.directoryLock
+	v.stores, v.directoryLock, v.isOpeningOrClosing = nil, nil, true
 	v.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
@@ -174,9 +174,9 @@ func (v *storeHandle) closeForGood() error {
 	return v.closeIfUnused()
 }
 
-// currentStats returns what is in the vault: as it is now, or as it was closed, or as it
+// latestStats returns what is in the vault: as it is now, or as it was closed, or as it
 // was when it could be told last. It is opened for that once, if it was never.
-func (v *storeHandle) currentStats(ctx context.Context) (storeStats, error) {
+func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 	v.mu.Lock()
 	open, last := v.stores != nil, v.lastStats
 	v.mu.Unlock()

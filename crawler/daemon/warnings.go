@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// An eventLogHandler is a log handler that tells warnings to those who listen to the daemon,
+// A warningPublishingHandler is a log handler that tells warnings to those who listen to the daemon,
 // too.
-type eventLogHandler struct {
+type warningPublishingHandler struct {
 	slog.Handler
 	events  *eventBroker
 	project string
@@ -20,18 +20,18 @@ type eventLogHandler struct {
 // newProjectLogger returns the log of one project.
 func newProjectLogger(log *slog.Logger, h *eventBroker, project string) *slog.Logger {
 	handler := log.With("project", project).Handler()
-	return slog.New(&eventLogHandler{Handler: handler, events: h, project: project})
+	return slog.New(&warningPublishingHandler{Handler: handler, events: h, project: project})
 }
 
 // Handle writes r to the log, and cries it out if it is a warning.
-func (c *eventLogHandler) Handle(ctx context.Context, r slog.Record) error {
+func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn && c.events.hasSubscribers() {
 		c.events.publish(c.toEvent(r))
 	}
 	return c.Handler.Handle(ctx, r)
 }
 
-func (c *eventLogHandler) toEvent(r slog.Record) api.Event {
+func (c *warningPublishingHandler) toEvent(r slog.Record) api.Event {
 	e := api.Event{Type: "warning", Project: c.project}
 	var text strings.Builder
 	text.WriteString(r.Message)
@@ -54,14 +54,14 @@ func (c *eventLogHandler) toEvent(r slog.Record) api.Event {
 }
 
 // WithAttrs is of slog.Handler.
-func (c *eventLogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (c *warningPublishingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *c
 	with.Handler, with.attrs = c.Handler.WithAttrs(attrs), append(c.attrs[:len(c.attrs):len(c.attrs)], attrs...)
 	return &with
 }
 
 // WithGroup is of slog.Handler.
-func (c *eventLogHandler) WithGroup(name string) slog.Handler {
+func (c *warningPublishingHandler) WithGroup(name string) slog.Handler {
 	with := *c
 	with.Handler = c.Handler.WithGroup(name)
 	return &with

@@ -37,8 +37,8 @@ type daemonState struct {
 	// not there any more was lifted elsewhere.
 	LastSharedBrakes map[string]map[string]string `json:"shared,omitempty"`
 	// APIProjects holds, for each project from the API, the record of its files.
-	APIProjects map[string]apiProjectRecord `json:"api,omitempty"`
-	EndedAt     time.Time                   `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	APIProjects map[string]apiCreatedProjectRecord `json:"api,omitempty"`
+	EndedAt     time.Time                          `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openDaemonStateStore reads what a daemon was told before.
@@ -61,10 +61,10 @@ func openDaemonStateStore(file string) (*daemonStateStore, error) {
 	return w, nil
 }
 
-// recordStart records that the daemon runs, and returns when the previous one ended: now if
+// recordDaemonStart records that the daemon runs, and returns when the previous one ended: now if
 // it was killed at an unknown time, zero if there was none. On a full disk it leaves
 // the write to begun, so that the daemon can start and say why its projects wait.
-func (w *daemonStateStore) recordStart(now time.Time) (previousEnd time.Time, err error) {
+func (w *daemonStateStore) recordDaemonStart(now time.Time) (previousEnd time.Time, err error) {
 	switch _, err := os.Stat(w.file); {
 	case errors.Is(err, fs.ErrNotExist):
 	case w.state.EndedAt.IsZero() || w.state.EndedAt.After(now):

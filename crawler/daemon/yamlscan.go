@@ -29,12 +29,12 @@ type exceededYAMLLimit struct {
 	problem  string
 }
 
-// A yamlByteScanner counts, byte by byte, what the lexer would make of a text.
-type yamlByteScanner struct {
+// A yamlLimitScanner counts, byte by byte, what the lexer would make of a text.
+type yamlLimitScanner struct {
 	text string
 
 	tokenCountUpperBound int  // at least as many as the lexer makes tokens
-	line                 int  // number of the line, from 1
+	lineNumber           int  // number of the line, from 1
 	lineStart            int  // where the line starts
 	lineIsBlank          bool // the line has held nothing but blanks so far
 	blankLinesInRow      int  // in a row, up to the line
@@ -49,9 +49,9 @@ type yamlByteScanner struct {
 // memory in proportion to its length. It ignores quotes and comments, and so counts too
 // many tokens rather than too few.
 func checkYAMLTextLimits(text string) *exceededYAMLLimit {
-	s := &yamlByteScanner{text: text, line: 1, lineIsBlank: true}
+	s := &yamlLimitScanner{text: text, lineNumber: 1, lineIsBlank: true}
 	for i := range len(text) {
-		s.countByte(i)
+		s.scanByte(i)
 		problem := ""
 		switch {
 		case s.tokenCountUpperBound > maxYAMLTokens:
@@ -65,14 +65,14 @@ func checkYAMLTextLimits(text string) *exceededYAMLLimit {
 			problem = fmt.Sprintf("there are more than %d blank lines in a row; leave them out", maxYAMLBlankLines)
 		}
 		if problem != "" {
-			return &exceededYAMLLimit{filePosition{s.line, utf8.RuneCountInString(text[min(s.lineStart, i):i]) + 1}, problem}
+			return &exceededYAMLLimit{filePosition{s.lineNumber, utf8.RuneCountInString(text[min(s.lineStart, i):i]) + 1}, problem}
 		}
 	}
 	return nil
 }
 
-// countByte counts the byte at i.
-func (s *yamlByteScanner) countByte(i int) {
+// scanByte counts the byte at i.
+func (s *yamlLimitScanner) scanByte(i int) {
 	c := s.text[i]
 	if c == '<' {
 		s.angleBracketsInRow++
@@ -108,7 +108,7 @@ func (s *yamlByteScanner) countByte(i int) {
 }
 
 // beginLine starts a new line after the byte at i. CR, LF and CRLF end a line.
-func (s *yamlByteScanner) beginLine(i int) {
+func (s *yamlLimitScanner) beginLine(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
 		s.lineStart = i + 1
 		return
@@ -116,11 +116,11 @@ func (s *yamlByteScanner) beginLine(i int) {
 	if s.lineIsBlank {
 		s.blankLinesInRow++
 	}
-	s.line, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.line+1, i+1, true, 0, false, false
+	s.lineNumber, s.lineStart, s.lineIsBlank, s.tabsInLine, s.lineIsDirective, s.lineIsComment = s.lineNumber+1, i+1, true, 0, false, false
 }
 
 // restOfLineHasQuotes reports whether a quote may begin or end between i and the end of the line.
-func (s *yamlByteScanner) restOfLineHasQuotes(i int) bool {
+func (s *yamlLimitScanner) restOfLineHasQuotes(i int) bool {
 	rest := s.text[i:]
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 		rest = rest[:end]
@@ -129,7 +129,7 @@ func (s *yamlByteScanner) restOfLineHasQuotes(i int) bool {
 }
 
 // mayBeToken reports whether the lexer may make a separate token of the byte at i.
-func (s *yamlByteScanner) mayBeToken(i int) bool {
+func (s *yamlLimitScanner) mayBeToken(i int) bool {
 	var before, after byte = '\n', '\n'
 	if i > 0 {
 		before = s.text[i-1]

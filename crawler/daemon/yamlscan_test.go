@@ -158,9 +158,9 @@ func FuzzYAMLLimits(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		s := &yamlByteScanner{text: text, line: 1, lineIsBlank: true}
+		s := &yamlLimitScanner{text: text, lineNumber: 1, lineIsBlank: true}
 		for i := range len(text) {
-			s.countByte(i)
+			s.scanByte(i)
 		}
 		if checkYAMLTextLimits(text) != nil {
 			return

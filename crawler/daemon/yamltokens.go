@@ -20,25 +20,25 @@ const (
 	maxYAMLDocs          = 2       // a reader refuses the second
 )
 
-// A yamlCollection is a list or mapping that is open.
-type yamlCollection struct {
-	kind         token.Type // SequenceEntry or MappingValue of a block; SequenceStart or MappingStart of a flow
-	column       int        // of its items or keys, in a block
-	entries      int        // of a mapping
-	lastKeyBytes int        // bytes of the key that was read last
-	hasColon     bool       // the entry of a flow mapping has a colon
+// An openYAMLCollection is a list or mapping that is open.
+type openYAMLCollection struct {
+	kind          token.Type // SequenceEntry or MappingValue of a block; SequenceStart or MappingStart of a flow
+	column        int        // of its items or keys, in a block
+	entryCount    int        // of a mapping
+	lastKeyBytes  int        // bytes of the key that was read last
+	entryHasColon bool       // the entry of a flow mapping has a colon
 }
 
-func (l *yamlCollection) isFlow() bool {
+func (l *openYAMLCollection) isFlow() bool {
 	return l.kind == token.SequenceStartType || l.kind == token.MappingStartType
 }
 
-// A yamlNesting follows how the tokens of a text nest.
-type yamlNesting struct {
-	openCollections []yamlCollection
-	keyCount        int
-	missingValues   int
-	docCount        int
+// A yamlNestingTracker follows how the tokens of a text nest.
+type yamlNestingTracker struct {
+	openCollections   []openYAMLCollection
+	keyCount          int
+	missingValueCount int
+	docCount          int
 }
 
 // checkYAMLTokenLimits returns the first excess of the tokens of a text; nil if the parser
@@ -46,7 +46,7 @@ type yamlNesting struct {
 // alias or a tag: decorum's files do not need them, and a few suffice to describe an
 // endless text.
 func checkYAMLTokenLimits(tokens token.Tokens, aliasProblem string) *exceededYAMLLimit {
-	var s yamlNesting
+	var s yamlNestingTracker
 	var before *token.Token
 	for i, tk := range tokens {
 		if tk.Type == token.CommentType {
@@ -59,7 +59,7 @@ func checkYAMLTokenLimits(tokens token.Tokens, aliasProblem string) *exceededYAM
 		case len(tk.Value) > maxYAMLScalarBytes && tk.Type != token.InvalidType:
 			problem = fmt.Sprintf("a value is longer than %d bytes", maxYAMLScalarBytes)
 		default:
-			problem = s.addToken(before, tk, firstNonCommentToken(tokens[i+1:]))
+			problem = s.addAndCheckToken(before, tk, firstNonCommentToken(tokens[i+1:]))
 		}
 		if problem != "" {
 			return &exceededYAMLLimit{yamlTokenPosition(tk), problem}
@@ -80,15 +80,15 @@ func firstNonCommentToken(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// addToken follows tk, which stands between two other tokens, and names the limit that it
+// addAndCheckToken follows tk, which stands between two other tokens, and names the limit that it
 // exceeds.
-func (s *yamlNesting) addToken(before, tk, after *token.Token) string {
+func (s *yamlNestingTracker) addAndCheckToken(before, tk, after *token.Token) string {
 	switch tk.Type {
 	case token.DocumentHeaderType:
 		s.docCount++
 		s.openCollections = s.openCollections[:0]
 	case token.SequenceStartType, token.MappingStartType:
-		s.openCollections = append(s.openCollections, yamlCollection{kind: tk.Type})
+		s.openCollections = append(s.openCollections, openYAMLCollection{kind: tk.Type})
 	case token.SequenceEndType, token.MappingEndType:
 		s.endEntry()
 		s.openCollections = s.openCollections[:max(0, len(s.openCollections)-1)]
@@ -96,7 +96,7 @@ func (s *yamlNesting) addToken(before, tk, after *token.Token) string {
 		s.endEntry()
 	case token.SequenceEntryType:
 		s.beginEntry(token.SequenceEntryType, tk.Position.Column, 0)
-		s.countMissingValue(tk, after, tk.Position.Column+1)
+		s.countIfValueMissing(tk, after, tk.Position.Column+1)
 	case token.MappingKeyType: // of "? key"
 		s.beginEntry(token.MappingKeyType, tk.Position.Column, 0)
 	case token.MappingValueType:
@@ -106,14 +106,14 @@ func (s *yamlNesting) addToken(before, tk, after *token.Token) string {
 		}
 		s.keyCount++
 		s.beginEntry(token.MappingValueType, column, keyBytes)
-		s.countMissingValue(tk, after, column)
+		s.countIfValueMissing(tk, after, column)
 	}
 	return s.exceededLimit()
 }
 
 // endEntry ends an entry of the innermost flow, and the blocks within it. It keeps a
 // block outside of any flow.
-func (s *yamlNesting) endEntry() {
+func (s *yamlNestingTracker) endEntry() {
 	n := len(s.openCollections)
 	for n > 0 && !s.openCollections[n-1].isFlow() {
 		n--
@@ -124,26 +124,26 @@ func (s *yamlNesting) endEntry() {
 	s.openCollections = s.openCollections[:n]
 	flow := &s.openCollections[n-1]
 	if flow.kind == token.MappingStartType {
-		flow.entries++
-		if !flow.hasColon {
+		flow.entryCount++
+		if !flow.entryHasColon {
 			s.keyCount++
-			s.missingValues++
+			s.missingValueCount++
 		}
-		flow.hasColon = false
+		flow.entryHasColon = false
 	}
 }
 
 // beginEntry begins an item or entry in a column: of an open block, or of a new one within
 // it. It ends blocks further right.
-func (s *yamlNesting) beginEntry(kind token.Type, column, keyBytes int) {
+func (s *yamlNestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 	for n := len(s.openCollections); n > 0; n-- {
 		top := &s.openCollections[n-1]
 		if top.isFlow() {
-			top.hasColon = top.hasColon || kind == token.MappingValueType
+			top.entryHasColon = top.entryHasColon || kind == token.MappingValueType
 			break
 		}
 		if top.column == column && top.kind == kind {
-			top.entries, top.lastKeyBytes = top.entries+1, keyBytes
+			top.entryCount, top.lastKeyBytes = top.entryCount+1, keyBytes
 			return
 		}
 		hasEnded := top.column > column ||
@@ -154,30 +154,30 @@ func (s *yamlNesting) beginEntry(kind token.Type, column, keyBytes int) {
 		}
 		s.openCollections = s.openCollections[:n-1]
 	}
-	s.openCollections = append(s.openCollections, yamlCollection{kind: kind, column: column, entries: 1, lastKeyBytes: keyBytes})
+	s.openCollections = append(s.openCollections, openYAMLCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
 }
 
-// countMissingValue counts an item or entry without a value. Its value is missing if the
+// countIfValueMissing counts an item or entry without a value. Its value is missing if the
 // next token is neither on its line nor below it in a column where a value may stand.
-func (s *yamlNesting) countMissingValue(tk, after *token.Token, column int) {
+func (s *yamlNestingTracker) countIfValueMissing(tk, after *token.Token, column int) {
 	switch {
 	case after == nil, after.Type == token.CollectEntryType,
 		after.Type == token.SequenceEndType, after.Type == token.MappingEndType:
-		s.missingValues++
+		s.missingValueCount++
 	case after.Position.Line == tk.Position.Line:
 	case after.Position.Column < column,
 		after.Position.Column == column && tk.Type == token.MappingValueType && after.Type != token.SequenceEntryType:
-		s.missingValues++
+		s.missingValueCount++
 	}
 }
 
 // exceededLimit names the limit that is exceeded; empty if none is.
-func (s *yamlNesting) exceededLimit() string {
+func (s *yamlNestingTracker) exceededLimit() string {
 	pathBytes, entries := 0, 0
 	for _, l := range s.openCollections[:min(len(s.openCollections), maxYAMLNesting)] {
 		pathBytes += l.lastKeyBytes
 		if l.kind != token.SequenceEntryType {
-			entries = max(entries, l.entries)
+			entries = max(entries, l.entryCount)
 		}
 	}
 	switch {
@@ -189,7 +189,7 @@ func (s *yamlNesting) exceededLimit() string {
 		return fmt.Sprintf("the file has more than %d keys", maxYAMLKeys)
 	case pathBytes > maxYAMLPathBytes:
 		return fmt.Sprintf("the names that lead to this value are longer than %d bytes together", maxYAMLPathBytes)
-	case s.missingValues > maxYAMLMissingValues:
+	case s.missingValueCount > maxYAMLMissingValues:
 		return fmt.Sprintf("more than %d keys or items of lists have no value", maxYAMLMissingValues)
 	case s.docCount > maxYAMLDocs:
 		return "the file holds one document; here another begins"

@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-func main() { daemon.Main(daemon.Handlers{"books": registerBooks, "news": registerNews}) }
+func main() { daemon.Main(daemon.NamedCallbacks{"books": registerBooks, "news": registerNews}) }
 
 // registerBooks prints the price of each book, and goes from shelf to shelf.
 func registerBooks(c *collyfetch.Collector) {
