@@ -133,7 +133,7 @@ const browserToken = "the token of the browser's test"
 // servePage serves the daemon with its page on loopback, and returns where.
 func (f *daemonFixture) servePage(t *testing.T) string {
 	t.Helper()
-	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (f *daemonFixture) servePage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(f.supervisor, api.Config{Audit: audit, PageHandler: page.New(f.supervisor, audit),
+	server := api.NewServer(f.supervisor, api.Config{AuditLog: audit, PageHandler: page.New(f.supervisor, audit),
 		APIKeys: []api.APIKey{api.APIKeyFromToken("browser", api.RoleOperate, browserToken)}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var served sync.WaitGroup

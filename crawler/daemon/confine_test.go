@@ -135,7 +135,7 @@ func TestAPIProjectsAreConfined(t *testing.T) {
 	}
 	own := minimalProject + fmt.Sprintf("output: {jsonl: %s, warc: %s, ledger_key: %s}\nfetch: {allow_private: true}\n", filepath.Join(outside, "x.jsonl"), outside, key)
 	f.putProjectFile("own", own)
-	if got := f.reloadAndFind("own"); got.Change != "new" {
+	if got := f.reloadAndFind("own"); got.Outcome != "new" {
 		t.Errorf("put into the folder by hand: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "own", []byte(own)); err == nil {
@@ -188,7 +188,7 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 		t.Errorf("with a list that leads out of the folder: %q", p.FileError)
 	}
 	f.putProjectFile("p", text+"# edited by hand\n")
-	if got := f.reloadAndFind("p"); got.Change != "changed" && got.Change != "new" {
+	if got := f.reloadAndFind("p"); got.Outcome != "changed" && got.Outcome != "new" {
 		t.Errorf("after its operator edited it: %+v", got)
 	}
 	if _, err := f.PutProject(t.Context(), "p", []byte(text+"# edited by hand\n")); err == nil {

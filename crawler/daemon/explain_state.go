@@ -66,8 +66,8 @@ func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 
 // explainVisit says when the URL is visited, and why, and so what becomes of another form
 // of it that is kept.
-func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedVisit {
-	never := func(why string) api.ExplainedVisit { return api.ExplainedVisit{When: "never", Reason: why} }
+func (q *inspector) explainVisit(e *explainedURL, target decorum.URL) api.ExplainedNextVisit {
+	never := func(why string) api.ExplainedNextVisit { return api.ExplainedNextVisit{When: "never", Reason: why} }
 	switch u, _ := decorum.ParseURL(e.URL); {
 	case u == u.Origin().RobotsURL():
 		return never("it is no page: it is asked for when a URL of its origin is to be judged")
@@ -110,7 +110,7 @@ func (q *inspector) portRefusal(u decorum.URL) string {
 }
 
 // explainVisitOfUnknownURL is visit for a URL that the crawl has not met.
-func (q *inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedVisit {
+func (q *inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedNextVisit {
 	why := "the crawl does not know it: it is queued when a page, sitemap or redirect names it"
 	if e.FrontierState.KnownAs != "" {
 		why = "it was visited, or given up, as " + e.FrontierState.KnownAs + "; it is queued when a page, sitemap or redirect names it again"
@@ -118,18 +118,18 @@ func (q *inspector) explainVisitOfUnknownURL(e *explainedURL) api.ExplainedVisit
 	if e.Robots.MayVisit == nil {
 		why += "; robots.txt is fetched first"
 	}
-	return api.ExplainedVisit{When: "never", Reason: why}
+	return api.ExplainedNextVisit{When: "never", Reason: why}
 }
 
 // explainPendingVisit is visit for one that waits.
-func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
-	v := api.ExplainedVisit{When: "now", Reason: "its host is due"}
+func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit {
+	v := api.ExplainedNextVisit{When: "now", Reason: "its host is due"}
 	if e.Robots.MayVisit == nil {
 		v.Reason += ", and its robots.txt is fetched first"
 	}
 	postpone := func(at time.Time, why string) {
 		if at.After(q.inspectionTime) && at.After(v.NotBefore) {
-			v = api.ExplainedVisit{When: "at", NotBefore: at.UTC(), Reason: why}
+			v = api.ExplainedNextVisit{When: "at", NotBefore: at.UTC(), Reason: why}
 		}
 	}
 	if h := e.hostReport; h != nil {
@@ -154,7 +154,7 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedVisit {
 		if !v.NotBefore.IsZero() {
 			firstVisit = v.NotBefore
 		}
-		v = api.ExplainedVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
+		v = api.ExplainedNextVisit{When: "after", NotBefore: firstVisit.Add(time.Duration(e.FrontierState.URLsAhead) * delay).UTC(),
 			Reason: fmt.Sprintf("%d URLs of its origin go before it, at a visit in %v or more; from %s on: %s",
 				e.FrontierState.URLsAhead, delayText(api.Milliseconds(delay)), formatTime(firstVisit), v.Reason)}
 	}

@@ -15,7 +15,7 @@ import (
 
 // An explainedURL is what a crawl makes of a URL, and what that rests on.
 type explainedURL struct {
-	api.Explanation
+	api.URLExplanation
 	urlFrontierState urlFrontierState
 	hostReport       *hostReport // nil if the crawl has not met it
 }
@@ -28,8 +28,8 @@ type urlFrontierState struct {
 }
 
 // explain takes a URL through the steps of the crawl.
-func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation, error) {
-	e := &explainedURL{Explanation: api.Explanation{Input: text}}
+func (q *inspector) explain(ctx context.Context, text string) (*api.URLExplanation, error) {
+	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
 	u, steps, err := q.rewriteURL(ctx, text)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 		frontier.AssignDefaultOrder(&entry)
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
-	e.FrontierState.Class, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
+	e.FrontierState.PriorityClass, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
 	targets, err := q.urlsJudgedAtVisit(ctx, u, entry)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.Explanation,
 		e.Host = &e.hostReport.Host
 	}
 	e.Visit = q.explainVisit(e, targets[len(targets)-1])
-	return &e.Explanation, nil
+	return &e.URLExplanation, nil
 }
 
 // rewriteURL takes a text to the URL under which it is queued.

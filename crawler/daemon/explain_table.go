@@ -10,7 +10,7 @@ import (
 )
 
 // writeURLExplanation writes the explanation for people.
-func writeURLExplanation(w io.Writer, e *api.Explanation) error {
+func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 	var p textBuilder
 	p.writeLine("%s", replaceControlChars(e.Input))
 	p.writeTable(func(row func(...any)) {
@@ -88,7 +88,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 }
 
 func explainedStateText(s *api.ExplainedFrontierState) string {
-	order := fmt.Sprintf("class %d, rank %d", s.Class, s.Rank)
+	order := fmt.Sprintf("class %d, rank %d", s.PriorityClass, s.Rank)
 	switch {
 	case s.Entry == nil && s.KnownAs != "":
 		return "unknown, but for " + s.KnownAs
@@ -120,7 +120,7 @@ func explainedHostLines(h *api.Host) []string {
 	}
 }
 
-func explainedNextVisitText(v *api.ExplainedVisit) string {
+func explainedNextVisitText(v *api.ExplainedNextVisit) string {
 	switch v.When {
 	case "now":
 		return "now: " + v.Reason

@@ -64,7 +64,7 @@ func TestExplain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { v.runExplain(t, "--data", v.dataDir(), tt.url).want(t, ExitDone, tt.says...) })
 	}
 	sent := len(v.web.Log())
-	queued := decodeJSON[api.Explanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/r").stdout)
+	queued := decodeJSON[api.URLExplanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/r").stdout)
 	if queued.FrontierState.State != "queued" || queued.Visit.When == "never" || queued.FrontierState.Entry.Referrer != "http://puzzle.example/" ||
 		queued.Robots.MayVisit == nil || !*queued.Robots.MayVisit || queued.Host.Host != "puzzle.example" {
 		t.Errorf("explained %+v", queued)
@@ -141,7 +141,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 		}
 		v.runExplain(t, "--data", v.dataDir(), form).want(t, ExitDone, says...)
 	}
-	got := decodeJSON[api.Explanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
+	got := decodeJSON[api.URLExplanation](t, v.runExplain(t, "--data", v.dataDir(), "--format=json", "http://puzzle.example/p?id=6&ref=10").stdout)
 	if got.URL != "http://puzzle.example/p?id=6" || got.FrontierState.State != "queued" || got.FrontierState.KnownAs != "http://puzzle.example/p?id=6&ref=10" {
 		t.Errorf("%+v", got.FrontierState)
 	}

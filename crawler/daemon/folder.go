@@ -17,7 +17,7 @@ import (
 const projectExt = ".yaml"
 
 // reloadProjects reads all project files, and has the projects follow those that changed.
-func (s *supervisor) reloadProjects() []api.ReloadResult {
+func (s *supervisor) reloadProjects() []api.ProjectReloadResult {
 	s.projectFilesMu.Lock()
 	defer s.projectFilesMu.Unlock()
 	if s.isShuttingDown {
@@ -44,7 +44,7 @@ func (s *supervisor) reloadProjects() []api.ReloadResult {
 	for _, r := range s.allRunners() {
 		names[r.name] = true
 	}
-	var result []api.ReloadResult
+	var result []api.ProjectReloadResult
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		result = append(result, s.reloadProject(name))
 	}
@@ -90,26 +90,26 @@ func (s *supervisor) reportProjectFilesDirError(err error) {
 }
 
 // reportNonProjectFiles tells, once each, of files that are no project's.
-func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ReloadResult) {
+func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ProjectReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(foreign)) {
 		if s.nonProjectFiles[file] == "" {
 			s.program.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
 		}
-		result = append(result, api.ReloadResult{Project: file, Change: "refused", Error: foreign[file]})
+		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: foreign[file]})
 	}
 	s.nonProjectFiles = foreign
 	return result
 }
 
 // reloadProject has a project follow its file as it is now, and says what changed.
-func (s *supervisor) reloadProject(name string) api.ReloadResult {
+func (s *supervisor) reloadProject(name string) api.ProjectReloadResult {
 	r, err := s.findRunner(name)
 	if err == nil {
 		return s.reloadProjectFile(r)
 	}
 	r = s.newProjectRunner(name)
 	result := s.reloadProjectFile(r)
-	if s.startNewProjects && result.Change == "new" && !s.stateStore.hasDesiredState(name) {
+	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
 		if err := r.setDesiredState(api.StateRunning); err != nil {
 			r.program.log.Error("the new project is not started", "error", err)
 		}
@@ -119,7 +119,7 @@ func (s *supervisor) reloadProject(name string) api.ReloadResult {
 }
 
 // reloadProjectFile reads the file of a project, and changes its orders.
-func (s *supervisor) reloadProjectFile(r *projectRunner) api.ReloadResult {
+func (s *supervisor) reloadProjectFile(r *projectRunner) api.ProjectReloadResult {
 	text, err := readProjectFileBytes(s.projectFilePath(r.name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

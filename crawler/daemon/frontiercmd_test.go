@@ -424,9 +424,9 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.Stats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
-			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.Class, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
-				l.Context, l.UseOriginal, l.HTTPSUpgraded, l.Sent, l.Method, string(l.Body), l.NotBefore.UnixNano(), nil, nil}
-			if p := l.History; p != nil {
+			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.PriorityClass, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
+				l.CallbackData, l.UseOriginal, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody), l.NotBefore.UnixNano(), nil, nil}
+			if p := l.VisitSummary; p != nil {
 				hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
 				if err != nil {
 					t.Fatal(err)

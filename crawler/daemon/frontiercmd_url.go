@@ -13,15 +13,15 @@ import (
 // toAPIFrontierURL returns what is kept of a URL, as it is written.
 func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
-		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), Class: uint8(e.Class),
+		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.Class),
 		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
-		Context: e.Context, Original: e.Original.String(), UseOriginal: e.UseOriginal, HTTPSUpgraded: e.HTTPSUpgraded, Sent: e.Sent,
+		CallbackData: e.Context, Original: e.Original.String(), UseOriginal: e.UseOriginal, HTTPSUpgradeTried: e.HTTPSUpgraded, Sent: e.Sent,
 	}
 	if e.Request != nil {
-		l.Method, l.Body = e.Request.Method, e.Request.Body
+		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
 	}
 	if p := e.History; p != nil {
-		l.History = &api.VisitHistory{
+		l.VisitSummary = &api.VisitSummary{
 			VisitedAt: p.VisitedAt, Status: p.Status, ETag: []byte(p.ETag), LastModified: []byte(p.LastModified),
 			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
 			SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
@@ -33,8 +33,8 @@ func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 // toStoredEntry returns what toAPIFrontierURL has written.
 func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
-		Class: storage.Class(l.Class), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
-		Redirects: l.Redirects, Context: l.Context, UseOriginal: l.UseOriginal, HTTPSUpgraded: l.HTTPSUpgraded, Sent: l.Sent,
+		Class: storage.Class(l.PriorityClass), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
+		Redirects: l.Redirects, Context: l.CallbackData, UseOriginal: l.UseOriginal, HTTPSUpgraded: l.HTTPSUpgradeTried, Sent: l.Sent,
 	}}
 	if !slices.Contains(stateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
@@ -57,13 +57,13 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		}
 	}
 	if l.Method != "" {
-		k.Request = &storage.Request{Method: l.Method, Body: l.Body}
+		k.Request = &storage.Request{Method: l.Method, Body: l.RequestBody}
 	}
-	k.History, err = toStorageVisitSummary(l.History)
+	k.History, err = toStorageVisitSummary(l.VisitSummary)
 	return k, err
 }
 
-func toStorageVisitSummary(p *api.VisitHistory) (*storage.VisitHistory, error) {
+func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitHistory, error) {
 	if p == nil {
 		return nil, nil
 	}

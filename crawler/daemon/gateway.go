@@ -57,12 +57,12 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 			return err
 		}
 	}
-	if g.auditLog, err = api.OpenAuditLog(d.dataDir.path(auditFile), api.AuditRotation{}); err != nil {
+	if g.auditLog, err = api.OpenAuditLog(d.dataDir.path(auditFile), api.AuditRotationLimits{}); err != nil {
 		return err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.Config{
-		APIKeys: keys, Audit: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
+		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.program.log,
 	})
 	if g.socketListener, err = d.dataDir.listenSocket(context.Background()); err != nil {

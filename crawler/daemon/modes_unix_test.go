@@ -137,7 +137,7 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := loadOrCreateDaemonTokens(f.supervisor.dataDir); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAuditLog(f.supervisor.dataDir.path(auditFile), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(f.supervisor.dataDir.path(auditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

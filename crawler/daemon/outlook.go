@@ -78,7 +78,7 @@ type dryRunForecaster struct {
 	project         Project // as it is to be crawled
 	averagesByHost  map[string]hostAverages
 	assumedPageSize Size
-	dryRunReport    *api.Report
+	dryRunReport    *api.CrawlReport
 }
 
 // newForecast says what a crawl of p would do, which began when the scout did.

@@ -34,7 +34,7 @@ func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, er
 }
 
 // ProjectFile returns the file of a project, as it is now.
-func (s *supervisor) ProjectFile(_ context.Context, name string) ([]byte, error) {
+func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
 	if _, err := s.findRunner(name); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func moveProjectFile(from, to string) error {
 }
 
 // ReloadProjects reads all project files again.
-func (s *supervisor) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
+func (s *supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
 	result := s.reloadProjects()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,8 +244,8 @@ func (r *projectRunner) readinessError() error {
 }
 
 // About tells site owners under which names the daemon crawls.
-func (s *supervisor) About() api.About {
-	about := api.About{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
+func (s *supervisor) About() api.CrawlerInfo {
+	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
 	for _, r := range s.allRunners() {
 		loaded := r.loadedProject()

@@ -26,7 +26,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 }
 
 // ExplainURL says what a project makes of a URL. It makes no request.
-func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.Explanation, err error) {
+func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.URLExplanation, err error) {
 	if _, err := decorum.ParseURL(url); err != nil {
 		return nil, api.InvalidInput("%q is not a URL: %s", url, innerErrorText(err))
 	}
@@ -39,7 +39,7 @@ func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.E
 
 // Report says how a project stands, URL by URL where they are parked: of many
 // such it takes time.
-func (s *supervisor) Report(ctx context.Context, name string, query api.ReportQuery) (r *api.Report, err error) {
+func (s *supervisor) Report(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
 	host, err := parseHostParam(query.Host)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ const (
 )
 
 // Hosts returns a page of the hosts of a project.
-func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostPage, err error) {
+func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery) (page *api.HostListPage, err error) {
 	if query.Limit == 0 {
 		query.Limit = defaultHostsPerPage
 	}
@@ -80,7 +80,7 @@ func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		if err != nil {
 			return err
 		}
-		page = &api.HostPage{AsOf: r.createdAt, Total: total, Offset: query.Offset, HostsByState: r.countByState, Hosts: make([]api.Host, len(hosts))}
+		page = &api.HostListPage{AsOf: r.createdAt, Total: total, Offset: query.Offset, HostsByState: r.countByState, Hosts: make([]api.Host, len(hosts))}
 		for i, h := range hosts {
 			if page.Hosts[i], err = s.hostWithDetails(ctx, q, *h); err != nil {
 				return err

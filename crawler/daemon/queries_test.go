@@ -180,7 +180,7 @@ func TestServeRobotsHistory(t *testing.T) {
 	if err != nil || old.Text != texts[0] || old.Bytes != len(texts[0]) || old.SHA256 != first.SHA256 || len(old.Sitemaps) != 0 || old.MainMirror != "" {
 		t.Errorf("old %+v, %v", old, err)
 	}
-	if d := api.DiffRobots(old, now); d.AddedLines != 4 || d.RemovedLines != 1 {
+	if d := api.DiffRobotsLines(old, now); d.AddedLineCount != 4 || d.RemovedLineCount != 1 {
 		t.Errorf("diff %+v", d)
 	}
 }

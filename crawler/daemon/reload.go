@@ -7,32 +7,32 @@ import (
 // reloadResultIfUnchanged returns what is known of the file with a stamp; nil if that is news, or
 // if the file made no sense: that may be for the sake of another file, which it names
 // and which is there now.
-func (r *projectRunner) reloadResultIfUnchanged(digest string) *api.ReloadResult {
+func (r *projectRunner) reloadResultIfUnchanged(digest string) *api.ProjectReloadResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lastReadDigest != digest || r.command.isFileGone || r.command.fileError != "" {
 		return nil
 	}
-	return &api.ReloadResult{Project: r.name, Change: "none"}
+	return &api.ProjectReloadResult{Project: r.name, Outcome: "none"}
 }
 
 // applyReloadedProject makes the project one of another edition: a run that goes on is ended in
 // order, and goes on as that says. It is not if the file is again what it was
 // before it made no sense.
-func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest string) api.ReloadResult {
-	result := api.ReloadResult{Project: r.name, Change: "changed"}
+func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest string) api.ProjectReloadResult {
+	result := api.ProjectReloadResult{Project: r.name, Outcome: "changed"}
 	if r.clearFileErrorIfReverted(digest) {
-		result.Change = "none"
+		result.Outcome = "none"
 		return result
 	}
 	r.updateCommand(func(o *runnerCommand) {
 		if o.lastValidProject == nil {
-			result.Change = "new"
+			result.Outcome = "new"
 		}
 		o.lastValidProject, o.fileError, o.isFileGone, r.lastReadDigest, r.loadedProjectDigest = loaded, "", false, digest, digest
 	})
 	r.program.log.Info("the project file is followed")
-	r.events.publish(api.Event{Type: "file", Project: r.name, Message: result.Change})
+	r.events.publish(api.Event{Type: "file", Project: r.name, Message: result.Outcome})
 	return result
 }
 
@@ -50,8 +50,8 @@ func (r *projectRunner) clearFileErrorIfReverted(digest string) bool {
 
 // rejectFile has the project go on as it was: its file makes no sense. last is the
 // edition for a project that has followed none in this process; nil: there is none.
-func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProject) api.ReloadResult {
-	result := api.ReloadResult{Project: r.name, Change: "refused", Error: reason}
+func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
+	result := api.ProjectReloadResult{Project: r.name, Outcome: "refused", Error: reason}
 	r.mu.Lock()
 	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.fileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.revision == 0) || r.command.isFileGone
 	r.command.fileError, r.lastReadDigest = reason, digest
@@ -80,8 +80,8 @@ func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProje
 
 // handleProjectFileGone stops the project, whose file is gone. Its state is kept, and if it ran it
 // goes on when the file is back. last is the edition to look into its state by.
-func (r *projectRunner) handleProjectFileGone(lastValid func() *loadedProject) api.ReloadResult {
-	result := api.ReloadResult{Project: r.name, Change: "gone"}
+func (r *projectRunner) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
+	result := api.ProjectReloadResult{Project: r.name, Outcome: "gone"}
 	r.mu.Lock()
 	isNew, wasGone := r.command.revision == 0, r.command.isFileGone
 	r.mu.Unlock()

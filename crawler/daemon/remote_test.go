@@ -24,13 +24,13 @@ type apiFixture struct {
 func (f *daemonFixture) startAPI() *apiFixture {
 	f.t.Helper()
 	f.start(true)
-	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(filepath.Join(f.dir, "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { audit.Close() })
 	s := &apiFixture{daemonFixture: f, token: "a-token-of-the-tests", audit: audit}
-	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, Audit: audit}))
+	s.server = httptest.NewServer(api.NewServer(f.supervisor, api.Config{APIKeys: []api.APIKey{api.APIKeyFromToken("operator", api.RoleOperate, s.token)}, AuditLog: audit}))
 	f.t.Cleanup(s.server.Close)
 	return s
 }
@@ -171,7 +171,7 @@ func TestTopRender(t *testing.T) {
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
 		},
 		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
-		hostPage:          &api.HostPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		hostPage:          &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
 		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
 		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}

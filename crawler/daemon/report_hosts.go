@@ -17,7 +17,7 @@ const maxHostsInMemory = 4096
 // A streamedReport is a report whose hosts are not in memory. The totals lack Hosts.
 type streamedReport struct {
 	*inspector
-	totals  api.Report
+	totals  api.CrawlReport
 	ranking hostRanking
 }
 
@@ -103,7 +103,7 @@ func (s *streamedReport) loadHost(ctx context.Context, r *rankedHost) (*hostRepo
 }
 
 // fullReport returns the report with its hosts.
-func (s *streamedReport) fullReport(ctx context.Context) (*api.Report, error) {
+func (s *streamedReport) fullReport(ctx context.Context) (*api.CrawlReport, error) {
 	r := s.totals
 	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
 		r.Hosts = append(r.Hosts, h)

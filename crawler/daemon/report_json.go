@@ -15,7 +15,7 @@ import (
 // errNoHostsMember says that the text of a report does not end as writeJSON expects.
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
-// writeJSON writes what the function writeJSON writes of an api.Report, host by host.
+// writeJSON writes what the function writeJSON writes of an api.CrawlReport, host by host.
 func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
 	if len(s.ranking.hosts) == 0 {
 		return writeJSON(w, &s.totals)
@@ -60,7 +60,7 @@ func (s *streamedReport) writeJSONL(ctx context.Context, w io.Writer) error {
 	e.SetEscapeHTML(false)
 	err := e.Encode(struct {
 		Type string `json:"type"`
-		*api.Report
+		*api.CrawlReport
 		Hosts []*api.Host `json:"hosts,omitempty"` // in the place of the report's
 	}{"totals", &s.totals, nil})
 	if err == nil {

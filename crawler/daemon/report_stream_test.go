@@ -92,11 +92,11 @@ func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginIn
 }
 
 // reportInMemory returns the report of a crawl whose hosts are all in memory.
-func reportInMemory(t *testing.T, q *inspector, limit int) *api.Report {
+func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
 	t.Helper()
 	var parked []decorum.Origin
 	maxDelay := api.Milliseconds(q.project.Politeness.MaxCrawlDelay)
-	r := &api.Report{AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
+	r := &api.CrawlReport{AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
 		if o.Parked > 0 {
@@ -159,10 +159,10 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 }
 
 // checkSameLines checks the lines of a report: its totals, and its hosts in their order.
-func checkSameLines(t *testing.T, want *api.Report, lines *bytes.Buffer) {
+func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 	t.Helper()
 	d := json.NewDecoder(lines)
-	var totals api.Report
+	var totals api.CrawlReport
 	if err := d.Decode(&totals); err != nil || totals.HostCount != want.HostCount || totals.Hosts != nil {
 		t.Errorf("totals of %d hosts, and %d: %v", totals.HostCount, len(totals.Hosts), err)
 	}

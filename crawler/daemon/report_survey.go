@@ -57,7 +57,7 @@ type hostReport struct {
 
 // report asks the stores for the report, of one host if it is named. The hosts come in
 // the order of what matters, at most limit of them unless it is 0.
-func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*api.Report, error) {
+func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*api.CrawlReport, error) {
 	s, err := q.newStreamedReport(ctx, onlyHost, limit, maxHostsInMemory)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*ap
 // newStreamedReport adds up what report returns, and holds only so many hosts. Of the others it
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
 func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*streamedReport, error) {
-	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxInMemory: maxInMemory}, totals: api.Report{
+	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxInMemory: maxInMemory}, totals: api.CrawlReport{
 		AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
 	r, refusals := &s.totals, refusalTally{}
 	addHost := func(h *hostReport) {
@@ -99,7 +99,7 @@ func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limi
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
-		r.SessionIDCounts = r.SessionIDCounts[:min(limit, len(r.SessionIDCounts))]
+		r.SessionIDCountsByHost = r.SessionIDCountsByHost[:min(limit, len(r.SessionIDCountsByHost))]
 	}
 	return s, nil
 }
@@ -125,13 +125,13 @@ func (q *inspector) hostOrigins(ctx context.Context, host string) (origins []dec
 }
 
 // addRefusalCounts adds what was not queued as it was found.
-func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *api.Report) (err error) {
+func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.frontierStore); err != nil {
 		return err
 	}
-	s.SessionIDCounts, err = frontier.LoadSessionIDCounts(ctx, q.frontierStore)
+	s.SessionIDCountsByHost, err = frontier.LoadSessionIDCounts(ctx, q.frontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
-	s.RefusalCounts, s.SessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCounts, isOtherHost)
+	s.RefusalCounts, s.SessionIDCountsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCountsByHost, isOtherHost)
 	return err
 }
 

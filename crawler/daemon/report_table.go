@@ -80,9 +80,9 @@ func (p *textBuilder) writeHosts(ctx context.Context, s *streamedReport, heldLin
 }
 
 // writeAllRefusalCounts writes what was not queued as it was found.
-func (p *textBuilder) writeAllRefusalCounts(s *api.Report) {
+func (p *textBuilder) writeAllRefusalCounts(s *api.CrawlReport) {
 	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
-	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.SessionIDCounts)
+	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.SessionIDCountsByHost)
 }
 
 func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {
@@ -168,7 +168,7 @@ func ruleLocationText(r api.RefusalSummary) string {
 }
 
 // writeHostReport writes all that a report on one host says.
-func writeHostReport(w io.Writer, s *api.Report, limit int) error {
+func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 	var p textBuilder
 	h := s.Hosts[0]
 	p.writeLine("%s", h.Host)

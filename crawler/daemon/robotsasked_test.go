@@ -35,12 +35,12 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.putProjectFile("public", minimalProject)
 	f.reloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
-	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), auditFile), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), auditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer audit.Close()
-	server := api.NewServer(f.supervisor, api.Config{APIKeys: keys, Audit: audit, PageHandler: page.New(f.supervisor, audit), Log: slog.New(slog.DiscardHandler)})
+	server := api.NewServer(f.supervisor, api.Config{APIKeys: keys, AuditLog: audit, PageHandler: page.New(f.supervisor, audit), Log: slog.New(slog.DiscardHandler)})
 	get := func(token, path string) string {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)

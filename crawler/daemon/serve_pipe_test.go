@@ -36,7 +36,7 @@ func TestServeReadsRegularFilesOnly(t *testing.T) {
 	}
 	f.waitForState("shop", api.StateDone)
 	for _, name := range []string{"pipe", "folder"} {
-		if r := f.reloadAndFind(name); r.Change != "refused" || r.Error == "" {
+		if r := f.reloadAndFind(name); r.Outcome != "refused" || r.Error == "" {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -67,7 +67,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		}
 		if i%2 == 0 {
 			f.putProjectFile("p", file(fmt.Sprintf("politeness: {delay: 10ms, adaptive: 0, concurrency: 1}\nlimits: {workers: %d}", 4+i)))
-			if r := f.reloadAndFind("p"); r.Change == "changed" {
+			if r := f.reloadAndFind("p"); r.Outcome == "changed" {
 				followed++
 			} else if r.Error != "" {
 				t.Errorf("edit %d: %+v", i, r)

@@ -89,15 +89,15 @@ func (f *daemonFixture) putProjectFile(name, text string) {
 
 // reloadAndFind has the daemon read the project files again, and returns what became of
 // one.
-func (f *daemonFixture) reloadAndFind(name string) api.ReloadResult {
+func (f *daemonFixture) reloadAndFind(name string) api.ProjectReloadResult {
 	f.t.Helper()
 	all, err := f.ReloadProjects(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(r api.ReloadResult) bool { return r.Project == name })
+	i := slices.IndexFunc(all, func(r api.ProjectReloadResult) bool { return r.Project == name })
 	if i < 0 {
-		return api.ReloadResult{}
+		return api.ProjectReloadResult{}
 	}
 	return all[i]
 }
@@ -264,11 +264,11 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(f.projectFilesPath(), "shop.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its file: %v", err)
 	}
-	if r := f.reloadAndFind("shop"); r != (api.ReloadResult{}) {
+	if r := f.reloadAndFind("shop"); r != (api.ProjectReloadResult{}) {
 		t.Errorf("reloaded: %v", r)
 	}
 	f.putProjectFile("shop", f.projectYAML("http://shop.example/", noDelayYAML))
-	if r := f.reloadAndFind("shop"); r.Change != "new" {
+	if r := f.reloadAndFind("shop"); r.Outcome != "new" {
 		t.Errorf("put back: %v", r)
 	}
 	f.waitForState("shop", api.StateDone)
@@ -300,14 +300,14 @@ func TestServeFilesComeAndGo(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(f.projectFilesPath(), name), []byte(file), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := f.reloadAndFind(name); r.Change != "refused" || !strings.Contains(r.Error, wantErr) {
+		if r := f.reloadAndFind(name); r.Outcome != "refused" || !strings.Contains(r.Error, wantErr) {
 			t.Errorf("%s: %+v, want %q", name, r, wantErr)
 		}
 	}
 	f.putProjectFile("d", file+"output: {jsonl: /dev/null}\n")
 	f.putProjectFile("e", file+"output: {jsonl: /dev/null}\n")
 	f.reloadAndFind("d")
-	if r := f.reloadAndFind("e"); r.Change != "refused" || !strings.Contains(r.Error, "is written by project d") {
+	if r := f.reloadAndFind("e"); r.Outcome != "refused" || !strings.Contains(r.Error, "is written by project d") {
 		t.Errorf("two projects with one output: %+v", r)
 	}
 	if err := os.Rename(f.projectFilesPath(), f.projectFilesPath()+"-away"); err != nil {
@@ -321,7 +321,7 @@ func TestServeFilesComeAndGo(t *testing.T) {
 	if err := os.Rename(f.projectFilesPath()+"-away", f.projectFilesPath()); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.reloadAndFind("a"); r.Change != "none" {
+	if r := f.reloadAndFind("a"); r.Outcome != "none" {
 		t.Errorf("with the folder again: %+v", r)
 	}
 }

@@ -100,7 +100,7 @@ func (r *projectRunner) publishSample(ctx context.Context, now time.Time) {
 		r.resumeIfDone()
 	}
 	s := r.meter.takeSample(now, c.counts.QueuedURLs)
-	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Sample: &s})
+	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Throughput: &s})
 }
 
 // haltCrawl breaks off what the project has in hand.

@@ -191,7 +191,7 @@ func TestKeyFileReplaced(t *testing.T) {
 	}
 	f.putProjectFile("signed", signedProject("bot.pem", "https://bot.example.com"))
 	f.start(false)
-	if got := f.reloadAndFind("signed").Change; got != "none" {
+	if got := f.reloadAndFind("signed").Outcome; got != "none" {
 		t.Errorf("change %s", got)
 	}
 	if err := os.Remove(file); err != nil {
@@ -216,7 +216,7 @@ func TestKeyFileReplaced(t *testing.T) {
 	if err := os.WriteFile(file, []byte("half a ke"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.reloadAndFind("signed"); got.Change != "refused" || !strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
+	if got := f.reloadAndFind("signed"); got.Outcome != "refused" || !strings.Contains(got.Error, "agent.signature.keys[0]: "+file) {
 		t.Errorf("%+v", got)
 	}
 	published()
@@ -232,7 +232,7 @@ func TestKeyFileRepaired(t *testing.T) {
 	f.putProjectFile("known", signedProject("known.pem", "https://bot.example.com"))
 	for _, name := range []string{"new", "known"} {
 		file := filepath.Join(f.projectFilesPath(), name+".pem")
-		if got := f.reloadAndFind(name); got.Change != "refused" || !strings.Contains(got.Error, file) {
+		if got := f.reloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, file) {
 			t.Errorf("%s: without its key: %+v", name, got)
 		}
 		// The daemon follows the files by itself, too: it must never see the key with mode 0600.
@@ -246,7 +246,7 @@ func TestKeyFileRepaired(t *testing.T) {
 		if err := os.Rename(temp, file); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.reloadAndFind(name); got.Change != "refused" || !strings.Contains(got.Error, "chmod 600") {
+		if got := f.reloadAndFind(name); got.Outcome != "refused" || !strings.Contains(got.Error, "chmod 600") {
 			t.Errorf("%s: with a key that others may read: %+v", name, got)
 		}
 		if err := os.Chmod(file, 0o600); err != nil {
@@ -298,7 +298,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if err := os.Remove(file("gone" + projectExt)); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.reloadAndFind("gone").Change; got != "gone" {
+	if got := f.reloadAndFind("gone").Outcome; got != "gone" {
 		t.Fatalf("change %s", got)
 	}
 	published(botauth.DefaultLifetime/2, "deleted", "gone", "stays")

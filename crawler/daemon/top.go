@@ -142,7 +142,7 @@ type daemonSnapshot struct {
 	selectedProject      string
 	projects             []api.Project
 	throughputSamples    []api.ThroughputSample // of the chosen project, as what follows
-	hostPage             *api.HostPage
+	hostPage             *api.HostListPage
 	activeVisits         []api.ActiveVisit
 	selectedProjectError string // why the daemon does not say what the chosen project does
 	brakes               []api.Brake

@@ -25,7 +25,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	if _, err := s.daemon.Project(r.Context(), r.PathValue("project")); err != nil {
 		return reply{}, err
 	}
-	body := &deadlineReader{body: r.Body, stop: s.stopStreams, setDeadline: http.NewResponseController(w).SetReadDeadline}
+	body := &idleTimeoutReader{body: r.Body, stop: s.stopStreams, setDeadline: http.NewResponseController(w).SetReadDeadline}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)
@@ -50,9 +50,9 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	return reply{}, p
 }
 
-// A deadlineReader gives a body as long as it takes: only a minute in which nothing
+// An idleTimeoutReader gives a body as long as it takes: only a minute in which nothing
 // comes, though we ask, ends it.
-type deadlineReader struct {
+type idleTimeoutReader struct {
 	body        io.Reader
 	stop        <-chan struct{}
 	setDeadline func(time.Time) error
@@ -60,7 +60,7 @@ type deadlineReader struct {
 }
 
 // Read is part of io.Reader.
-func (p *deadlineReader) Read(b []byte) (int, error) {
+func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	select {
 	case <-p.stop:
 		return 0, errStopping

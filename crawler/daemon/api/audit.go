@@ -43,14 +43,14 @@ type AuditPage struct {
 	NextBefore int64        `json:"before,omitempty"` // asks for the page that follows; none if there is none
 }
 
-// Defaults of AuditRotation.
+// Defaults of AuditRotationLimits.
 const (
 	defaultMaxAuditFileSize = 16 << 20
 	defaultMaxAuditFiles    = 20
 )
 
-// AuditRotation says how much of an audit is kept.
-type AuditRotation struct {
+// AuditRotationLimits says how much of an audit is kept.
+type AuditRotationLimits struct {
 	MaxFileSize int64 // of a file, in bytes; 0: 16 MiB
 	MaxFiles    int   // that are full and kept; 0: 20
 }
@@ -59,7 +59,7 @@ type AuditRotation struct {
 // beside it once it is full: audit-SEQ.jsonl, by their last entry.
 type AuditLog struct {
 	path     string
-	rotation AuditRotation
+	rotation AuditRotationLimits
 
 	mu        sync.Mutex // guards what follows, and writing
 	file      *os.File
@@ -71,7 +71,7 @@ type AuditLog struct {
 
 // OpenAuditLog opens the audit in a file, which is made if it is not there. A line
 // that a crash tore is ended, and passed by by who reads.
-func OpenAuditLog(path string, rotation AuditRotation) (*AuditLog, error) {
+func OpenAuditLog(path string, rotation AuditRotationLimits) (*AuditLog, error) {
 	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize), cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
 	a := &AuditLog{path: path, rotation: rotation}
 	if err := a.openFile(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func openTestAuditLog(t *testing.T, name string, cfg AuditRotation) *AuditLog {
+func openTestAuditLog(t *testing.T, name string, cfg AuditRotationLimits) *AuditLog {
 	t.Helper()
 	a, err := OpenAuditLog(name, cfg)
 	if err != nil {
@@ -46,7 +46,7 @@ func checkAuditEntries(t *testing.T, a *AuditLog, newest, oldest int64, pageSize
 
 func TestAuditRotates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
-	cfg := AuditRotation{MaxFileSize: 600, MaxFiles: 3}
+	cfg := AuditRotationLimits{MaxFileSize: 600, MaxFiles: 3}
 	a := openTestAuditLog(t, name, cfg)
 	lines := 0
 	for i := range 40 {
@@ -86,7 +86,7 @@ func TestAuditRotates(t *testing.T) {
 // for itself.
 func TestAuditAfterCrash(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
-	a := openTestAuditLog(t, name, AuditRotation{})
+	a := openTestAuditLog(t, name, AuditRotationLimits{})
 	for i := range 3 {
 		if err := a.Append(AuditEntry{Path: fmt.Sprintf("/%d", i+1)}); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAuditAfterCrash(t *testing.T) {
 		if err := os.WriteFile(name, text[:len(text)-torn], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a := openTestAuditLog(t, name, AuditRotation{})
+		a := openTestAuditLog(t, name, AuditRotationLimits{})
 		want := int64(3)
 		if torn == 1 { // of the last line, only its end is missing
 			want = 4
@@ -113,7 +113,7 @@ func TestAuditAfterCrash(t *testing.T) {
 }
 
 func TestAuditByManyAtATime(t *testing.T) {
-	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{MaxFileSize: 4000, MaxFiles: 1000})
+	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{MaxFileSize: 4000, MaxFiles: 1000})
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -137,7 +137,7 @@ func TestAuditByManyAtATime(t *testing.T) {
 }
 
 func TestClosedAuditLog(t *testing.T) {
-	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{})
+	a := openTestAuditLog(t, filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{})
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (c *Client) ControlProject(ctx context.Context, name string, a ProjectActio
 }
 
 // Hosts returns a part of the hosts of a project.
-func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostPage, err error) {
+func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *HostListPage, err error) {
 	params := url.Values{}
 	for param, value := range map[string]string{"q": q.Search, "state": q.State, "sort": q.Sort} {
 		if value != "" {

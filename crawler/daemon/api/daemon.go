@@ -16,8 +16,8 @@ type Daemon interface {
 	Projects(ctx context.Context) ([]Project, error)
 	// Project returns one project.
 	Project(ctx context.Context, name string) (*Project, error)
-	// ProjectFile returns the project's file, as it is now.
-	ProjectFile(ctx context.Context, name string) ([]byte, error)
+	// ReadProjectFile returns the project's file, as it is now.
+	ReadProjectFile(ctx context.Context, name string) ([]byte, error)
 	// PutProject makes a project, or changes it. A file that makes no sense is
 	// refused, and changes nothing.
 	PutProject(ctx context.Context, name string, file []byte) (created bool, err error)
@@ -26,22 +26,22 @@ type Daemon interface {
 	// ControlProject asks for another state. What is so already is no error.
 	ControlProject(ctx context.Context, name string, action ProjectAction) error
 	// ReloadProjects reads all project files again.
-	ReloadProjects(ctx context.Context) ([]ReloadResult, error)
+	ReloadProjects(ctx context.Context) ([]ProjectReloadResult, error)
 
 	// AddURLs queues what lines name: URLs, or objects with url, depth and
 	// referrer. It takes no more of them than the store can keep up with. An error
 	// of lines, or ctx, ends it: the AddURLsResult says then what was taken before.
 	AddURLs(ctx context.Context, name string, lines iter.Seq2[string, error]) (*AddURLsResult, error)
 	// Hosts returns a page of the hosts of a project. They may be as they were some
-	// seconds ago: HostPage.AsOf.
-	Hosts(ctx context.Context, name string, q HostQuery) (*HostPage, error)
+	// seconds ago: HostListPage.AsOf.
+	Hosts(ctx context.Context, name string, q HostQuery) (*HostListPage, error)
 	// Host returns all that is known of a host that the project has met.
 	Host(ctx context.Context, name, host string) (*HostDetail, error)
 	// ExplainURL says what the project makes of a URL, and makes no request.
-	ExplainURL(ctx context.Context, name, url string) (*Explanation, error)
+	ExplainURL(ctx context.Context, name, url string) (*URLExplanation, error)
 	// Report says how the project stands. It judges each parked URL: of many it
 	// takes time.
-	Report(ctx context.Context, name string, q ReportQuery) (*Report, error)
+	Report(ctx context.Context, name string, q ReportQuery) (*CrawlReport, error)
 	// RobotsFile returns the robots.txt of an origin: as it was fetched last, or, if
 	// version is not empty, the one with that SHA-256.
 	RobotsFile(ctx context.Context, name, origin, version string) (*RobotsFile, error)
@@ -65,7 +65,7 @@ type Daemon interface {
 	// CheckReady returns nil if every project that should run does, or why not.
 	CheckReady(ctx context.Context) error
 	// About is what site owners may know.
-	About() About
+	About() CrawlerInfo
 	// SigningKeyDirectory returns the directory of the keys that requests are signed with,
 	// for who asks for that of a host, which may have a port; nil: there is none.
 	SigningKeyDirectory(host string) *botauth.KeyDirectory
@@ -173,15 +173,15 @@ type Event struct {
 	Duration     Milliseconds      `json:"took_ms,omitempty"` // of a visit: from the request to the end of the answer
 	Bytes        int64             `json:"bytes,omitempty"`   // of the body of a visit, as decoded
 	State        ProjectState      `json:"state,omitempty"`   // of an event of type state: what the project does now
-	Sample       *ThroughputSample `json:"sample,omitempty"`  // of an event of type sample: the last second
+	Throughput   *ThroughputSample `json:"sample,omitempty"`  // of an event of type sample: the last second
 	Message      string            `json:"text,omitempty"`    // for people
 	MissedEvents int               `json:"missed,omitempty"`  // events that were not told
 }
 
-// ReloadResult is what became of a project file.
-type ReloadResult struct {
+// ProjectReloadResult is what became of a project file.
+type ProjectReloadResult struct {
 	Project string `json:"project"`
-	Change  string `json:"change"`          // none, new, changed, gone or refused
+	Outcome string `json:"change"`          // none, new, changed, gone or refused
 	Error   string `json:"error,omitempty"` // why the file is refused: the project goes on as it was
 }
 
@@ -197,8 +197,8 @@ type Brake struct {
 	Expires        time.Time    `json:"expires,omitzero"`   // zero: not by itself
 }
 
-// About is what a site owner may know of the crawler.
-type About struct {
+// CrawlerInfo is what a site owner may know of the crawler.
+type CrawlerInfo struct {
 	Identities []CrawlerIdentity `json:"products"` // of all projects, each once
 	Version    string            `json:"version"`  // of decorum
 }

@@ -111,7 +111,7 @@ func (d *fakeDaemon) Project(context.Context, string) (*Project, error) {
 	}
 	return p, err
 }
-func (d *fakeDaemon) ProjectFile(context.Context, string) ([]byte, error) {
+func (d *fakeDaemon) ReadProjectFile(context.Context, string) ([]byte, error) {
 	return []byte("project: a\n"), d.err
 }
 func (d *fakeDaemon) PutProject(_ context.Context, name string, file []byte) (bool, error) {
@@ -123,8 +123,8 @@ func (d *fakeDaemon) DeleteProject(_ context.Context, name string) error {
 func (d *fakeDaemon) ControlProject(_ context.Context, name string, a ProjectAction) error {
 	return d.recordCall(string(a), name)
 }
-func (d *fakeDaemon) ReloadProjects(context.Context) ([]ReloadResult, error) {
-	return []ReloadResult{{Project: "a", Change: "none"}}, d.recordCall("reload")
+func (d *fakeDaemon) ReloadProjects(context.Context) ([]ProjectReloadResult, error) {
+	return []ProjectReloadResult{{Project: "a", Outcome: "none"}}, d.recordCall("reload")
 }
 func (d *fakeDaemon) AddURLs(ctx context.Context, _ string, lines iter.Seq2[string, error]) (*AddURLsResult, error) {
 	in := &AddURLsResult{}
@@ -147,9 +147,9 @@ func (d *fakeDaemon) AddURLs(ctx context.Context, _ string, lines iter.Seq2[stri
 	}
 	return in, d.err
 }
-func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostPage, error) {
+func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostListPage, error) {
 	d.recordCall("hosts", q.Search, q.State, q.Sort)
-	p, err := fakeAnswerPointer[HostPage](d)
+	p, err := fakeAnswerPointer[HostListPage](d)
 	if p != nil {
 		p.Total, p.Offset = 1234, q.Offset
 	}
@@ -158,11 +158,11 @@ func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostPage,
 func (d *fakeDaemon) Host(context.Context, string, string) (*HostDetail, error) {
 	return fakeAnswerPointer[HostDetail](d)
 }
-func (d *fakeDaemon) ExplainURL(context.Context, string, string) (*Explanation, error) {
-	return fakeAnswerPointer[Explanation](d)
+func (d *fakeDaemon) ExplainURL(context.Context, string, string) (*URLExplanation, error) {
+	return fakeAnswerPointer[URLExplanation](d)
 }
-func (d *fakeDaemon) Report(context.Context, string, ReportQuery) (*Report, error) {
-	return fakeAnswerPointer[Report](d)
+func (d *fakeDaemon) Report(context.Context, string, ReportQuery) (*CrawlReport, error) {
+	return fakeAnswerPointer[CrawlReport](d)
 }
 func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*RobotsFile, error) {
 	d.recordCall("robots", origin, version)
@@ -198,7 +198,7 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 	return d.recordCall("lift", host)
 }
 func (d *fakeDaemon) CheckReady(context.Context) error { return d.readyErr }
-func (d *fakeDaemon) About() About                     { a, _ := fakeAnswer[About](d); return a }
+func (d *fakeDaemon) About() CrawlerInfo               { a, _ := fakeAnswer[CrawlerInfo](d); return a }
 
 func (d *fakeDaemon) SigningKeyDirectory(string) *botauth.KeyDirectory {
 	k, err := botauth.GenerateKey()
@@ -220,7 +220,7 @@ func fakeAnswerPointer[T any](d *fakeDaemon) (*T, error) {
 // newServer returns a server of d, with a page that says where it was called.
 func newServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) *Server {
 	t.Helper()
-	audit, err := OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotation{})
+	audit, err := OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func newServer(t *testing.T, d *fakeDaemon, change ...func(*Config)) *Server {
 	})
 	cfg := Config{
 		APIKeys:        []APIKey{APIKeyFromToken("operator", RoleOperate, operateToken), APIKeyFromToken("reader", RoleRead, readToken)},
-		Audit:          audit,
+		AuditLog:       audit,
 		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("decorum_queued 1\n")) }),
 		PageHandler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := r.ParseForm(); err != nil {

@@ -37,7 +37,7 @@ func (s *Server) getProject(w http.ResponseWriter, r *http.Request) (reply, erro
 	if err := checkRole(CallerFromContext(r.Context()), RoleOperate); err != nil {
 		return reply{}, err
 	}
-	text, err := s.daemon.ProjectFile(r.Context(), r.PathValue("project"))
+	text, err := s.daemon.ReadProjectFile(r.Context(), r.PathValue("project"))
 	return rawReply("application/yaml", text), err
 }
 
@@ -113,7 +113,7 @@ func (s *Server) getRobotsFile(_ http.ResponseWriter, r *http.Request) (reply, e
 		return reply{}, err
 	}
 	file = new(*file)
-	file.Diff = DiffRobots(old, file)
+	file.Diff = DiffRobotsLines(old, file)
 	return reply{body: file}, nil
 }
 
@@ -140,7 +140,7 @@ func (s *Server) listAuditEntries(_ http.ResponseWriter, r *http.Request) (reply
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	return jsonReply(s.cfg.Audit.Page(int64(before), max(limit, 1)))
+	return jsonReply(s.cfg.AuditLog.Page(int64(before), max(limit, 1)))
 }
 
 func (s *Server) getAbout(http.ResponseWriter, *http.Request) (reply, error) {
@@ -249,7 +249,7 @@ func (s *Server) setBrake(_ http.ResponseWriter, r *http.Request) (reply, error)
 	if err := readJSON(r, &req); err != nil {
 		return reply{}, err
 	}
-	note := auditNoteOf(r)
+	note := pendingAuditEntryOf(r)
 	req.Reason = cmp.Or(req.Reason, note.Reason)
 	note.Reason = truncateForAudit(req.Reason)
 	b, err := req.newBrake(r.PathValue("host"), CallerFromContext(r.Context()).Name, time.Now())

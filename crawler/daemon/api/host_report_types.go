@@ -44,8 +44,8 @@ type HostQuery struct {
 	Limit      int    // at most 1000; 0: 50
 }
 
-// A HostPage is a part of the hosts of a project.
-type HostPage struct {
+// A HostListPage is a part of the hosts of a project.
+type HostListPage struct {
 	AsOf         time.Time      `json:"at"`     // the moment that it shows
 	Total        int            `json:"total"`  // hosts that fit the query, on all pages
 	Offset       int            `json:"offset"` // of the first one here
@@ -124,8 +124,8 @@ type ReportQuery struct {
 	Limit int    // hosts, and rules; 0: all
 }
 
-// A Report is how a crawl stands.
-type Report struct {
+// A CrawlReport is how a crawl stands.
+type CrawlReport struct {
 	AsOf            time.Time      `json:"at"`
 	HostCount       int            `json:"host_count"`         // all hosts, though Hosts may be cut
 	OriginCount     int            `json:"origin_count"`       // of all hosts
@@ -136,10 +136,10 @@ type Report struct {
 	ParkedByRule          []RefusalSummary `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
 	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
 	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"`
-	// SessionIDCounts counts sightings of URLs with the id of a session in the path, which
+	// SessionIDCountsByHost counts sightings of URLs with the id of a session in the path, which
 	// were queued without it, by host.
-	SessionIDCounts []frontier.RefusalCount `json:"cleaned,omitempty"`
-	Hosts           []*Host                 `json:"hosts"` // what asks most to be looked at comes first
+	SessionIDCountsByHost []frontier.RefusalCount `json:"cleaned,omitempty"`
+	Hosts                 []*Host                 `json:"hosts"` // what asks most to be looked at comes first
 }
 
 // An AddURLsResult is what became of URLs that were offered.
@@ -168,7 +168,7 @@ type RobotsFile struct {
 	Text                  string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
 	TextWithheldReason    string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
 	History               []RobotsVersion `json:"history,omitempty"`    // the newest first
-	Diff                  *RobotsDiff     `json:"diff,omitempty"`       // to another version, where one was named
+	Diff                  *RobotsLineDiff `json:"diff,omitempty"`       // to another version, where one was named
 }
 
 // A RobotsVersion is a robots.txt that an origin had.

@@ -70,7 +70,7 @@ const maxPageFormBytes = 8 << 20
 // servePage lets a browser in to the page. What a form of it changes is in the
 // audit, as is what a call of the API does.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
-	r = withAuditNote(r)
+	r = requestWithAuditNote(r)
 	c, err := s.authorize(w, r, requiredPageRole(r))
 	if err != nil {
 		p := s.problemOf(r, err)

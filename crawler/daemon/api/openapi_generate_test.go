@@ -124,7 +124,7 @@ func (s *schemaBuilder) parameters(rt *route) []schema {
 	for _, m := range pathParamPattern.FindAllStringSubmatch(rt.path, -1) {
 		all = append(all, schema{"name": m[1], "in": "path", "required": true, "schema": schema{"type": "string"}})
 	}
-	for _, p := range rt.params {
+	for _, p := range rt.queryParams {
 		paramSchema := schema{"type": p.jsonType}
 		if p.enum != nil {
 			paramSchema["enum"] = p.enum
@@ -317,7 +317,7 @@ func allowNull(p schema, t reflect.Type) schema {
 // componentNames are the names of the OpenAPI document's schemas. Clients are
 // generated from them, so a type that is renamed in Go keeps its name here.
 var componentNames = map[reflect.Type]string{
-	reflect.TypeFor[About]():                  "About",
+	reflect.TypeFor[CrawlerInfo]():            "About",
 	reflect.TypeFor[AuditEntry]():             "AuditEntry",
 	reflect.TypeFor[AuditPage]():              "AuditPage",
 	reflect.TypeFor[Brake]():                  "Brake",
@@ -328,23 +328,23 @@ var componentNames = map[reflect.Type]string{
 	reflect.TypeFor[ExplainedRules]():         "ExplainedRules",
 	reflect.TypeFor[ExplainedScope]():         "ExplainedScope",
 	reflect.TypeFor[ExplainedFrontierState](): "ExplainedState",
-	reflect.TypeFor[ExplainedVisit]():         "ExplainedVisit",
-	reflect.TypeFor[Explanation]():            "Explanation",
+	reflect.TypeFor[ExplainedNextVisit]():     "ExplainedVisit",
+	reflect.TypeFor[URLExplanation]():         "Explanation",
 	reflect.TypeFor[Health]():                 "Health",
 	reflect.TypeFor[Host]():                   "Host",
 	reflect.TypeFor[HostDetail]():             "HostDetail",
-	reflect.TypeFor[HostPage]():               "HostPage",
+	reflect.TypeFor[HostListPage]():           "HostPage",
 	reflect.TypeFor[AddURLsResult]():          "Intake",
 	reflect.TypeFor[ActiveVisit]():            "LiveVisit",
-	reflect.TypeFor[VisitHistory]():           "Page",
+	reflect.TypeFor[VisitSummary]():           "Page",
 	reflect.TypeFor[Problem]():                "Problem",
 	reflect.TypeFor[CrawlerIdentity]():        "Product",
 	reflect.TypeFor[Project]():                "Project",
 	reflect.TypeFor[RefusalSummary]():         "Refusal",
-	reflect.TypeFor[ReloadResult]():           "Reloaded",
-	reflect.TypeFor[Report]():                 "Report",
+	reflect.TypeFor[ProjectReloadResult]():    "Reloaded",
+	reflect.TypeFor[CrawlReport]():            "Report",
 	reflect.TypeFor[RewriteStep]():            "Rewriting",
-	reflect.TypeFor[RobotsDiff]():             "RobotsDiff",
+	reflect.TypeFor[RobotsLineDiff]():         "RobotsDiff",
 	reflect.TypeFor[RobotsFile]():             "RobotsFile",
 	reflect.TypeFor[RobotsVersion]():          "RobotsVersion",
 	reflect.TypeFor[ThroughputSample]():       "Sample",

@@ -6,15 +6,15 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A RobotsDiff is how two versions of a robots.txt differ, line by line. What
+// A RobotsLineDiff is how two versions of a robots.txt differ, line by line. What
 // they mean to a crawler is compared by robots.Diff.
-type RobotsDiff struct {
-	OldSHA256       string     `json:"old_sha256"`
-	NewSHA256       string     `json:"new_sha256"`
-	AddedLines      int        `json:"added"`                // lines of new only
-	RemovedLines    int        `json:"removed"`              // lines of old only
-	Lines           []DiffLine `json:"lines"`                // of both files, removed ones before those in their place
-	UncomparedLines int        `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
+type RobotsLineDiff struct {
+	OldSHA256        string     `json:"old_sha256"`
+	NewSHA256        string     `json:"new_sha256"`
+	AddedLineCount   int        `json:"added"`                // lines of new only
+	RemovedLineCount int        `json:"removed"`              // lines of old only
+	Lines            []DiffLine `json:"lines"`                // of both files, removed ones before those in their place
+	UncomparedLines  int        `json:"lines_left,omitempty"` // lines of both that were not compared, of files with more than 100,000
 }
 
 // A DiffLine is a line of one of two versions, or of both.
@@ -33,14 +33,14 @@ const (
 )
 
 // maxDiffLines is how many lines of a file are compared: what is beyond is counted
-// in RobotsDiff.UncomparedLines. Few files have a thousand.
+// in RobotsLineDiff.UncomparedLines. Few files have a thousand.
 const maxDiffLines = 100_000
 
-// DiffRobots compares the texts of two versions. It takes time in proportion to
+// DiffRobotsLines compares the texts of two versions. It takes time in proportion to
 // their lines: where they differ in very many it finds a change, not the least.
-func DiffRobots(old, new *RobotsFile) *RobotsDiff {
-	d := &RobotsDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
-	before, after := d.limitLines(old.Text), d.limitLines(new.Text)
+func DiffRobotsLines(old, new *RobotsFile) *RobotsLineDiff {
+	d := &RobotsLineDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
+	before, after := d.linesToCompare(old.Text), d.linesToCompare(new.Text)
 	d.Lines = make([]DiffLine, 0, max(len(before), len(after)))
 	pos := 0
 	appendSame := func(end, shift int) {
@@ -57,16 +57,16 @@ func DiffRobots(old, new *RobotsFile) *RobotsDiff {
 		for i := c.ReplStart; i < c.ReplEnd; i++ {
 			d.Lines = append(d.Lines, DiffLine{Kind: LineAdded, NewLine: i + 1, Text: after[i]})
 		}
-		d.RemovedLines += c.End - c.Start
-		d.AddedLines += c.ReplEnd - c.ReplStart
+		d.RemovedLineCount += c.End - c.Start
+		d.AddedLineCount += c.ReplEnd - c.ReplStart
 		shift = c.ReplEnd - c.End
 	}
 	appendSame(len(before), shift)
 	return d
 }
 
-// limitLines returns the lines of a text that are compared.
-func (d *RobotsDiff) limitLines(text string) []string {
+// linesToCompare returns the lines of a text that are compared.
+func (d *RobotsLineDiff) linesToCompare(text string) []string {
 	var lines []string
 	for n, line := range robots.Lines(text) {
 		if n > maxDiffLines {

@@ -19,7 +19,7 @@ func TestDiffRobots(t *testing.T) {
 		{"all is new", "", "a\n\nb", "+0:1 a|+0:2 |+0:3 b"},
 		{"all is gone", "a\nb", "", "-1:0 a|-2:0 b"},
 	} {
-		d := DiffRobots(&RobotsFile{SHA256: "o", Text: tt.old}, &RobotsFile{SHA256: "n", Text: tt.new})
+		d := DiffRobotsLines(&RobotsFile{SHA256: "o", Text: tt.old}, &RobotsFile{SHA256: "n", Text: tt.new})
 		var got []string
 		added, removed := 0, 0
 		for _, l := range d.Lines {
@@ -31,7 +31,7 @@ func TestDiffRobots(t *testing.T) {
 		if s := strings.Join(got, "|"); s != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
 		}
-		if d.OldSHA256 != "o" || d.NewSHA256 != "n" || d.AddedLines != added || d.RemovedLines != removed || d.UncomparedLines != 0 {
+		if d.OldSHA256 != "o" || d.NewSHA256 != "n" || d.AddedLineCount != added || d.RemovedLineCount != removed || d.UncomparedLines != 0 {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
 	}
@@ -49,7 +49,7 @@ func TestDiffRobotsIsWhole(t *testing.T) {
 	}
 	for _, tt := range []struct{ lines, words int }{{10, 3}, {200, 10}, {3000, 2}, {3000, 100}, {50_000, 10}, {110_000, 1 << 30}} {
 		old, new := text(tt.lines, tt.words), text(tt.lines, tt.words)
-		d := DiffRobots(&RobotsFile{Text: old}, &RobotsFile{Text: new})
+		d := DiffRobotsLines(&RobotsFile{Text: old}, &RobotsFile{Text: new})
 		var before, after []string
 		for _, l := range d.Lines {
 			if l.Kind != LineAdded {
@@ -90,7 +90,7 @@ func BenchmarkDiffRobots(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				DiffRobots(&RobotsFile{Text: texts[0]}, &RobotsFile{Text: texts[1]})
+				DiffRobotsLines(&RobotsFile{Text: texts[0]}, &RobotsFile{Text: texts[1]})
 			}
 		})
 	}

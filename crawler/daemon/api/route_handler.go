@@ -22,26 +22,26 @@ const reasonHeader = "Decorum-Reason"
 // maxAuditTextBytes is how much of a text that a caller chose is kept in the audit.
 const maxAuditTextBytes = 1000
 
-// An auditNote is what the audit will say of a call.
-type auditNote struct {
+// A pendingAuditEntry is what the audit will say of a call.
+type pendingAuditEntry struct {
 	AuditEntry
 	statusOverride int // the status, where a browser is sent elsewhere by the answer's
 }
 
-type auditNoteContextKey struct{}
+type pendingAuditEntryContextKey struct{}
 
-// auditNoteOf returns the note of a call.
-func auditNoteOf(r *http.Request) *auditNote {
-	return r.Context().Value(auditNoteContextKey{}).(*auditNote)
+// pendingAuditEntryOf returns the note of a call.
+func pendingAuditEntryOf(r *http.Request) *pendingAuditEntry {
+	return r.Context().Value(pendingAuditEntryContextKey{}).(*pendingAuditEntry)
 }
 
-// withAuditNote gives a call its note.
-func withAuditNote(r *http.Request) *http.Request {
-	n := &auditNote{AuditEntry: AuditEntry{
+// requestWithAuditNote gives a call its note.
+func requestWithAuditNote(r *http.Request) *http.Request {
+	n := &pendingAuditEntry{AuditEntry: AuditEntry{
 		At: time.Now().UTC(), Remote: r.RemoteAddr, Method: r.Method, Path: truncateForAudit(r.URL.EscapedPath()),
 		Reason: truncateForAudit(r.Header.Get(reasonHeader)),
 	}}
-	return r.WithContext(context.WithValue(r.Context(), auditNoteContextKey{}, n))
+	return r.WithContext(context.WithValue(r.Context(), pendingAuditEntryContextKey{}, n))
 }
 
 // truncateForAudit makes a text that a caller chose fit for the audit.
@@ -55,7 +55,7 @@ func truncateForAudit(text string) string {
 // appendAudit puts a call into the audit. Where that cannot be, on a full disk say, the
 // log has it: a brake must be possible all the same.
 func (s *Server) appendAudit(r *http.Request, status int, err error) {
-	n := auditNoteOf(r)
+	n := pendingAuditEntryOf(r)
 	n.Status = status
 	n.Project, n.Host = truncateForAudit(r.PathValue("project")), truncateForAudit(cmp.Or(r.PathValue("host"), r.PostForm.Get("host")))
 	n.Reason = cmp.Or(truncateForAudit(r.PostForm.Get("reason")), n.Reason)
@@ -71,7 +71,7 @@ func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.auditThrottle.allow(r.RemoteAddr) {
 		return
 	}
-	if err := s.cfg.Audit.Append(n.AuditEntry); err != nil {
+	if err := s.cfg.AuditLog.Append(n.AuditEntry); err != nil {
 		s.cfg.Log.Error("a call is missing in the audit", "call", n.AuditEntry, "error", err)
 	}
 }
@@ -120,7 +120,7 @@ func (a reply) statusCode() int {
 // the audit before it is answered.
 func (s *Server) routeHandler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = withAuditNote(r)
+		r = requestWithAuditNote(r)
 		rep, err := s.authorizeAndHandle(rt, w, r)
 		var p *Problem
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return reply{}, err
 	}
-	if err := rt.checkRequest(r); err != nil {
+	if err := rt.checkParamsAndMediaType(r); err != nil {
 		return reply{}, err
 	}
 	if rt.maxBodyBytes >= 0 {
@@ -164,7 +164,7 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 // browser was made to send it from elsewhere, then what the caller may do.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, needed Role) (Caller, error) {
 	c, err := s.authenticateForRole(r, needed)
-	n := auditNoteOf(r)
+	n := pendingAuditEntryOf(r)
 	n.Who, n.Role = c.Name, c.Role
 	if err != nil {
 		return c, err
@@ -179,11 +179,11 @@ func withCaller(r *http.Request, c Caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerContextKey{}, c))
 }
 
-// checkRequest returns why a route does not take what a call brings, as far as its
+// checkParamsAndMediaType returns why a route does not take what a call brings, as far as its
 // header says.
-func (rt *route) checkRequest(r *http.Request) error {
+func (rt *route) checkParamsAndMediaType(r *http.Request) error {
 	for name := range r.URL.Query() {
-		if !slices.ContainsFunc(rt.params, func(p queryParam) bool { return p.name == name }) {
+		if !slices.ContainsFunc(rt.queryParams, func(p queryParam) bool { return p.name == name }) {
 			return newProblem(http.StatusBadRequest, "%q is no parameter of this", name)
 		}
 	}

@@ -30,7 +30,7 @@ type route struct {
 	role                  Role
 	summary               string
 	description           string
-	params                []queryParam
+	queryParams           []queryParam
 	maxBodyBytes          int64    // of the body, in bytes; streamed: none
 	requestMediaTypes     []string // of the body; none: there is none
 	requestBodyPrototype  any      // a value of the type that the body is, if it is JSON
@@ -70,7 +70,7 @@ var routes = []route{
 	{method: "GET", path: projectsPath, operationID: "projects", role: RoleRead, summary: "All projects", responseBodyPrototype: []Project(nil), handle: (*Server).listProjects},
 	{method: "GET", path: projectPathPattern, operationID: "project", role: RoleRead, summary: "A project, or its file",
 		description: "With Accept: application/yaml, the project file, for which the role operate is needed: it may hold passwords of proxies.",
-		params:      nil, responseBodyPrototype: Project{}, handle: (*Server).getProject},
+		queryParams: nil, responseBodyPrototype: Project{}, handle: (*Server).getProject},
 	{method: "PUT", path: projectPathPattern, operationID: "putProject", role: RoleOperate, summary: "Make a project, or change it",
 		description:  "A file that makes no sense is refused with 422, says where, and changes nothing. A change loses no visit.",
 		maxBodyBytes: maxProjectFileBytes, requestMediaTypes: yamlTypes, mayCreate: true, handle: (*Server).putProject},
@@ -85,31 +85,31 @@ var routes = []route{
 			"The body is read as fast as the store takes it. What was taken before a call breaks off stays taken.",
 		maxBodyBytes: unlimitedBody, requestMediaTypes: urlTypes, responseBodyPrototype: AddURLsResult{}, handle: (*Server).addURLs},
 	{method: "GET", path: projectPathPattern + "/hosts", operationID: "hosts", role: RoleRead, summary: "The hosts of a project",
-		params: []queryParam{
+		queryParams: []queryParam{
 			{name: "q", jsonType: "string", description: "part of the name"},
 			{name: "state", jsonType: "string", enum: hostStates, description: "only hosts in it"},
 			{name: "sort", jsonType: "string", enum: hostSortKeys, description: "by what; without, what matters most comes first"},
 			{name: "order", jsonType: "string", enum: []string{"asc", "desc"}, description: "asc if it is not said"},
 			offsetParam, limitParam},
-		responseBodyPrototype: HostPage{}, handle: (*Server).listHosts},
+		responseBodyPrototype: HostListPage{}, handle: (*Server).listHosts},
 	{method: "GET", path: projectPathPattern + "/hosts/{host}", operationID: "host", role: RoleRead, summary: "All that is known of a host", responseBodyPrototype: HostDetail{}, handle: (*Server).getHost},
 	{method: "PUT", path: projectPathPattern + "/hosts/{host}/brake", operationID: "brakeHost", role: RoleOperate, summary: "Stop or slow a host, in all projects",
 		description:  "At once, visits in hand included, and durable. The reason may be in the body or in the header Decorum-Reason.",
 		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
 	{method: "DELETE", path: projectPathPattern + "/hosts/{host}/brake", operationID: "liftHostBrake", role: RoleOperate, summary: "Take the brake off a host", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
 	{method: "GET", path: projectPathPattern + "/explain", operationID: "explain", role: RoleRead, summary: "All that a crawl makes of a URL",
-		params: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: Explanation{}, handle: (*Server).explainURL},
+		queryParams: []queryParam{{name: "url", jsonType: "string", description: "as it was found; compulsory"}}, responseBodyPrototype: URLExplanation{}, handle: (*Server).explainURL},
 	{method: "GET", path: projectPathPattern + "/report", operationID: "report", role: RoleRead, summary: "How a crawl stands",
-		params: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
+		queryParams: []queryParam{{name: "host", jsonType: "string", description: "of this host only"},
 			{name: "limit", jsonType: "integer", description: "hosts, and rules, at most; 0: all; 100 if it is not said"}},
-		responseBodyPrototype: Report{}, handle: (*Server).getReport},
+		responseBodyPrototype: CrawlReport{}, handle: (*Server).getReport},
 	{method: "GET", path: projectPathPattern + "/robots/{origin}", operationID: "robots", role: RoleRead, summary: "The robots.txt of an origin, as it was fetched",
 		description: "The origin is percent-encoded, as https%3A%2F%2Fexample.com.",
-		params: []queryParam{{name: "version", jsonType: "string", description: "SHA-256 of an older one"},
+		queryParams: []queryParam{{name: "version", jsonType: "string", description: "SHA-256 of an older one"},
 			{name: "against", jsonType: "string", description: "SHA-256 of another one, to which diff compares it"}}, responseBodyPrototype: RobotsFile{}, handle: (*Server).getRobotsFile},
 	{method: "GET", path: projectPathPattern + "/visits", operationID: "visits", role: RoleRead, summary: "The visits in hand", responseBodyPrototype: []ActiveVisit(nil), handle: (*Server).listActiveVisits},
 	{method: "GET", path: projectPathPattern + "/throughput", operationID: "throughput", role: RoleRead, summary: "What a project did lately",
-		params:                []queryParam{{name: "coarse", jsonType: "boolean", description: "a sample a minute for the last day, instead of one a second for the last minutes"}},
+		queryParams:           []queryParam{{name: "coarse", jsonType: "boolean", description: "a sample a minute for the last day, instead of one a second for the last minutes"}},
 		responseBodyPrototype: []ThroughputSample(nil), handle: (*Server).getThroughput},
 	{method: "GET", path: projectPathPattern + "/events", operationID: "projectEvents", role: RoleRead, summary: "What happens in a project, as it happens", responseBodyPrototype: Event{}, responseMediaType: eventStreamType, handle: (*Server).streamEvents},
 	{method: "GET", path: "/api/v1/events", operationID: "events", role: RoleRead, summary: "What happens, as it happens",
@@ -119,10 +119,10 @@ var routes = []route{
 	{method: "PUT", path: brakesPath + "/{host}", operationID: "setBrake", role: RoleOperate, summary: "Stop or slow a host, or a domain, in all projects",
 		maxBodyBytes: maxSmallBodyBytes, requestMediaTypes: jsonTypes, requestBodyPrototype: BrakeRequest{}, responseBodyPrototype: Brake{}, handle: (*Server).setBrake},
 	{method: "DELETE", path: brakesPath + "/{host}", operationID: "liftBrake", role: RoleOperate, summary: "Take a brake off", maxBodyBytes: maxEmptyBodyBytes, handle: (*Server).liftBrake},
-	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate, summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: []ReloadResult(nil), handle: (*Server).reloadProjects},
+	{method: "POST", path: "/api/v1/reload", operationID: "reload", role: RoleOperate, summary: "Read all project files again", maxBodyBytes: maxEmptyBodyBytes, responseBodyPrototype: []ProjectReloadResult(nil), handle: (*Server).reloadProjects},
 	{method: "GET", path: "/api/v1/audit", operationID: "audit", role: RoleRead, summary: "Who changed what, the newest first",
-		params: []queryParam{{name: "before", jsonType: "integer", description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
-	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: About{}, handle: (*Server).getAbout},
+		queryParams: []queryParam{{name: "before", jsonType: "integer", description: "only entries with a lower seq"}, limitParam}, responseBodyPrototype: AuditPage{}, handle: (*Server).listAuditEntries},
+	{method: "GET", path: "/api/v1/about", operationID: "about", role: RolePublic, summary: "What site owners may know", responseBodyPrototype: CrawlerInfo{}, handle: (*Server).getAbout},
 	{method: "GET", path: keyDirectoryPath, operationID: "keys", role: RolePublic, summary: "The keys that requests of the crawls are signed with",
 		description: "Of the host that is asked. Each key signs the answer (RFC 9421).", responseBodyPrototype: botauth.KeySet{}, responseMediaType: botauth.DirectoryMediaType, handle: (*Server).getSigningKeyDirectory},
 	{method: "POST", path: loginPath, operationID: "login", role: RolePublic, summary: "Trade a token for a session, as browsers do",

@@ -74,7 +74,7 @@ func checkAccess(t *testing.T, rt route, who string, c testRequest, refusedStatu
 			t.Errorf("%s was refused, and the daemon was asked to %q", who, calls)
 		}
 	}
-	page, err := s.cfg.Audit.Page(0, 10)
+	page, err := s.cfg.AuditLog.Page(0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestThrottle(t *testing.T) {
 		if w := (testRequest{method: "GET", path: "/api/v1/projects"}).withToken(readToken).sendTo(s); w.Code != http.StatusOK {
 			t.Errorf("a good token from the same address: %d", w.Code)
 		}
-		page, err := s.cfg.Audit.Page(0, 100)
+		page, err := s.cfg.AuditLog.Page(0, 100)
 		if err != nil || len(page.Entries) != guessBurst {
 			t.Errorf("the audit has %d entries, %v", len(page.Entries), err)
 		}
@@ -333,7 +333,7 @@ func TestUntrustedCallsDoNotFillTheAudit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, &fakeDaemon{})
 				entryCount := func() int {
-					page, err := s.cfg.Audit.Page(0, 1000)
+					page, err := s.cfg.AuditLog.Page(0, 1000)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -444,7 +444,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	checkProblem(t, form(operateToken, "").withHeader("Origin", "https://evil.example").sendTo(s), http.StatusForbidden)
-	page, err := s.cfg.Audit.Page(0, 100)
+	page, err := s.cfg.AuditLog.Page(0, 100)
 	if err != nil || len(page.Entries) != 9 {
 		t.Fatalf("the audit has %d entries, %v", len(page.Entries), err)
 	}
@@ -484,7 +484,7 @@ func TestPageAccess(t *testing.T) {
 	if w := form.withToken(operateToken).sendTo(s); w.Code != http.StatusOK {
 		t.Errorf("a form: %d %s", w.Code, w.Body)
 	}
-	page, err := s.cfg.Audit.Page(0, 1)
+	page, err := s.cfg.AuditLog.Page(0, 1)
 	if err != nil || len(page.Entries) != 1 {
 		t.Fatal(page, err)
 	}

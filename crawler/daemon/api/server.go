@@ -16,7 +16,7 @@ import (
 // Config says how a daemon is spoken to.
 type Config struct {
 	APIKeys        []APIKey     // who may call; without one, nobody may
-	Audit          *AuditLog    // of calls that change something; compulsory
+	AuditLog       *AuditLog    // of calls that change something; compulsory
 	PageHandler    http.Handler // for browsers: all paths that are none of the API's; nil: none
 	MetricsHandler http.Handler // GET /metrics; nil: none
 	// PublicMetrics lets anybody read the metrics.

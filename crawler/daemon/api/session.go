@@ -112,11 +112,11 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		if err.Status == http.StatusTooManyRequests {
 			q.Set("wait", retryAfterSeconds)
 		}
-		auditNoteOf(r).statusOverride = err.Status
+		pendingAuditEntryOf(r).statusOverride = err.Status
 		return redirectReply(loginPath + "?" + q.Encode()), nil
 	}
 	connlimit.FromContext(r.Context()).Trust()
-	auditNoteOf(r).Who, auditNoteOf(r).Role = c.Name, c.Role
+	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
 	if acceptsHTML(r) {
 		return redirectReply(LocalRedirectPath(r.PostForm.Get("next"))), nil

@@ -91,8 +91,8 @@ func (s *webUI) reloadProjects(r *http.Request) (formResult, error) {
 	changes, err := s.daemon.ReloadProjects(r.Context())
 	var messages []string
 	for _, c := range changes {
-		if c.Change != "none" {
-			messages = append(messages, c.Project+": "+strings.TrimSpace(c.Change+" "+c.Error))
+		if c.Outcome != "none" {
+			messages = append(messages, c.Project+": "+strings.TrimSpace(c.Outcome+" "+c.Error))
 		}
 	}
 	if len(messages) == 0 {

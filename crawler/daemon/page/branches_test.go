@@ -24,22 +24,22 @@ type bareDaemon struct{ *fakeDaemon }
 
 func (bareDaemon) Projects(context.Context) ([]api.Project, error) { return nil, nil }
 
-func (bareDaemon) Hosts(context.Context, string, api.HostQuery) (*api.HostPage, error) {
-	return &api.HostPage{}, nil
+func (bareDaemon) Hosts(context.Context, string, api.HostQuery) (*api.HostListPage, error) {
+	return &api.HostListPage{}, nil
 }
 
 func (bareDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
 	return &api.HostDetail{Host: api.Host{Host: host, State: "due", Origins: []string{"https://" + host}}}, nil
 }
 
-func (bareDaemon) ExplainURL(_ context.Context, _, text string) (*api.Explanation, error) {
-	return &api.Explanation{Input: text, URL: text, RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: text}},
+func (bareDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExplanation, error) {
+	return &api.URLExplanation{Input: text, URL: text, RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: text}},
 		Scope: api.ExplainedScope{InScope: true}, Robots: api.ExplainedRules{Outcome: "unknown"},
-		FrontierState: api.ExplainedFrontierState{State: "unknown"}, Visit: api.ExplainedVisit{When: "now"}}, nil
+		FrontierState: api.ExplainedFrontierState{State: "unknown"}, Visit: api.ExplainedNextVisit{When: "now"}}, nil
 }
 
-func (bareDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	return &api.Report{}, nil
+func (bareDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+	return &api.CrawlReport{}, nil
 }
 
 func (bareDaemon) RobotsFile(_ context.Context, _, origin, _ string) (*api.RobotsFile, error) {
@@ -52,7 +52,7 @@ func (bareDaemon) Throughput(context.Context, string, bool) ([]api.ThroughputSam
 	return nil, nil
 }
 
-func (bareDaemon) About() api.About { return api.About{Version: "1.2.3"} }
+func (bareDaemon) About() api.CrawlerInfo { return api.CrawlerInfo{Version: "1.2.3"} }
 
 func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	return &api.AddURLsResult{Added: 1}, nil
@@ -90,11 +90,11 @@ func (d fullDaemon) Projects(context.Context) (list []api.Project, err error) {
 }
 
 // Hosts returns a host of each state, and one that was not visited. It refuses to sort by what it does not know.
-func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
+func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostListPage, error) {
 	if q.Sort == "unknown" {
 		return nil, api.InvalidInput("hosts cannot be sorted by %q", q.Sort)
 	}
-	p := &api.HostPage{AsOf: time.Now(), Total: 1000, Offset: q.Offset}
+	p := &api.HostListPage{AsOf: time.Now(), Total: 1000, Offset: q.Offset}
 	for i, state := range []string{"due", "waiting", "held", "set aside", "resting", "done"} {
 		h := d.fakeHost(d.host)
 		h.State, h.HeldUntil, h.Brake = state, time.Now().Add(time.Hour), &d.brakes[i%2]
@@ -113,7 +113,7 @@ func (d fullDaemon) Host(ctx context.Context, project, host string) (*api.HostDe
 	return h, err
 }
 
-func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.Explanation, error) {
+func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.URLExplanation, error) {
 	e, err := d.fakeDaemon.ExplainURL(ctx, project, text)
 	if err != nil {
 		return nil, err
@@ -124,12 +124,12 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 	e.Robots.IndexingVerdict = &robots.Verdict{Rule: "disallow: /", Line: 2}
 	e.FrontierState = api.ExplainedFrontierState{State: "queued", KnownAs: "http://shop.example/", URLsAhead: 3,
 		Entry: &api.FrontierURL{Source: "link", Depth: 2, Referrer: "https://shop.example/"}}
-	e.Visit = api.ExplainedVisit{When: "after", NotBefore: time.Now().Add(time.Hour), Reason: "others go first"}
+	e.Visit = api.ExplainedNextVisit{When: "after", NotBefore: time.Now().Add(time.Hour), Reason: "others go first"}
 	return e, nil
 }
 
-func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	r := &api.Report{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.OutsideScope, Count: 1}}}
+func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+	r := &api.CrawlReport{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.OutsideScope, Count: 1}}}
 	for _, why := range []string{"robots", "scope", "nothing"} {
 		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /", RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
 	}
@@ -152,7 +152,7 @@ func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version str
 
 func (d fullDaemon) CheckReady(context.Context) error { return errors.New("books has failed") }
 
-func (d fullDaemon) About() api.About {
+func (d fullDaemon) About() api.CrawlerInfo {
 	about := d.fakeDaemon.About()
 	about.Identities[0].SigningKeyDirectoryURL = "https://example.org/keys"
 	return about

@@ -64,7 +64,7 @@ func (d *fakeDaemon) Project(_ context.Context, name string) (*api.Project, erro
 	return &p, nil
 }
 
-func (d *fakeDaemon) ProjectFile(context.Context, string) ([]byte, error) {
+func (d *fakeDaemon) ReadProjectFile(context.Context, string) ([]byte, error) {
 	return []byte("project: books\n"), nil
 }
 
@@ -80,8 +80,8 @@ func (d *fakeDaemon) ControlProject(_ context.Context, name string, action api.P
 	return d.recordCall("%s %s", action, name)
 }
 
-func (d *fakeDaemon) ReloadProjects(context.Context) ([]api.ReloadResult, error) {
-	return []api.ReloadResult{{Project: "books", Change: "changed"}}, d.recordCall("reload")
+func (d *fakeDaemon) ReloadProjects(context.Context) ([]api.ProjectReloadResult, error) {
+	return []api.ProjectReloadResult{{Project: "books", Outcome: "changed"}}, d.recordCall("reload")
 }
 
 func (d *fakeDaemon) AddURLs(_ context.Context, name string, lines iter.Seq2[string, error]) (*api.AddURLsResult, error) {
@@ -102,9 +102,9 @@ func (d *fakeDaemon) fakeHost(name string) api.Host {
 	return h
 }
 
-func (d *fakeDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostPage, error) {
+func (d *fakeDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.HostListPage, error) {
 	d.lastHostQuery = q
-	p := &api.HostPage{AsOf: time.Now(), Total: 100000, Offset: q.Offset, HostsByState: map[string]int{"waiting": 100000}}
+	p := &api.HostListPage{AsOf: time.Now(), Total: 100000, Offset: q.Offset, HostsByState: map[string]int{"waiting": 100000}}
 	for range min(q.Limit, p.Total-q.Offset) {
 		p.Hosts = append(p.Hosts, d.fakeHost(d.host))
 	}
@@ -121,21 +121,21 @@ func (d *fakeDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, e
 	return h, nil
 }
 
-func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.Explanation, error) {
+func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExplanation, error) {
 	u, err := decorum.ParseURL(text)
 	if err != nil {
 		return nil, api.InvalidInput("%w", err)
 	}
-	e := &api.Explanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
-		Visit: api.ExplainedVisit{When: "never", Reason: d.reason}}
+	e := &api.URLExplanation{Input: text, URL: u.String(), RewriteSteps: []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: []string{d.reason}}},
+		Visit: api.ExplainedNextVisit{When: "never", Reason: d.reason}}
 	e.Robots.Outcome, e.Robots.Reason = "rules", d.reason
 	e.Robots.Explanation = robots.Parse([]byte(d.robots), robots.Google).RulesFor(robots.AgentByName("examplebot")).Explain(u)
 	e.Robots.MayVisit, e.Robots.SHA256 = &e.Robots.Allowed, "abcdef0123456789"
 	return e, nil
 }
 
-func (d *fakeDaemon) Report(context.Context, string, api.ReportQuery) (*api.Report, error) {
-	return &api.Report{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
+func (d *fakeDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+	return &api.CrawlReport{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
 }
 
 func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*api.RobotsFile, error) {
@@ -168,8 +168,8 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 
 func (d *fakeDaemon) CheckReady(context.Context) error { return nil }
 
-func (d *fakeDaemon) About() api.About {
-	return api.About{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
+func (d *fakeDaemon) About() api.CrawlerInfo {
+	return api.CrawlerInfo{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 
 // Tokens of the tests.
@@ -196,12 +196,12 @@ func openBrowser(t *testing.T, d api.Daemon, token string) *browser {
 // openPage does what open does, with the page that newWebUIHandler returns.
 func openPage(t *testing.T, d api.Daemon, token string, newPage func(api.Daemon, *api.AuditLog) http.Handler) *browser {
 	t.Helper()
-	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditRotation{})
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), "audit.jsonl"), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { audit.Close() })
-	server := httptest.NewServer(api.NewServer(d, api.Config{Audit: audit, PageHandler: newPage(d, audit),
+	server := httptest.NewServer(api.NewServer(d, api.Config{AuditLog: audit, PageHandler: newPage(d, audit),
 		APIKeys: []api.APIKey{api.APIKeyFromToken("anna", api.RoleOperate, operateToken), api.APIKeyFromToken("ben", api.RoleRead, readToken)}}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)

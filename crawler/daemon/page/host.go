@@ -63,7 +63,7 @@ func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNot
 
 // An explanationView is an explanation as the page shows it.
 type explanationView struct {
-	*api.Explanation
+	*api.URLExplanation
 	Verdict   string     // allowed, disallowed or not known
 	PathParts []pathPart // of the path that the rules were compared with
 }
@@ -74,8 +74,8 @@ type pathPart struct {
 	Matched bool
 }
 
-func newExplanationView(e *api.Explanation) *explanationView {
-	x := &explanationView{Explanation: e, Verdict: "not known"}
+func newExplanationView(e *api.URLExplanation) *explanationView {
+	x := &explanationView{URLExplanation: e, Verdict: "not known"}
 	if e.Robots.MayVisit != nil {
 		x.Verdict = "disallowed"
 		if *e.Robots.MayVisit {

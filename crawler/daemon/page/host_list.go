@@ -15,7 +15,7 @@ const hostsPerPage = 50
 // A hostList is a part of a project's hosts.
 type hostList struct {
 	Project string
-	*api.HostPage
+	*api.HostListPage
 	pageLinks
 	Columns      []hostTableColumn
 	Search       string
@@ -64,7 +64,7 @@ func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 		l.Problem = err.Error()
 		return l
 	}
-	l.HostPage, l.pageLinks = page, newPageLinks(r, offset, hostsPerPage, page.Total)
+	l.HostListPage, l.pageLinks = page, newPageLinks(r, offset, hostsPerPage, page.Total)
 	for _, state := range hostStates {
 		l.StateChoices = append(l.StateChoices, stateChoice{state, page.HostsByState[state], state == l.State})
 	}

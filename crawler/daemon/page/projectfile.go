@@ -50,7 +50,7 @@ func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
 	if err != nil {
 		return pageView{}, err
 	}
-	text, err := s.daemon.ProjectFile(r.Context(), l.Name)
+	text, err := s.daemon.ReadProjectFile(r.Context(), l.Name)
 	if err != nil && !isNotFound(err) { // a file that has gone can be written again
 		return pageView{}, err
 	}

@@ -98,7 +98,7 @@ func (s *webUI) loadRobotsView(r *http.Request, project string, h *hostView) (*r
 		if err != nil {
 			return nil, err
 		}
-		v.IsCompared, v.DiffRows = true, robotsDiffRows(api.DiffRobots(old, file))
+		v.IsCompared, v.DiffRows = true, robotsDiffRows(api.DiffRobotsLines(old, file))
 	}
 	return v, nil
 }
@@ -133,7 +133,7 @@ type robotsDiffRow struct {
 
 // robotsDiffRows returns the lines to show of a diff: those that differ, as many as
 // there is room for, and what is around them.
-func robotsDiffRows(d *api.RobotsDiff) (rows []robotsDiffRow) {
+func robotsDiffRows(d *api.RobotsLineDiff) (rows []robotsDiffRow) {
 	shown := make([]bool, len(d.Lines))
 	for i, line := range d.Lines {
 		if line.Kind == api.LineSame {
