@@ -34,7 +34,7 @@ type Metrics struct {
 	registry       *prometheus.Registry
 	visits         *prometheus.CounterVec
 	visitSeconds   prometheus.Histogram
-	bytes          prometheus.Counter
+	bodyBytes      prometheus.Counter
 	discovered     *prometheus.CounterVec
 	refused        *prometheus.CounterVec
 	robotsFetches  *prometheus.CounterVec
@@ -53,7 +53,7 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 		registry:       prometheus.NewRegistry(),
 		visits:         newCounterVec("visits_total", "Requests that were sent, robots.txt and sitemaps included, by the class of the answer's status; none: no whole answer came.", "project", "status_class"),
 		visitSeconds:   newHistogram("visit_seconds", "From the start of a request to the end of its answer.", prometheus.ExponentialBuckets(0.005, 2, 14)),
-		bytes:          newCounter("bytes_total", "Bytes of bodies that were received, as decoded."),
+		bodyBytes:      newCounter("bytes_total", "Bytes of bodies that were received, as decoded."),
 		discovered:     newCounterVec("discovered_total", "URLs that were queued because they were new, by where they were found.", "source"),
 		refused:        newCounterVec("refused_total", "URLs that were not queued or not visited, each time, by reason.", "reason"),
 		robotsFetches:  newCounterVec("robots_fetch_total", "Requests for robots.txt files, by what came of the lookup.", "outcome"),
@@ -64,7 +64,7 @@ func New(listProjects func(context.Context) ([]api.Project, error), log *slog.Lo
 		localFailures:  newCounter("local_failures_total", "Visits that failed on this machine; they are made again, and no host is charged."),
 		retries:        newCounterVec("retries_total", "Pages that will be asked for again because they failed, by the class of failure.", "reason"),
 	}
-	m.registry.MustRegister(m.visits, m.visitSeconds, m.bytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
+	m.registry.MustRegister(m.visits, m.visitSeconds, m.bodyBytes, m.discovered, m.refused, m.robotsFetches, m.robotsRechecks, m.commitSeconds, m.panics, m.pagesWithheld, m.retries, m.localFailures,
 		&projectCollector{listProjects, log}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -140,7 +140,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	if v.ContentWithheld() {
 		m.pagesWithheld.Inc()
 	}
-	m.bytes.Add(float64(v.BodyLen()))
+	m.bodyBytes.Add(float64(v.BodyLen()))
 }
 
 // CountDiscovered counts a URL that was queued: frontier.Config.OnDiscovered.
