@@ -64,12 +64,12 @@ func isNotFound(err error) bool { return problemOf(err).Status == http.StatusNot
 // An explanationView is an explanation as the page shows it.
 type explanationView struct {
 	*api.URLExplanation
-	Verdict   string     // allowed, disallowed or not known
-	PathParts []pathPart // of the path that the rules were compared with
+	Verdict   string          // allowed, disallowed or not known
+	PathParts []pathMatchPart // of the path that the rules were compared with
 }
 
-// A pathPart is a part of a path that is matched by the rule that decides, or is not.
-type pathPart struct {
+// A pathMatchPart is a part of a path that is matched by the rule that decides, or is not.
+type pathMatchPart struct {
 	Text    string
 	Matched bool
 }
@@ -89,7 +89,7 @@ func newExplanationView(e *api.URLExplanation) *explanationView {
 		start = min(max(span.Start, 0), len(path))
 		end = min(max(span.End, start), len(path))
 	}
-	for _, p := range []pathPart{{path[:start], false}, {path[start:end], true}, {path[end:], false}} {
+	for _, p := range []pathMatchPart{{path[:start], false}, {path[start:end], true}, {path[end:], false}} {
 		if p.Text != "" {
 			x.PathParts = append(x.PathParts, p)
 		}

@@ -16,7 +16,7 @@ const hostsPerPage = 50
 type hostList struct {
 	Project string
 	*api.HostListPage
-	pageLinks
+	paginationLinks
 	Columns      []hostTableColumn
 	Search       string
 	State        string
@@ -64,7 +64,7 @@ func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 		l.Problem = err.Error()
 		return l
 	}
-	l.HostListPage, l.pageLinks = page, newPageLinks(r, offset, hostsPerPage, page.Total)
+	l.HostListPage, l.paginationLinks = page, newPaginationLinks(r, offset, hostsPerPage, page.Total)
 	for _, state := range hostStates {
 		l.StateChoices = append(l.StateChoices, stateChoice{state, page.HostsByState[state], state == l.State})
 	}
@@ -95,16 +95,16 @@ func sortableColumn(q url.Values, key, name string, largestFirst bool) hostTable
 	return c
 }
 
-// pageLinks lead through a list.
-type pageLinks struct {
+// paginationLinks lead through a list.
+type paginationLinks struct {
 	FirstItem, LastItem, TotalItems int // counted from 1
 	PreviousURL, NextURL            string
 }
 
-// newPageLinks makes the links through a list that r shows a part of.
-func newPageLinks(r *http.Request, offset, limit, total int) pageLinks {
+// newPaginationLinks makes the links through a list that r shows a part of.
+func newPaginationLinks(r *http.Request, offset, limit, total int) paginationLinks {
 	q := r.URL.Query()
-	p := pageLinks{FirstItem: min(offset+1, total), LastItem: min(offset+limit, total), TotalItems: total}
+	p := paginationLinks{FirstItem: min(offset+1, total), LastItem: min(offset+limit, total), TotalItems: total}
 	if offset > 0 {
 		p.PreviousURL = queryWithChanges(q, "offset", strconv.Itoa(max(0, offset-limit)))
 	}

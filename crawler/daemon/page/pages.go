@@ -55,7 +55,7 @@ func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 	if err := s.daemon.CheckReady(r.Context()); err != nil {
 		o.NotReadyReason = err.Error()
 	}
-	return pageView{template: "projects", title: "Projects", data: o}, nil
+	return pageView{templateName: "projects", title: "Projects", data: o}, nil
 }
 
 // A projectView of a project is what all of its pages show, and what one of them does.
@@ -72,7 +72,7 @@ func (s *webUI) loadProjectView(r *http.Request, tab string) (pageView, *project
 		return pageView{}, nil, err
 	}
 	l := &projectView{Project: *p, Tab: tab}
-	return pageView{template: tab, title: p.Name, data: l}, l, nil
+	return pageView{templateName: tab, title: p.Name, data: l}, l, nil
 }
 
 // A projectDashboard is what a project does now.
@@ -126,7 +126,7 @@ func (s *webUI) blockedPage(r *http.Request) (pageView, error) {
 
 func (s *webUI) brakesPage(r *http.Request) (pageView, error) {
 	brakes, err := s.daemon.Brakes(r.Context())
-	return pageView{template: "brakes", title: "Brakes", data: brakes}, err
+	return pageView{templateName: "brakes", title: "Brakes", data: brakes}, err
 }
 
 // auditEntriesPerPage is how many calls are on a page of the audit.
@@ -138,11 +138,11 @@ func (s *webUI) auditPage(r *http.Request) (pageView, error) {
 		before = 0 // the newest
 	}
 	page, err := s.audit.Page(before, auditEntriesPerPage)
-	return pageView{template: "audit", title: "Audit", data: page}, err
+	return pageView{templateName: "audit", title: "Audit", data: page}, err
 }
 
 func (s *webUI) botPage(*http.Request) (pageView, error) {
-	return pageView{template: "bot", title: "About this bot", data: s.daemon.About()}, nil
+	return pageView{templateName: "bot", title: "About this bot", data: s.daemon.About()}, nil
 }
 
 // A loginForm is what the page of the login says.
@@ -154,5 +154,5 @@ type loginForm struct {
 
 func (s *webUI) loginPage(r *http.Request) (pageView, error) {
 	q := r.URL.Query()
-	return pageView{template: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
+	return pageView{templateName: "login", title: "Log in", data: loginForm{api.LocalRedirectPath(q.Get("next")), q.Has("failed"), q.Get("wait")}}, nil
 }

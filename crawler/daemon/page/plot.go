@@ -27,9 +27,9 @@ type plot struct {
 
 // A plotMetric is what a plot takes from a sample.
 type plotMetric struct {
-	name   string
-	value  func(api.ThroughputSample) float64
-	format func(float64) string
+	name        string
+	value       func(api.ThroughputSample) float64
+	formatValue func(float64) string
 }
 
 var (
@@ -50,7 +50,7 @@ func (s plotMetric) newPlot(samples []api.ThroughputSample, until time.Time, spa
 	if !p.IsEmpty {
 		current = s.value(samples[len(samples)-1])
 	}
-	p.CurrentText, p.MaxText = s.format(current), s.format(maxValue)
+	p.CurrentText, p.MaxText = s.formatValue(current), s.formatValue(maxValue)
 	top := math.Max(maxValue, math.SmallestNonzeroFloat32)
 	var line strings.Builder
 	for i, v := range values {

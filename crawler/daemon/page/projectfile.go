@@ -31,14 +31,14 @@ politeness:
 `
 
 func (s *webUI) projectCreationPage(*http.Request) (pageView, error) {
-	return pageView{template: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
+	return pageView{templateName: "new", title: "New project", data: projectFileForm{Text: fmt.Sprintf(newProjectTemplate, "books")}}, nil
 }
 
 func (s *webUI) createProject(r *http.Request) (formResult, error) {
-	form := projectFileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: formFileText(r)}
+	form := projectFileForm{Name: strings.TrimSpace(r.PostFormValue("name")), Text: submittedProjectFile(r)}
 	return s.putProjectOrRedisplay(r, form.Name, form.Text, func(problem string) (pageView, error) {
 		form.Problem = problem
-		return pageView{template: "new", title: "New project", data: form}, nil
+		return pageView{templateName: "new", title: "New project", data: form}, nil
 	})
 }
 
@@ -59,7 +59,7 @@ func (s *webUI) projectFilePage(r *http.Request) (pageView, error) {
 }
 
 func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
-	text := formFileText(r)
+	text := submittedProjectFile(r)
 	return s.putProjectOrRedisplay(r, r.PathValue("project"), text, func(problem string) (pageView, error) {
 		v, l, err := s.loadProjectView(r, "file")
 		if err == nil {
@@ -69,8 +69,8 @@ func (s *webUI) saveProjectFile(r *http.Request) (formResult, error) {
 	})
 }
 
-// formFileText returns the file of a form: browsers end its lines in CR LF.
-func formFileText(r *http.Request) string {
+// submittedProjectFile returns the file of a form: browsers end its lines in CR LF.
+func submittedProjectFile(r *http.Request) string {
 	return strings.ReplaceAll(r.PostFormValue("file"), "\r\n", "\n")
 }
 

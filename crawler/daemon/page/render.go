@@ -14,11 +14,11 @@ import (
 
 // A pageView is a page that is about to be shown.
 type pageView struct {
-	template   string // of its template
-	title      string
-	status     int    // 0: 200
-	redirectTo string // instead of a page: where to go
-	data       any
+	templateName string // of its template
+	title        string
+	status       int    // 0: 200
+	redirectTo   string // instead of a page: where to go
+	data         any
 }
 
 // A templateData is what every template is given.
@@ -72,7 +72,7 @@ func (s *webUI) pageHandler(build func(*http.Request) (pageView, error)) http.Ha
 // problemView is the page of an error.
 func problemView(err error) pageView {
 	p := problemOf(err)
-	return pageView{template: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
+	return pageView{templateName: "problem", title: p.Title, status: p.Status, data: problemData{p, "/"}}
 }
 
 // problemOf returns an error as the API tells it.
@@ -90,11 +90,11 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageView) {
 		http.Redirect(w, r, v.redirectTo, http.StatusSeeOther)
 		return
 	}
-	f := templateData{Title: v.title, Section: v.template, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
-		Version: s.daemon.About().Version, RefreshSeconds: refreshSeconds[v.template], Data: v.data}
+	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
+		Version: s.daemon.About().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
 	var b bytes.Buffer
-	if err := s.templates[v.template].ExecuteTemplate(&b, "page", f); err != nil {
+	if err := s.templates[v.templateName].ExecuteTemplate(&b, "page", f); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
