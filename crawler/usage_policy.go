@@ -39,7 +39,7 @@ func (c *Crawler) setLazyVisitFields(v *Visit) {
 	v.document = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
-		return s.Scan(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
+		return s.ScanPage(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
 	v.usagePolicy = sync.OnceValue(func() PageUsagePolicy { return c.usagePolicyOf(v) })
 }
@@ -63,7 +63,7 @@ func (c *Crawler) usagePolicyOf(v *Visit) PageUsagePolicy {
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
-func directiveSignals(source robots.SignalSource, d extract.Directives) (stated robots.UsageSignals) {
+func directiveSignals(source robots.SignalSource, d extract.RobotsDirectives) (stated robots.UsageSignals) {
 	for _, directive := range []struct {
 		isSet bool
 		name  string

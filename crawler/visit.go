@@ -121,7 +121,7 @@ func (v *Visit) RequiredDelay() time.Duration { return v.Lease.Host.Delay }
 // before. It is 0 for the host's first visit.
 func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.Host, v.Start) }
 
-// Document returns what extract.Scan finds in the page, nil if it is no HTML.
+// Document returns what extract.ScanPage finds in the page, nil if it is no HTML.
 // The page is scanned once, when Document is called first.
 func (v *Visit) Document() *extract.Document {
 	if v.document == nil {

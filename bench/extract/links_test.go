@@ -31,7 +31,7 @@ type finder struct {
 func finders() []finder {
 	var s extract.Scanner
 	return []finder{
-		{"decorum", func(body []byte, page decorum.URL) int { return len(s.Scan(body, contentType, page).Links) }},
+		{"decorum", func(body []byte, page decorum.URL) int { return len(s.ScanPage(body, contentType, page).Links) }},
 		{"goquery", findByGoquery},
 		{"tokenizer", findByTokenizer},
 		{"bytes", findByBytes},

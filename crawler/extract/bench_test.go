@@ -8,7 +8,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
-		if doc := s.Scan(page, utf8HTML, home); len(doc.Links) != 51 {
+		if doc := s.ScanPage(page, utf8HTML, home); len(doc.Links) != 51 {
 			b.Fatal(len(doc.Links))
 		}
 	}
@@ -27,7 +27,7 @@ func BenchmarkNextTag(b *testing.B) {
 			if !ok {
 				break
 			}
-			if e := elementByName(name); e == unknownElement || end {
+			if e := elementKindByName(name); e == unknownElement || end {
 				t.readAttributes(nil)
 				continue
 			}
@@ -37,7 +37,7 @@ func BenchmarkNextTag(b *testing.B) {
 	}
 }
 
-// BenchmarkTokenizer does the same as Scan with the tokenizer of x/net/html.
+// BenchmarkTokenizer does the same as ScanPage with the tokenizer of x/net/html.
 func BenchmarkTokenizer(b *testing.B) {
 	page, home := samplePage(), mustParse(b, "http://example.com/dir/page")
 	b.ReportAllocs()

@@ -84,7 +84,7 @@ func (k LinkKind) String() string {
 	return "unknown"
 }
 
-// DefaultMaxLinks is how many links Scan takes from one page.
+// DefaultMaxLinks is how many links ScanPage takes from one page.
 const DefaultMaxLinks = 50_000
 
 // Limits of what is kept of a page.
@@ -102,9 +102,9 @@ const (
 	minTotalURLBytes = 1 << 20 // bytes that there are in any case
 )
 
-// Scan reads one page; see Scanner.Scan.
-func Scan(body []byte, contentType string, base decorum.URL) *Document {
-	return new(Scanner).Scan(body, contentType, base)
+// ScanPage reads one page; see Scanner.ScanPage.
+func ScanPage(body []byte, contentType string, base decorum.URL) *Document {
+	return new(Scanner).ScanPage(body, contentType, base)
 }
 
 // A Scanner reads pages one after the other and reuses its buffers. The zero
@@ -113,12 +113,12 @@ type Scanner struct {
 	MaxLinks      int  // links taken from one page, of 512 bytes on average; 0 means DefaultMaxLinks
 	IncludeImages bool // images are links, too
 
-	linkBuf   []byte // the link being read, decoded
-	links     []Link
-	linkIndex map[decorum.URL]int // where in links a URL stands
+	linkBuf        []byte // the link being read, decoded
+	links          []Link
+	linkIndexByURL map[decorum.URL]int // where in links a URL stands
 }
 
-// Scan returns what the page says, or nil if the content type is not that of
+// ScanPage returns what the page says, or nil if the content type is not that of
 // HTML. base is the URL of the page. If contentType is empty, the body
 // decides. Scan keeps nothing of body, which may be reused.
 //
@@ -126,7 +126,7 @@ type Scanner struct {
 // or a meta element names, in this order; failing these as UTF-8 if it is
 // valid, and else as windows-1252. Titles and links are UTF-8, query strings
 // too: the standard would write those in the page's own encoding.
-func (s *Scanner) Scan(body []byte, contentType string, base decorum.URL) *Document {
+func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *Document {
 	syntax, charset := detectSyntaxAndCharset(contentType, body)
 	if syntax == notHTML {
 		return nil
@@ -143,6 +143,6 @@ func (s *Scanner) newPageReader(home decorum.URL) *pageReader {
 	if p.maxLinks <= 0 {
 		p.maxLinks = DefaultMaxLinks
 	}
-	p.maxURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
+	p.maxTotalURLBytes = max(p.maxLinks*avgURLBytes, minTotalURLBytes)
 	return p
 }

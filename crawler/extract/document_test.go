@@ -93,7 +93,7 @@ func TestKindWithoutRel(t *testing.T) {
 		`<a rel=ugc href=/x><link rel=alternate href=/x><a href=/x>`:             Anchor,
 		`<area rel=ugc href=/x><a rel=nofollow href=/x>`:                         Area,
 	} {
-		if links := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
+		if links := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/")).Links; len(links) != 1 || links[0].FollowableKind != want {
 			t.Errorf("%s: links %v, want one, free as %v", page, links, want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestBase(t *testing.T) {
 		"<a href=x>": "http://example.com/dir/page", "<base href='/b/c'>": "http://example.com/b/c", "<a href=x><base href=../y/>": "http://example.com/y/",
 		"<base href=mailto:x><base href=/z>": "http://example.com/dir/page",
 	} {
-		if got := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
+		if got := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/dir/page")).BaseURL.String(); got != want {
 			t.Errorf("%s: links are relative to %s, want %s", page, got, want)
 		}
 	}
@@ -120,7 +120,7 @@ func TestLongBase(t *testing.T) {
 		fmt.Fprintf(&b, "<a href=%d>", i)
 	}
 	page := b.String()
-	doc := (&Scanner{MaxLinks: wanted}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	doc := (&Scanner{MaxLinks: wanted}).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	size := 0
 	for _, l := range doc.Links {
 		size += len(l.URL.String())
@@ -128,7 +128,7 @@ func TestLongBase(t *testing.T) {
 	if maxBytes := max(wanted*avgURLBytes, minTotalURLBytes); !doc.LinksTruncated || size > maxBytes || size < maxBytes-maxRefBytes {
 		t.Errorf("%d links of %d bytes, more: %v; want some, of %d bytes at most, and to be told of the rest", len(doc.Links), size, doc.LinksTruncated, maxBytes)
 	}
-	short := (&Scanner{MaxLinks: 2}).Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	short := (&Scanner{MaxLinks: 2}).ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if len(short.Links) != 2 {
 		t.Errorf("%d links, want 2: few may be long", len(short.Links))
 	}
@@ -138,7 +138,7 @@ func TestImages(t *testing.T) {
 	s := Scanner{IncludeImages: true}
 	for _, test := range imageTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
+			doc := s.ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
 			if got := linkStrings(doc); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
@@ -150,7 +150,7 @@ func TestImages(t *testing.T) {
 func TestRel(t *testing.T) {
 	page := `<a href=/1 rel=nofollow><a href=/2 rel="UGC external"><area href=/3 rel="sponsored nofollow"><a href=/4 rel=me>
 		<a href=/5 rel=ugc><a href=/5 rel=sponsored><a href=/6 rel=ugc><a href=/6><a href=/6 rel=ugc><link rel="next nofollow" href=/7>`
-	doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	want := []Rel{NoFollow, UGC, NoFollow | Sponsored, 0, UGC | Sponsored, 0, 0}
 	for i, link := range doc.Links {
 		if link.Rel != want[i] {
@@ -165,7 +165,7 @@ func TestRel(t *testing.T) {
 func TestLinks(t *testing.T) {
 	for _, test := range linkTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
+			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/dir/page"))
 			if got := linkStrings(doc); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
@@ -200,7 +200,7 @@ var titleTests = []struct{ name, page, want string }{
 func TestTitle(t *testing.T) {
 	for _, test := range titleTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			if doc.Title != test.want {
 				t.Errorf("got %q, want %q", doc.Title, test.want)
 			}
@@ -210,7 +210,7 @@ func TestTitle(t *testing.T) {
 
 func TestCanonical(t *testing.T) {
 	page := `<link rel=canonical href=#no><link rel="canonical" href="/1#x"><link rel=canonical href=/2>`
-	doc := Scan([]byte(page), "text/html", mustParse(t, "http://example.com/"))
+	doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
 	if got := doc.CanonicalURL.String(); got != "http://example.com/1" {
 		t.Errorf("got %q", got)
 	}
@@ -240,7 +240,7 @@ var encodingTests = []struct{ name, contentType, page, title, link string }{
 func TestEncoding(t *testing.T) {
 	for _, test := range encodingTests {
 		t.Run(test.name, func(t *testing.T) {
-			doc := Scan([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
+			doc := ScanPage([]byte(test.page), test.contentType, mustParse(t, "http://example.com/"))
 			if doc.Title != test.title {
 				t.Errorf("title %q, want %q", doc.Title, test.title)
 			}
@@ -275,7 +275,7 @@ var contentTypeTests = []struct {
 
 func TestContentType(t *testing.T) {
 	for _, test := range contentTypeTests {
-		doc := Scan([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
+		doc := ScanPage([]byte(test.body), test.contentType, mustParse(t, "http://example.com/"))
 		if got := doc != nil; got != test.html {
 			t.Errorf("%q, body %q: read %v, want %v", test.contentType, test.body, got, test.html)
 		}
@@ -284,7 +284,7 @@ func TestContentType(t *testing.T) {
 
 func TestXHTML(t *testing.T) {
 	page := `<title/><script src="/s.js"/><a href="/1">x</a><![CDATA[ > <a href="/2"> ]]><iframe src="/3"/><a href="/4"/>`
-	doc := Scan([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
+	doc := ScanPage([]byte(page), "application/xhtml+xml", mustParse(t, "http://example.com/"))
 	if got, want := linkStrings(doc), []string{"/1 a", "/3 iframe", "/4 a"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -301,22 +301,22 @@ func TestMaxLinks(t *testing.T) {
 		want int
 		more bool
 	}{{page.String(), 3, true}, {"<a href=/1><a href=/2><a href=/3><a href=/1>", 3, false}, {"<p>", 0, false}} {
-		doc := s.Scan([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
+		doc := s.ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 		if len(doc.Links) != test.want || doc.LinksTruncated != test.more {
 			t.Errorf("%q: %d links, more %v", test.page, len(doc.Links), doc.LinksTruncated)
 		}
 	}
 }
 
-// TestScannerKeepsNothing pins that what Scan returned survives the next page
+// TestScannerKeepsNothing pins that what ScanPage returned survives the next page
 // and the reuse of the body.
 func TestScannerKeepsNothing(t *testing.T) {
 	var s Scanner
 	home := mustParse(t, "http://example.com/dir/page")
 	body := []byte(`<title>one</title><a href=http://example.com/1><a href="/2?a&amp;b">`)
-	doc := s.Scan(body, "text/html", home)
+	doc := s.ScanPage(body, "text/html", home)
 	copy(body, strings.Repeat("#", len(body)))
-	s.Scan([]byte("<title>two</title><a href=/3><a href=/4>"), "text/html", home)
+	s.ScanPage([]byte("<title>two</title><a href=/3><a href=/4>"), "text/html", home)
 	if want := []string{"/1 a", "/2?a&b a"}; !slices.Equal(linkStrings(doc), want) || doc.Title != "one" {
 		t.Errorf("got %q %q", doc.Title, linkStrings(doc))
 	}
@@ -330,7 +330,7 @@ func TestLinear(t *testing.T) {
 		"<title>", "</title", "&", "<svg><![CDATA[", "<svg>", "<svg><title>", "<svg></title></p>", "<img srcset='", "<img srcset=',,(", "<base href=x><meta charset=koi8-r>", "<meta name=x content=noindex>", "<a href='&&&&'>",
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
-		(&Scanner{IncludeImages: true}).Scan(body, "text/html", mustParse(t, "http://example.com/"))
+		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
 		ScanHeader(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

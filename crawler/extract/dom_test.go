@@ -103,7 +103,7 @@ var domExceptions = []domException{
 	{"font breaks out of foreign content if it has some attributes: not followed", regexp.MustCompile(`(?i)<(svg|math).*<font`)},
 }
 
-// compareDOM fails if Scan and the tree have different links, and reports
+// compareDOM fails if ScanPage and the tree have different links, and reports
 // whether they were compared: exceptions are not.
 func compareDOM(t *testing.T, name string, body []byte) bool {
 	t.Helper()
@@ -123,7 +123,7 @@ func mustCompareDOM(t *testing.T, name string, body []byte) (links int) {
 	if !ok {
 		return 0
 	}
-	got := (&Scanner{IncludeImages: true}).Scan(body, utf8HTML, home).Links
+	got := (&Scanner{IncludeImages: true}).ScanPage(body, utf8HTML, home).Links
 	order := func(a, b Link) int { return cmp.Compare(a.URL.String(), b.URL.String()) }
 	slices.SortFunc(got, order) // a parser moves what stands between the cells of a table
 	slices.SortFunc(want, order)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// An element is an element that matters.
-type element uint8
+// An elementKind is an element that matters.
+type elementKind uint8
 
 const (
-	unknownElement element = iota
+	unknownElement elementKind = iota
 	anchor
 	area
 	base
@@ -52,14 +52,14 @@ var initialsByLength = func() (table [maxElementName + 1]uint32) {
 	return table
 }()
 
-// elementByName returns the element of that name, which is not empty.
-func elementByName(name []byte) element {
+// elementKindByName returns the element of that name, which is not empty.
+func elementKindByName(name []byte) elementKind {
 	if len(name) > maxElementName || initialsByLength[len(name)]&(1<<(name[0]&31)) == 0 {
 		return unknownElement
 	}
 	for e, known := range elementNames {
 		if equalFold(name, known) {
-			return element(e)
+			return elementKind(e)
 		}
 	}
 	return unknownElement
@@ -67,7 +67,7 @@ func elementByName(name []byte) element {
 
 // handleStartTag reads an element whose start tag was just passed, and says whether
 // the page must be read again.
-func (p *pageReader) handleStartTag(e element) (restart bool) {
+func (p *pageReader) handleStartTag(e elementKind) (restart bool) {
 	a := &p.attrs
 	switch e {
 	case anchor:
@@ -85,7 +85,7 @@ func (p *pageReader) handleStartTag(e element) (restart bool) {
 		p.addSrcset()
 	case link:
 		if kind, ok := linkRelKind(unescape(a.rel), unescape(a.typ)); ok {
-			p.addLinkRelation(kind, p.unescapedRef(a.href))
+			p.addLinkAndCanonical(kind, p.unescapedRef(a.href))
 		}
 	case base:
 		return p.setBase(a.href)
@@ -101,7 +101,7 @@ func (p *pageReader) handleStartTag(e element) (restart bool) {
 }
 
 // handleForeignTag is element inside svg and math, where only links count.
-func (p *pageReader) handleForeignTag(e element) {
+func (p *pageReader) handleForeignTag(e elementKind) {
 	switch a := &p.attrs; e {
 	case anchor:
 		href := a.href
@@ -122,7 +122,7 @@ func (p *pageReader) addSrcset() {
 }
 
 // consumeTextContent passes over content that is text.
-func (p *pageReader) consumeTextContent(e element) {
+func (p *pageReader) consumeTextContent(e elementKind) {
 	switch e {
 	case plaintext:
 		p.pos = len(p.input)

@@ -11,7 +11,7 @@ func ExampleScan() {
 	page := []byte(`<title>Fish &amp; chips</title><meta name=robots content=noarchive>
 <a href="/menu?for=2&amp;day=friday">Menu</a> <a rel=nofollow href=//ads.example/>Ad</a>`)
 	home, _ := decorum.ParseURL("https://example.com/")
-	doc := extract.Scan(page, "text/html; charset=utf-8", home)
+	doc := extract.ScanPage(page, "text/html; charset=utf-8", home)
 	fmt.Println(doc.Title)
 	fmt.Println(doc.Directives("examplebot", nil))
 	for _, link := range doc.Links {
@@ -32,7 +32,7 @@ func ExampleScanner() {
 		`<img src=small.png srcset="small.png 1x, large.png 2x"><a href=/next>next</a>`,
 		`<a href=/about>about</a>`,
 	} {
-		doc := scanner.Scan([]byte(page), "text/html", home)
+		doc := scanner.ScanPage([]byte(page), "text/html", home)
 		for _, link := range doc.Links {
 			fmt.Println(link.Kind, link.URL)
 		}

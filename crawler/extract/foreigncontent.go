@@ -40,7 +40,7 @@ func (p *pageReader) popForeignElements(n int) {
 
 // enterForeignRoot remembers an svg or math element. In foreign content it is but one more
 // element of the namespace that it stands in.
-func (p *pageReader) enterForeignRoot(e element) {
+func (p *pageReader) enterForeignRoot(e elementKind) {
 	svg := e == svg
 	if p.inForeignContent() {
 		svg = p.foreignElements[len(p.foreignElements)-1].isSVG

@@ -44,7 +44,7 @@ func (p *pageReader) addLinkHeader(s []byte) {
 		var params linkParams
 		params, s = readLinkParams(rest)
 		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.resolvesToPageURL(params.anchor) {
-			p.addLinkRelation(kind, target)
+			p.addLinkAndCanonical(kind, target)
 		}
 	}
 }

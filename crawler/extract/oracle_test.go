@@ -153,7 +153,7 @@ func resolveMentions(home decorum.URL, href *string, mentions []oracleMention) [
 	withoutRel := map[decorum.URL]bool{} // mentioned without a rel that matters
 	for _, m := range mentions {
 		ref := strings.Trim(m.ref, whitespace)
-		if !mayLeadToPage([]byte(ref)) || len(ref) > maxRefBytes {
+		if !isCrawlableHref([]byte(ref)) || len(ref) > maxRefBytes {
 			continue
 		}
 		u, err := base.Resolve(ref)
@@ -187,7 +187,7 @@ var scriptBugPages = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 // foreignContentRE matches pages that the tokenizer cannot judge alone.
 var foreignContentRE = regexp.MustCompile(`(?i)<(svg|math)`)
 
-// compareWithOracle fails if Scan and the oracle read the page differently.
+// compareWithOracle fails if ScanPage and the oracle read the page differently.
 func compareWithOracle(t *testing.T, body []byte) {
 	t.Helper()
 	if foreignContentRE.Match(body) {
@@ -196,7 +196,7 @@ func compareWithOracle(t *testing.T, body []byte) {
 	home := mustParse(t, "http://example.com/dir/page")
 	var want oracle
 	want.read(body)
-	got := Scan(body, utf8HTML, home)
+	got := ScanPage(body, utf8HTML, home)
 	if links := want.links(home); !slices.Equal(got.Links, links) {
 		t.Errorf("page %q\n got %v\nwant %v", body, got.Links, links)
 	}
@@ -298,7 +298,7 @@ func FuzzScan(f *testing.F) {
 		if utf8.Valid(body) && !scriptBugPages.Match(body) {
 			compareWithOracle(t, body)
 		}
-		doc := Scan(body, "text/html", mustParse(t, "http://example.com/"))
+		doc := ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
 		if len(doc.Title) > maxTitleBytes || !utf8.ValidString(doc.Title) {
 			t.Errorf("title %q", doc.Title)
 		}

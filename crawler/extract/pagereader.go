@@ -12,14 +12,14 @@ import (
 // A pageReader is one page while it is being read.
 type pageReader struct {
 	tokenizer
-	scanner      *Scanner
-	doc          Document
-	pageURL      decorum.URL // the page's own
-	baseURL      decorum.URL // what links are relative to
-	maxLinks     int         // links
-	maxURLBytes  int         // bytes of their URLs
-	linkURLBytes int         // bytes of those that there are
-	isXHTML      bool
+	scanner          *Scanner
+	doc              Document
+	pageURL          decorum.URL // the page's own
+	baseURL          decorum.URL // what links are relative to
+	maxLinks         int         // links
+	maxTotalURLBytes int         // bytes of their URLs
+	linkURLBytes     int         // bytes of those that there are
+	isXHTML          bool
 
 	attrs           attributes       // of the current tag
 	foreignElements []foreignElement // of svg and math that are open
@@ -63,10 +63,10 @@ func (p *pageReader) reset() {
 	s := p.scanner
 	s.links = s.links[:0]
 	const maxReused = 4096 // clearing a map costs what it has ever held
-	if s.linkIndex == nil || len(s.linkIndex) > maxReused {
-		s.linkIndex = make(map[decorum.URL]int)
+	if s.linkIndexByURL == nil || len(s.linkIndexByURL) > maxReused {
+		s.linkIndexByURL = make(map[decorum.URL]int)
 	}
-	clear(s.linkIndex)
+	clear(s.linkIndexByURL)
 	p.pos, p.hasTitle, p.doc, p.linkURLBytes = 0, false, Document{}, 0
 	p.popForeignElements(0)
 }
@@ -78,7 +78,7 @@ func (p *pageReader) walkTags() (restart bool) {
 		if !ok {
 			return p.guessEncoding()
 		}
-		e := elementByName(name)
+		e := elementKindByName(name)
 		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
 			if !p.readAttributes(nil) {
 				return p.guessEncoding()
@@ -143,8 +143,8 @@ func (p *pageReader) setBase(href []byte) (restart bool) {
 	return len(p.scanner.links) > 0
 }
 
-// addLinkRelation adds the link ref, decoded, as canonical URL, too, if it is one.
-func (p *pageReader) addLinkRelation(kind LinkKind, ref []byte) {
+// addLinkAndCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
+func (p *pageReader) addLinkAndCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
 	if ok && kind == Canonical && p.doc.CanonicalURL.IsZero() {
 		p.doc.CanonicalURL = u
@@ -169,7 +169,7 @@ func (p *pageReader) unescapedRef(raw []byte) []byte {
 
 // addLink adds a link, unless it leads nowhere.
 func (p *pageReader) addLink(kind LinkKind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
-	if ref = trim(ref); len(ref) > maxRefBytes || !mayLeadToPage(ref) {
+	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false
 	}
 	u, err := p.baseURL.ResolveBytes(ref)
@@ -177,17 +177,17 @@ func (p *pageReader) addLink(kind LinkKind, ref []byte, rel Rel) (u decorum.URL,
 		return u, false
 	}
 	s := p.scanner
-	if i, seen := s.linkIndex[u]; seen {
+	if i, seen := s.linkIndexByURL[u]; seen {
 		s.links[i].addMention(kind, rel)
 		return u, true
 	}
 	size := p.linkURLBytes + len(u.String())
-	if len(s.links) == p.maxLinks || size > p.maxURLBytes {
+	if len(s.links) == p.maxLinks || size > p.maxTotalURLBytes {
 		p.doc.LinksTruncated = true
 		return u, true
 	}
 	p.linkURLBytes = size
-	s.linkIndex[u] = len(s.links)
+	s.linkIndexByURL[u] = len(s.links)
 	s.links = append(s.links, Link{URL: u, Kind: kind, FollowableKind: kind, Rel: rel, IsFeed: kind == Feed})
 	return u, true
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Directives are what a page asks of robots beyond robots.txt. The zero value
+// RobotsDirectives are what a page asks of robots beyond robots.txt. The zero value
 // asks nothing.
-type Directives struct {
+type RobotsDirectives struct {
 	NoIndex      bool // do not show the page in results
 	NoFollow     bool // do not follow its links
 	NoArchive    bool // do not keep a copy to show; also "nocache"
@@ -21,19 +21,19 @@ type Directives struct {
 // A MetaRule is what meta elements of one name ask.
 type MetaRule struct {
 	Agent string // in lower case; "robots" speaks to all
-	Directives
+	RobotsDirectives
 }
 
 // Directives returns what the page asks of the agent with that product token:
 // all that its meta elements and the X-Robots-Tag fields of the header ask of
 // every robot or of this one. The stricter always wins, so nothing takes a
 // directive back. d may be nil: what is not HTML can still have a header.
-func (d *Document) Directives(token string, header http.Header) Directives {
-	var sum Directives
+func (d *Document) Directives(token string, header http.Header) RobotsDirectives {
+	var sum RobotsDirectives
 	if d != nil {
 		for _, rule := range d.RobotsMeta {
 			if appliesToAgent(rule.Agent, token) {
-				sum = sum.merge(rule.Directives)
+				sum = sum.merge(rule.RobotsDirectives)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (d *Document) Directives(token string, header http.Header) Directives {
 
 // parseRobotsTag reads one X-Robots-Tag field. An agent's name and a colon
 // before a directive limit it, and those after it, to that agent.
-func parseRobotsTag(field, token string) (sum Directives) {
+func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 	agent := ""
 	for part := range strings.SplitSeq(field, ",") {
 		name, rest, found := strings.Cut(part, ":")
@@ -53,7 +53,7 @@ func parseRobotsTag(field, token string) (sum Directives) {
 			agent, part = name, rest
 		}
 		if appliesToAgent(agent, token) {
-			sum = sum.merge(parseDirectives(part))
+			sum = sum.merge(parseRobotsDirectives(part))
 		}
 	}
 	return sum
@@ -80,8 +80,8 @@ func appliesToAgent(agent, token string) bool {
 	return strings.EqualFold(agent, token)
 }
 
-// parseDirectives reads a list of directives. What is unknown is ignored.
-func parseDirectives(list string) (d Directives) {
+// parseRobotsDirectives reads a list of directives. What is unknown is ignored.
+func parseRobotsDirectives(list string) (d RobotsDirectives) {
 	separator := func(r rune) bool { return strings.ContainsRune(whitespace+",;", r) }
 	for word := range strings.FieldsFuncSeq(list, separator) {
 		switch strings.ToLower(word) {
@@ -109,8 +109,8 @@ func parseDirectives(list string) (d Directives) {
 }
 
 // merge returns what either asks.
-func (d Directives) merge(e Directives) Directives {
-	return Directives{
+func (d RobotsDirectives) merge(e RobotsDirectives) RobotsDirectives {
+	return RobotsDirectives{
 		NoIndex:      d.NoIndex || e.NoIndex,
 		NoFollow:     d.NoFollow || e.NoFollow,
 		NoArchive:    d.NoArchive || e.NoArchive,
@@ -123,7 +123,7 @@ func (d Directives) merge(e Directives) Directives {
 }
 
 // String returns the directives as a meta element would say them.
-func (d Directives) String() string {
+func (d RobotsDirectives) String() string {
 	var words []string
 	for _, w := range [...]struct {
 		isSet bool
@@ -163,14 +163,14 @@ func (p *pageReader) addMetaRule(name string, content []byte) {
 	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return
 	}
-	directives := parseDirectives(string(content))
-	if directives == (Directives{}) {
+	directives := parseRobotsDirectives(string(content))
+	if directives == (RobotsDirectives{}) {
 		return
 	}
 	name = strings.ToLower(name)
 	for i, known := range p.doc.RobotsMeta {
 		if known.Agent == name {
-			p.doc.RobotsMeta[i].Directives = known.merge(directives)
+			p.doc.RobotsMeta[i].RobotsDirectives = known.merge(directives)
 			return
 		}
 	}

@@ -59,17 +59,17 @@ func appendUnescaped(dst, raw []byte) []byte {
 			return append(dst, raw...)
 		}
 		dst = append(dst, raw[:i]...)
-		text, n := decodeReference(raw[i:])
+		text, n := decodeCharReference(raw[i:])
 		dst = append(dst, text...)
 		raw = raw[i+n:]
 	}
 }
 
-// decodeReference decodes the character reference that s may begin with, and
+// decodeCharReference decodes the character reference that s may begin with, and
 // returns its text and its length. In an attribute, unlike in text, a name
 // without a semicolon counts only if no letter, digit or "=" follows it, so
 // that "?a=1&copy=2" keeps its parameter.
-func decodeReference(s []byte) (text string, n int) {
+func decodeCharReference(s []byte) (text string, n int) {
 	if bytes.HasPrefix(s, []byte("&amp;")) {
 		return "&", len("&amp;")
 	}
@@ -82,7 +82,7 @@ func decodeReference(s []byte) (text string, n int) {
 		n++
 	}
 	if numeric {
-		return decodeNumericReference(s[:n], s)
+		return decodeNumericCharReference(s[:n], s)
 	}
 	closed := n < len(s) && s[n] == ';'
 	if closed {
@@ -100,8 +100,8 @@ func decodeReference(s []byte) (text string, n int) {
 	return "&", 1
 }
 
-// decodeNumericReference decodes a numeric reference; its digits may end before word does.
-func decodeNumericReference(word, s []byte) (text string, n int) {
+// decodeNumericCharReference decodes a numeric reference; its digits may end before word does.
+func decodeNumericCharReference(word, s []byte) (text string, n int) {
 	n = len("&#")
 	digits := "0123456789"
 	if n < len(word) && word[n]|0x20 == 'x' {
@@ -155,9 +155,9 @@ func indexFold(s []byte, word string) int {
 	return -1
 }
 
-// mayLeadToPage reports whether a link may lead to a page: it is neither empty nor
+// isCrawlableHref reports whether a link may lead to a page: it is neither empty nor
 // only a fragment, and its scheme, if it has one, is one that is crawled.
-func mayLeadToPage(ref []byte) bool {
+func isCrawlableHref(ref []byte) bool {
 	if len(ref) == 0 || ref[0] == '#' {
 		return false
 	}

@@ -153,7 +153,7 @@ func (t *tokenizer) readAttributes(a *attributes) bool {
 			}
 		}
 		if a != nil {
-			a.set(name, value)
+			a.setIfKnown(name, value)
 		}
 	}
 	t.pos = len(b)
@@ -188,8 +188,8 @@ type attributes struct {
 	href, src, srcset, xlinkHref, rel, typ, name, content, charset, httpEquiv []byte
 }
 
-// set keeps the value, if the attribute matters. The first of several wins.
-func (a *attributes) set(name, value []byte) {
+// setIfKnown keeps the value, if the attribute matters. The first of several wins.
+func (a *attributes) setIfKnown(name, value []byte) {
 	var dst *[]byte
 	switch {
 	case equalFold(name, "href"):

@@ -30,7 +30,7 @@ var scriptTests = []struct {
 
 func TestScript(t *testing.T) {
 	for _, test := range scriptTests {
-		doc := Scan([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
+		doc := ScanPage([]byte(test.page), utf8HTML, mustParse(t, "http://example.com/"))
 		if got := len(doc.Links) == 1; got != test.link {
 			t.Errorf("%s: link %v, want %v", test.page, got, test.link)
 		}
@@ -39,17 +39,17 @@ func TestScript(t *testing.T) {
 
 func TestElementOf(t *testing.T) {
 	for e, name := range elementNames {
-		if e > 0 && elementByName([]byte(name)) != element(e) {
+		if e > 0 && elementKindByName([]byte(name)) != elementKind(e) {
 			t.Errorf("%s is not known", name)
 		}
 	}
 	for _, name := range []string{"A", "IFrame", "SVG"} {
-		if elementByName([]byte(name)) == unknownElement {
+		if elementKindByName([]byte(name)) == unknownElement {
 			t.Errorf("%s is not known", name)
 		}
 	}
 	for _, name := range []string{"b", "abbr", "ax", "!", "svgx", "plaintextarea", "\x01", "\xE1", "lin\xC4\xB1k"} {
-		if elementByName([]byte(name)) != unknownElement {
+		if elementKindByName([]byte(name)) != unknownElement {
 			t.Errorf("%q is known", name)
 		}
 	}

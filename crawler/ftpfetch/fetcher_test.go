@@ -173,7 +173,7 @@ func TestListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := extract.Scan(res.Body, res.Header.Get("Content-Type"), res.URL).Links
+	links := extract.ScanPage(res.Body, res.Header.Get("Content-Type"), res.URL).Links
 	if len(links) != len(files) {
 		t.Fatalf("%d links, want %d:\n%s", len(links), len(files), res.Body)
 	}
@@ -194,7 +194,7 @@ func TestListing(t *testing.T) {
 	}
 	// A listing is cut where it would be longer than a body may be.
 	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
-	if err != nil || !short.Truncated || len(short.Body) > 500 || len(extract.Scan(short.Body, "text/html", res.URL).Links) < 2 {
+	if err != nil || !short.Truncated || len(short.Body) > 500 || len(extract.ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
 }
