@@ -91,14 +91,14 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 	total := &crawlForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
 		RefusalCounts: report.RefusalCounts, refusals: report.ParkedByRule, assumedPageSize: pageSize}
 	crawlLimits := f.crawlLimits()
-	hosts := make([]forecast.Host, len(report.Hosts))
+	hosts := make([]forecast.HostWorkload, len(report.Hosts))
 	for i, h := range report.Hosts {
 		out := f.initialHostForecast(h)
 		total.hosts = append(total.hosts, out)
 		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
 			return nil, err
 		}
-		crawlLimits.ReceivedBytes += h.Bytes
+		crawlLimits.AlreadyReceivedBytes += h.Bytes
 	}
 	results, endReason := crawlLimits.Simulate(hosts)
 	endTime := f.crawlEndTime(results, endReason)
@@ -119,9 +119,9 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 	l, ip := f.project.Limits, f.project.limiterConfig(time.Time{})
 	return forecast.CrawlLimits{
-		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
+		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),
-		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, IPLoopback: ip.LimitLoopback,
+		IPConcurrency: ip.IPConcurrency, IPDelay: ip.IPDelay, LimitLoopback: ip.LimitLoopback,
 	}
 }
 
@@ -147,8 +147,8 @@ func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
 }
 
 // simulatedHost returns a host as the forecast plays it.
-func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.Host, error) {
-	g := forecast.Host{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
+func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *hostForecast) (forecast.HostWorkload, error) {
+	g := forecast.HostWorkload{Name: h.Host, Due: f.startedAt, ConsecutiveFailures: h.ConsecutiveFailures, VisitDuration: time.Duration(out.VisitDuration), BytesPerPage: int64(f.assumedPageSize), Addr: h.Address}
 	if !h.LastVisit.IsZero() {
 		g.Due = h.LastVisit.Add(time.Duration(h.RequiredDelay))
 	}
@@ -175,7 +175,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		}
 		g.Origins = append(g.Origins, o)
 	}
-	g.Policy = func(at time.Time) politeness.Policy { return f.crawler.Policy.ForHost(h.Host, at) }
+	g.PolicyAt = func(at time.Time) politeness.Policy { return f.crawler.Policy.ForHost(h.Host, at) }
 	g.RobotsDelayAndNextOpen = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {
@@ -191,8 +191,8 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 
 // simulatedOriginAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
-func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decorum.Origin) (forecast.Origin, *robots.Rules, error) {
-	origin := forecast.Origin{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
+func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
+	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
@@ -217,7 +217,7 @@ func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decoru
 
 // addHost adds what is played of a host to what was done there, and that to the whole.
 func (p *crawlForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
-	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRequests, h.TDMRepRequests+t.TDMRepRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
+	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
 	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
 	if !t.LastVisitEnd.IsZero() {
 		h.Duration = max(h.Duration, api.Milliseconds(t.LastVisitEnd.Sub(start)))
@@ -251,11 +251,11 @@ func (f *dryRunForecaster) crawlEndTime(results []forecast.Result, endReason for
 // addForecastFileRefetches adds to t that a host which has pages left, for it is set aside or has had
 // its pages, is asked for its files again as long as the crawl goes on, but not
 // before it has rested.
-func addForecastFileRefetches(t *forecast.Result, h *forecast.Host, endTime time.Time) {
+func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endTime time.Time) {
 	for i := range h.Origins {
 		o := &h.Origins[i]
-		t.RobotsRequests += forecastFileRefetches(t, h, o.Robots, endTime)
-		t.TDMRepRequests += forecastFileRefetches(t, h, o.TDMRep, endTime)
+		t.RobotsRefetchRequests += forecastFileRefetches(t, h, o.Robots, endTime)
+		t.TDMRepRefetchRequests += forecastFileRefetches(t, h, o.TDMRep, endTime)
 	}
 }
 
@@ -264,7 +264,7 @@ func addForecastFileRefetches(t *forecast.Result, h *forecast.Host, endTime time
 const minRefetchInterval = time.Minute
 
 // forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
-func forecastFileRefetches(t *forecast.Result, h *forecast.Host, f forecast.PrerequisiteFile, endTime time.Time) int64 {
+func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.PrerequisiteFile, endTime time.Time) int64 {
 	first := f.ExpiresAt
 	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
 		first = afterDelay
@@ -273,7 +273,7 @@ func forecastFileRefetches(t *forecast.Result, h *forecast.Host, f forecast.Prer
 		return 0
 	}
 	crawlDelay, _ := h.RobotsDelayAndNextOpen(first)
-	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.Policy(first).Delay))
+	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.PolicyAt(first).Delay))
 	n := int64(endTime.Sub(first)/interval) + 1
 	if last := first.Add(time.Duration(n-1) * interval); last.After(t.LastVisitEnd) {
 		t.LastVisitEnd = last

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// A hostQueue is hosts, the one that has been due longest first. It is a heap.
-type hostQueue []*hostState
+// A hostHeap is hosts, the one that has been due longest first. It is a heap.
+type hostHeap []*hostState
 
 // Len is part of heap.Interface.
-func (q hostQueue) Len() int { return len(q) }
+func (q hostHeap) Len() int { return len(q) }
 
 // Less is part of heap.Interface.
-func (q hostQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q hostHeap) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 
 // Swap is part of heap.Interface.
-func (q hostQueue) Swap(i, j int) {
+func (q hostHeap) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].heapIndex, q[j].heapIndex = i, j
 }
 
 // Push is part of heap.Interface.
-func (q *hostQueue) Push(x any) {
+func (q *hostHeap) Push(x any) {
 	g := x.(*hostState)
 	g.heapIndex = len(*q)
 	*q = append(*q, g)
 }
 
 // Pop is part of heap.Interface.
-func (q *hostQueue) Pop() any {
+func (q *hostHeap) Pop() any {
 	last := len(*q) - 1
 	g := (*q)[last]
 	*q = (*q)[:last]
@@ -37,10 +37,10 @@ func (q *hostQueue) Pop() any {
 
 // Lanes are when each of so many that work side by side is free, the first that
 // is free in front. It is a heap.
-type slotHeap []time.Time
+type freeTimeHeap []time.Time
 
-func newSlotHeap(n int, free time.Time) slotHeap {
-	l := make(slotHeap, n)
+func newFreeTimeHeap(n int, free time.Time) freeTimeHeap {
+	l := make(freeTimeHeap, n)
 	for i := range l {
 		l[i] = free
 	}
@@ -48,25 +48,25 @@ func newSlotHeap(n int, free time.Time) slotHeap {
 }
 
 // nextFree returns when one is free.
-func (l slotHeap) nextFree() time.Time { return l[0] }
+func (l freeTimeHeap) nextFree() time.Time { return l[0] }
 
 // reserveNextFree occupies the first that is free, until then.
-func (l slotHeap) reserveNextFree(until time.Time) {
+func (l freeTimeHeap) reserveNextFree(until time.Time) {
 	l[0] = until
 	heap.Fix(&l, 0)
 }
 
 // Len is part of heap.Interface.
-func (l slotHeap) Len() int { return len(l) }
+func (l freeTimeHeap) Len() int { return len(l) }
 
 // Less is part of heap.Interface.
-func (l slotHeap) Less(i, j int) bool { return l[i].Before(l[j]) }
+func (l freeTimeHeap) Less(i, j int) bool { return l[i].Before(l[j]) }
 
 // Swap is part of heap.Interface.
-func (l slotHeap) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l freeTimeHeap) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 
 // Push is part of heap.Interface: the number of lanes never changes.
-func (l slotHeap) Push(any) {}
+func (l freeTimeHeap) Push(any) {}
 
 // Pop is part of heap.Interface: see Push.
-func (l slotHeap) Pop() any { return nil }
+func (l freeTimeHeap) Pop() any { return nil }

@@ -10,51 +10,51 @@ import (
 // busy stand in line, and only the first of them in the queue: a visit costs the
 // same however many wait.
 type sharedAddress struct {
-	slots   slotHeap
-	waiting []*hostState
+	slots        freeTimeHeap
+	waitingHosts []*hostState
 }
 
 // getOrCreateSharedAddress returns what is shared at a, nil if there is no limit to it.
 func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
-	if !a.IsValid() || p.IPConcurrency <= 0 || a.IsLoopback() && !p.IPLoopback {
+	if !a.IsValid() || p.IPConcurrency <= 0 || a.IsLoopback() && !p.LimitLoopback {
 		return nil
 	}
 	if p.addresses[a] == nil {
-		p.addresses[a] = &sharedAddress{slots: newSlotHeap(p.IPConcurrency, p.Start)}
+		p.addresses[a] = &sharedAddress{slots: newFreeTimeHeap(p.IPConcurrency, p.Start)}
 	}
 	return p.addresses[a]
 }
 
-// queueUnlessAddressFree reports whether the address of g, who is first in the queue, has room for
+// waitForAddressUnlessFree reports whether the address of g, who is first in the queue, has room for
 // it. Else g stands in line.
-func (p *simulation) queueUnlessAddressFree(g *hostState, at time.Time) bool {
+func (p *simulation) waitForAddressUnlessFree(g *hostState, at time.Time) bool {
 	a := g.address
 	switch {
 	case a == nil:
 		return true
-	case len(a.waiting) > 0 && a.waiting[0] != g:
-		a.waiting = append(a.waiting, heap.Remove(&p.queue, g.heapIndex).(*hostState))
+	case len(a.waitingHosts) > 0 && a.waitingHosts[0] != g:
+		a.waitingHosts = append(a.waitingHosts, heap.Remove(&p.hostQueue, g.heapIndex).(*hostState))
 		return false
 	case !a.slots.nextFree().After(at):
 		return true
 	}
-	if len(a.waiting) == 0 {
-		a.waiting = append(a.waiting, g)
+	if len(a.waitingHosts) == 0 {
+		a.waitingHosts = append(a.waitingHosts, g)
 	}
 	g.due = a.slots.nextFree()
-	heap.Fix(&p.queue, g.heapIndex)
+	heap.Fix(&p.hostQueue, g.heapIndex)
 	return false
 }
 
 // endAddressWait ends the waiting of g, and calls the next in line.
 func (p *simulation) endAddressWait(g *hostState) {
 	a := g.address
-	if a == nil || len(a.waiting) == 0 || a.waiting[0] != g {
+	if a == nil || len(a.waitingHosts) == 0 || a.waitingHosts[0] != g {
 		return
 	}
-	if a.waiting = a.waiting[1:]; len(a.waiting) > 0 {
-		next := a.waiting[0]
+	if a.waitingHosts = a.waitingHosts[1:]; len(a.waitingHosts) > 0 {
+		next := a.waitingHosts[0]
 		next.due = latestTime(next.due, a.slots.nextFree())
-		heap.Push(&p.queue, next)
+		heap.Push(&p.hostQueue, next)
 	}
 }

@@ -10,41 +10,41 @@ import (
 
 // A CrawlLimits is what bounds a crawl as a whole. Zero is no limit, but for Workers.
 type CrawlLimits struct {
-	Start    time.Time     // when the first request may begin
-	Workers  int           // visits at a time; at least 1
-	MaxPages int64         // to visit
-	MaxBytes int64         // to receive, those of ReceivedBytes too
-	MaxTime  time.Duration // from Start
+	Start            time.Time     // when the first request may begin
+	Workers          int           // visits at a time; at least 1
+	MaxPages         int64         // to visit
+	MaxReceivedBytes int64         // to receive, those of AlreadyReceivedBytes too
+	MaxTime          time.Duration // from Start
 
-	ReceivedBytes int64 // bytes, before the forecast begins
+	AlreadyReceivedBytes int64 // bytes, before the forecast begins
 
 	RequestsPerSecond float64 // of all hosts together
 	BytesPerSecond    float64 // likewise
 
 	IPConcurrency int           // visits at a time of one address
 	IPDelay       time.Duration // from the end of a visit of an address to the start of the next
-	IPLoopback    bool          // the two hold for loopback addresses, too
+	LimitLoopback bool          // the two hold for loopback addresses, too
 }
 
-// A Host is what is left to visit of one host, and at what pace.
-type Host struct {
+// A HostWorkload is what is left to visit of one host, and at what pace.
+type HostWorkload struct {
 	Name                string        // as politeness.Visit.Host
 	Due                 time.Time     // no request begins before
 	ConsecutiveFailures int           // failures in a row, as back-off counts them
 	VisitDuration       time.Duration // how long a request takes
 	BytesPerPage        int64         // of the answer to a page
 	Addr                netip.Addr    // zero: not known, and nobody shares it
-	Origins             []Origin
+	Origins             []OriginWorkload
 
-	// Policy returns the policy for the host at a moment.
-	Policy func(time.Time) politeness.Policy
+	// PolicyAt returns the policy for the host at a moment.
+	PolicyAt func(time.Time) politeness.Policy
 	// RobotsDelayAndNextOpen returns the rest that its robots.txt files ask for at a moment, and when
 	// they let visits begin, from that moment on.
 	RobotsDelayAndNextOpen func(time.Time) (rest time.Duration, opens time.Time)
 }
 
-// An Origin is the pages of one origin of a host, and what comes before them.
-type Origin struct {
+// An OriginWorkload is the pages of one origin of a host, and what comes before them.
+type OriginWorkload struct {
 	Pages  int64            // to visit
 	Robots PrerequisiteFile // robots.txt
 	TDMRep PrerequisiteFile // tdmrep.json, which comes after it
@@ -92,12 +92,12 @@ const (
 
 // A Result is what a crawl does at one host, or at all.
 type Result struct {
-	Pages          int64     // that are visited
-	RobotsRequests int64     // robots.txt files asked for again
-	TDMRepRequests int64     // likewise, tdmrep.json files
-	Bytes          int64     // of pages
-	PagesLeft      int64     // pages that are not visited
-	LastVisitEnd   time.Time // the end of the last visit
+	Pages                 int64     // that are visited
+	RobotsRefetchRequests int64     // robots.txt files asked for again
+	TDMRepRefetchRequests int64     // likewise, tdmrep.json files
+	Bytes                 int64     // of pages
+	PagesLeft             int64     // pages that are not visited
+	LastVisitEnd          time.Time // the end of the last visit
 }
 
 // horizon is how far a forecast looks ahead.
@@ -105,10 +105,10 @@ const horizon = 100 * 365 * 24 * time.Hour
 
 // Simulate plays the crawl of hosts to its end, and returns what it does at each of
 // them. It takes time in proportion to the requests, and memory to the hosts.
-func (c CrawlLimits) Simulate(hosts []Host) ([]Result, EndReason) {
+func (c CrawlLimits) Simulate(hosts []HostWorkload) ([]Result, EndReason) {
 	p := newSimulation(c, hosts)
 	end := NothingLeft
-	for len(p.queue) > 0 && end == NothingLeft {
+	for len(p.hostQueue) > 0 && end == NothingLeft {
 		end = p.step()
 	}
 	results := make([]Result, len(hosts))
@@ -123,8 +123,8 @@ func (c CrawlLimits) Simulate(hosts []Host) ([]Result, EndReason) {
 type simulation struct {
 	CrawlLimits
 	hosts           []hostState
-	queue           hostQueue // of those that have pages left, by when they are due
-	workers         slotHeap
+	hostQueue       hostHeap // of those that have pages left, by when they are due
+	workerFreeTimes freeTimeHeap
 	addresses       map[netip.Addr]*sharedAddress
 	visitedPages    int64
 	receivedBytes   int64
@@ -134,12 +134,12 @@ type simulation struct {
 
 // A hostState is a host that is played.
 type hostState struct {
-	*Host
+	*HostWorkload
 	address                *sharedAddress // nil: nobody shares it
 	pagesLeft              int64          // pages
 	due                    time.Time
 	consecutiveFailures    int
-	visitsSinceDelay       int       // visits that have begun since the last rest
+	visitsSinceLastDelay   int       // visits that have begun since the last rest
 	dueAfterDelay          time.Time // due after the rest that these earn
 	originIndex            int       // of Origins
 	visitedSinceRobots     bool      // there was a visit since the last robots.txt of that origin
@@ -148,29 +148,29 @@ type hostState struct {
 	heapIndex              int // in the queue
 }
 
-func newSimulation(c CrawlLimits, hosts []Host) *simulation {
-	p := &simulation{CrawlLimits: c, hosts: make([]hostState, len(hosts)), addresses: map[netip.Addr]*sharedAddress{}, receivedBytes: c.ReceivedBytes}
-	p.workers = newSlotHeap(max(c.Workers, 1), c.Start)
+func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
+	p := &simulation{CrawlLimits: c, hosts: make([]hostState, len(hosts)), addresses: map[netip.Addr]*sharedAddress{}, receivedBytes: c.AlreadyReceivedBytes}
+	p.workerFreeTimes = newFreeTimeHeap(max(c.Workers, 1), c.Start)
 	for i := range hosts {
 		g := &p.hosts[i]
-		*g = hostState{Host: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures, visitedSinceRobots: true, pageVisitedSinceTDMRep: true}
+		*g = hostState{HostWorkload: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures, visitedSinceRobots: true, pageVisitedSinceTDMRep: true}
 		for _, o := range hosts[i].Origins {
 			g.pagesLeft += o.Pages
 		}
 		if g.pagesLeft > 0 {
-			g.heapIndex = len(p.queue)
-			p.queue = append(p.queue, g)
+			g.heapIndex = len(p.hostQueue)
+			p.hostQueue = append(p.hostQueue, g)
 		}
 		g.address = p.getOrCreateSharedAddress(g.Addr)
 	}
-	heap.Init(&p.queue)
+	heap.Init(&p.hostQueue)
 	return p
 }
 
 // step makes the next visit, or finds out that its host is due later.
 func (p *simulation) step() EndReason {
-	g := p.queue[0]
-	at := latestTime(g.due, p.workers.nextFree(), p.nextRequestAt, p.bandwidthFreeAt)
+	g := p.hostQueue[0]
+	at := latestTime(g.due, p.workerFreeTimes.nextFree(), p.nextRequestAt, p.bandwidthFreeAt)
 	if at.Sub(p.Start) > horizon {
 		return NeverDue
 	}
@@ -180,10 +180,10 @@ func (p *simulation) step() EndReason {
 	if opens := g.nextOpen(at); opens.After(at) {
 		p.endAddressWait(g)
 		g.due = opens
-		heap.Fix(&p.queue, g.heapIndex)
+		heap.Fix(&p.hostQueue, g.heapIndex)
 		return NothingLeft
 	}
-	if !p.queueUnlessAddressFree(g, at) {
+	if !p.waitForAddressUnlessFree(g, at) {
 		return NothingLeft
 	}
 	return p.makeVisit(g, at)
@@ -192,7 +192,7 @@ func (p *simulation) step() EndReason {
 // nextOpen returns when g is within its hours, from at on.
 func (g *hostState) nextOpen(at time.Time) time.Time {
 	_, opens := g.RobotsDelayAndNextOpen(at)
-	return latestTime(opens, g.Policy(at).Window.NextOpen(at))
+	return latestTime(opens, g.PolicyAt(at).Window.NextOpen(at))
 }
 
 // makeVisit visits the next page of g, or the file that must come first.
@@ -204,7 +204,7 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 	case forRobots, forTDMRep:
 	case p.MaxPages > 0 && p.visitedPages >= p.MaxPages:
 		return PageLimit
-	case p.MaxBytes > 0 && p.receivedBytes >= p.MaxBytes:
+	case p.MaxReceivedBytes > 0 && p.receivedBytes >= p.MaxReceivedBytes:
 		return ByteLimit
 	}
 	end := at.Add(g.VisitDuration)
@@ -212,10 +212,10 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 	switch {
 	case forRobots:
 		g.visitedSinceRobots = !o.Robots.finishRequest(end)
-		g.result.RobotsRequests++
+		g.result.RobotsRefetchRequests++
 	case forTDMRep:
 		g.visitedSinceRobots, g.pageVisitedSinceTDMRep = true, !o.TDMRep.finishRequest(end)
-		g.result.TDMRepRequests++
+		g.result.TDMRepRefetchRequests++
 	default:
 		g.visitedSinceRobots, g.pageVisitedSinceTDMRep = true, true
 		o.Pages--
@@ -226,16 +226,16 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 	g.result.LastVisitEnd = latestTime(g.result.LastVisitEnd, end)
 	g.scheduleNextVisit(at, end)
 	if g.pagesLeft == 0 {
-		heap.Remove(&p.queue, g.heapIndex)
+		heap.Remove(&p.hostQueue, g.heapIndex)
 	} else {
-		heap.Fix(&p.queue, g.heapIndex)
+		heap.Fix(&p.hostQueue, g.heapIndex)
 	}
 	return NothingLeft
 }
 
 // takeSlots takes what a visit needs from at to end.
 func (p *simulation) takeSlots(g *hostState, at, end time.Time) {
-	p.workers.reserveNextFree(end)
+	p.workerFreeTimes.reserveNextFree(end)
 	if g.address != nil {
 		g.address.slots.reserveNextFree(end.Add(p.IPDelay))
 		p.endAddressWait(g)
@@ -258,7 +258,7 @@ func (p *simulation) countPage(g *hostState, end time.Time) {
 
 // nextOrigin returns whose turn it is: those with pages left take turns, and a
 // robots.txt is followed by a page of its own.
-func (g *hostState) nextOrigin() *Origin {
+func (g *hostState) nextOrigin() *OriginWorkload {
 	for {
 		if o := &g.Origins[g.originIndex%len(g.Origins)]; o.Pages > 0 {
 			return o
@@ -271,13 +271,13 @@ func (g *hostState) nextOrigin() *Origin {
 // and rest together.
 func (g *hostState) scheduleNextVisit(start, end time.Time) {
 	delay, _ := g.RobotsDelayAndNextOpen(end)
-	rest := g.Policy(end).NextVisit(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
+	rest := g.PolicyAt(end).NextVisit(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
 	g.consecutiveFailures = rest.ConsecutiveFailures
 	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)
-	if g.visitsSinceDelay++; g.visitsSinceDelay < rest.Slots {
+	if g.visitsSinceLastDelay++; g.visitsSinceLastDelay < rest.Slots {
 		return
 	}
-	g.due, g.visitsSinceDelay = g.dueAfterDelay, 0
+	g.due, g.visitsSinceLastDelay = g.dueAfterDelay, 0
 }
 
 func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -12,10 +12,10 @@ import (
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // host returns a host of pages, each of which takes a second and then rests.
-func host(pages int64, rest time.Duration) forecast.Host {
-	return forecast.Host{
-		Due: noon, VisitDuration: time.Second, BytesPerPage: 1000, Origins: []forecast.Origin{{Pages: pages}},
-		Policy: func(time.Time) politeness.Policy {
+func host(pages int64, rest time.Duration) forecast.HostWorkload {
+	return forecast.HostWorkload{
+		Due: noon, VisitDuration: time.Second, BytesPerPage: 1000, Origins: []forecast.OriginWorkload{{Pages: pages}},
+		PolicyAt: func(time.Time) politeness.Policy {
 			return politeness.Policy{Delay: rest, AdaptiveFactor: -1}.WithDefaults()
 		},
 		RobotsDelayAndNextOpen: func(at time.Time) (time.Duration, time.Time) { return 0, at },
@@ -23,20 +23,20 @@ func host(pages int64, rest time.Duration) forecast.Host {
 }
 
 // modifyHost returns h as change makes it.
-func modifyHost(h forecast.Host, change func(*forecast.Host)) forecast.Host {
+func modifyHost(h forecast.HostWorkload, change func(*forecast.HostWorkload)) forecast.HostWorkload {
 	change(&h)
 	return h
 }
 
 // withWindow has the host visited at these hours only.
-func withWindow(hours string) func(*forecast.Host) {
-	return func(h *forecast.Host) {
+func withWindow(hours string) func(*forecast.HostWorkload) {
+	return func(h *forecast.HostWorkload) {
 		w, err := politeness.ParseWindow(hours, "UTC")
 		if err != nil {
 			panic(err)
 		}
-		policy := h.Policy
-		h.Policy = func(at time.Time) politeness.Policy {
+		policy := h.PolicyAt
+		h.PolicyAt = func(at time.Time) politeness.Policy {
 			p := policy(at)
 			p.Window = w
 			return p
@@ -45,13 +45,13 @@ func withWindow(hours string) func(*forecast.Host) {
 }
 
 // withAddr has the host at an address.
-func withAddr(addr string) func(*forecast.Host) {
-	return func(h *forecast.Host) { h.Addr = netip.MustParseAddr(addr) }
+func withAddr(addr string) func(*forecast.HostWorkload) {
+	return func(h *forecast.HostWorkload) { h.Addr = netip.MustParseAddr(addr) }
 }
 
-func repeatHost(n int, h forecast.Host) (hosts []forecast.Host) {
+func repeatHost(n int, h forecast.HostWorkload) (hosts []forecast.HostWorkload) {
 	for range n {
-		hosts = append(hosts, modifyHost(h, func(h *forecast.Host) { h.Origins = append([]forecast.Origin(nil), h.Origins...) }))
+		hosts = append(hosts, modifyHost(h, func(h *forecast.HostWorkload) { h.Origins = append([]forecast.OriginWorkload(nil), h.Origins...) }))
 	}
 	return hosts
 }
@@ -60,7 +60,7 @@ func repeatHost(n int, h forecast.Host) (hosts []forecast.Host) {
 var simulationTests = []struct {
 	name   string
 	crawl  forecast.CrawlLimits
-	hosts  []forecast.Host
+	hosts  []forecast.HostWorkload
 	end    forecast.EndReason
 	last   time.Duration // when the last visit ends
 	pages  int64
@@ -74,21 +74,21 @@ var simulationTests = []struct {
 		hosts: repeatHost(3, host(10, 4*time.Second)), last: 46 * time.Second, pages: 30},
 	{name: "one worker does three hosts one after the other", crawl: forecast.CrawlLimits{Workers: 1},
 		hosts: repeatHost(3, host(10, time.Second)), last: 30 * time.Second, pages: 30},
-	{name: "a Crawl-delay", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.Host) {
+	{name: "a Crawl-delay", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.HostWorkload) {
 		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
 	})), last: 91 * time.Second, pages: 10},
-	{name: "two at a time", crawl: forecast.CrawlLimits{Workers: 8}, hosts: repeatHost(1, modifyHost(host(10, 4*time.Second), func(h *forecast.Host) {
-		h.Policy = func(time.Time) politeness.Policy {
+	{name: "two at a time", crawl: forecast.CrawlLimits{Workers: 8}, hosts: repeatHost(1, modifyHost(host(10, 4*time.Second), func(h *forecast.HostWorkload) {
+		h.PolicyAt = func(time.Time) politeness.Policy {
 			return politeness.Policy{Delay: 4 * time.Second, AdaptiveFactor: -1, Concurrency: 2}.WithDefaults()
 		}
 	})), last: 21 * time.Second, pages: 10},
-	{name: "a slow host rests as long as it takes", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.Host) {
+	{name: "a slow host rests as long as it takes", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.HostWorkload) {
 		h.VisitDuration = 5 * time.Second
-		h.Policy = func(time.Time) politeness.Policy { return politeness.Policy{}.WithDefaults() }
+		h.PolicyAt = func(time.Time) politeness.Policy { return politeness.Policy{}.WithDefaults() }
 	})), last: 95 * time.Second, pages: 10},
 	{name: "hours", hosts: repeatHost(1, modifyHost(host(3, time.Minute-time.Second), withWindow("13:00-13:02"))),
 		last: 25*time.Hour + time.Second, pages: 3},
-	{name: "hours that do not meet", end: forecast.NeverDue, hosts: repeatHost(1, modifyHost(modifyHost(host(3, time.Second), withWindow("13:00-14:00")), func(h *forecast.Host) {
+	{name: "hours that do not meet", end: forecast.NeverDue, hosts: repeatHost(1, modifyHost(modifyHost(host(3, time.Second), withWindow("13:00-14:00")), func(h *forecast.HostWorkload) {
 		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) {
 			if at.Hour() >= 20 {
 				return 0, at
@@ -108,20 +108,20 @@ var simulationTests = []struct {
 		hosts: repeatHost(1, host(5, time.Second)), last: 41 * time.Second, pages: 5},
 	{name: "pages", crawl: forecast.CrawlLimits{MaxPages: 7}, end: forecast.PageLimit,
 		hosts: repeatHost(1, host(10, 4*time.Second)), last: 31 * time.Second, pages: 7, left: 3},
-	{name: "bytes", crawl: forecast.CrawlLimits{MaxBytes: 3500, ReceivedBytes: 1000}, end: forecast.ByteLimit,
+	{name: "bytes", crawl: forecast.CrawlLimits{MaxReceivedBytes: 3500, AlreadyReceivedBytes: 1000}, end: forecast.ByteLimit,
 		hosts: repeatHost(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
 	{name: "time", crawl: forecast.CrawlLimits{MaxTime: 12 * time.Second}, end: forecast.TimeLimit,
 		hosts: repeatHost(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
-	{name: "robots.txt again, and a page each time", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
+	{name: "robots.txt again, and a page each time", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
 		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 61 * time.Second, pages: 4, robots: 3},
-	{name: "robots.txt again, by a redirect", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
+	{name: "robots.txt again, by a redirect", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
 		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second, RequestsPerFetch: 2}
 	})), last: 91 * time.Second, pages: 4, robots: 6},
-	{name: "origins take turns", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.Host) {
-		h.Origins = append(h.Origins, forecast.Origin{Pages: 1, Robots: forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Hour}})
+	{name: "origins take turns", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
+		h.Origins = append(h.Origins, forecast.OriginWorkload{Pages: 1, Robots: forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Hour}})
 	})), last: 51 * time.Second, pages: 5, robots: 1},
-	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: repeatHost(1, modifyHost(host(3, 9*time.Second), func(h *forecast.Host) {
+	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: repeatHost(1, modifyHost(host(3, 9*time.Second), func(h *forecast.HostWorkload) {
 		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: 15 * time.Second}
 		h.Origins[0].TDMRep = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 81 * time.Second, pages: 3, robots: 4, tdmrep: 2},
@@ -135,12 +135,12 @@ func TestSimulate(t *testing.T) {
 			var all forecast.Result
 			last := noon
 			for _, h := range tallies {
-				all.Pages, all.RobotsRequests, all.TDMRepRequests, all.PagesLeft, all.Bytes = all.Pages+h.Pages, all.RobotsRequests+h.RobotsRequests, all.TDMRepRequests+h.TDMRepRequests, all.PagesLeft+h.PagesLeft, all.Bytes+h.Bytes
+				all.Pages, all.RobotsRefetchRequests, all.TDMRepRefetchRequests, all.PagesLeft, all.Bytes = all.Pages+h.Pages, all.RobotsRefetchRequests+h.RobotsRefetchRequests, all.TDMRepRefetchRequests+h.TDMRepRefetchRequests, all.PagesLeft+h.PagesLeft, all.Bytes+h.Bytes
 				if h.LastVisitEnd.After(last) {
 					last = h.LastVisitEnd
 				}
 			}
-			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.RobotsRequests != p.robots || all.TDMRepRequests != p.tdmrep || all.PagesLeft != p.left || all.Bytes != 1000*p.pages {
+			if end != p.end || last.Sub(noon) != p.last || all.Pages != p.pages || all.RobotsRefetchRequests != p.robots || all.TDMRepRefetchRequests != p.tdmrep || all.PagesLeft != p.left || all.Bytes != 1000*p.pages {
 				t.Errorf("end %d, last after %v, %+v; want end %d, last after %v, pages %d, robots %d, tdmrep %d, left %d",
 					end, last.Sub(noon), all, p.end, p.last, p.pages, p.robots, p.tdmrep, p.left)
 			}
