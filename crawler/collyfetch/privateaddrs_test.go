@@ -111,7 +111,7 @@ func TestOtherServices(t *testing.T) {
 			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
 		}
 		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // as a server of ftp may name for data
-			if c, err := fetcher.DialAddr(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
+			if c, err := fetcher.DialAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
 			}
 		}

@@ -25,7 +25,7 @@ func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.
 // DialAddr is Dial to an address that the server gave to the visit. ConnectToRules was
 // applied when the crawl connected to the server. The server chooses the port, so a
 // port that CheckPort refuses is never used.
-func (f *Fetcher) DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
+func (f *Fetcher) DialAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
 	if err := checkPort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestDial(t *testing.T) {
 		f := fetcher(tt.private)
 		byName, err := f.Dial(t.Context(), tt.ticket, "a.test:21")
 		checkGreeting(t, tt.name, byName, err, "sent", tt.refused)
-		byAddr, err := f.DialAddr(t.Context(), tt.ticket, direct)
+		byAddr, err := f.DialAddrPort(t.Context(), tt.ticket, direct)
 		checkGreeting(t, tt.name, byAddr, err, "told", tt.refused)
 	}
 	if _, err := fetcher(true).Dial(t.Context(), ticket, "a.test"); err == nil {

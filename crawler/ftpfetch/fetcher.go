@@ -20,8 +20,8 @@ import (
 type Dialer interface {
 	// Dial connects to a host and a port, or to where the user sends it.
 	Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)
-	// DialAddr connects to exactly that address.
-	DialAddr(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error)
+	// DialAddrPort connects to exactly that address.
+	DialAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error)
 }
 
 // Config is how a Fetcher fetches.
@@ -57,7 +57,7 @@ func New(cfg Config) (*Fetcher, error) {
 	switch {
 	case cfg.Dialer == nil:
 		return nil, errors.New("ftpfetch: a dialler is compulsory")
-	case cfg.Password == "" || !isSendable(cfg.Password):
+	case cfg.Password == "" || !isSafeInCommand(cfg.Password):
 		return nil, errors.New("ftpfetch: a password is compulsory, in one line: it says who comes")
 	}
 	if cfg.Timeout == 0 {
@@ -88,7 +88,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 	s := &session{cfg: f.cfg, ticket: t, maxBodyBytes: f.bodyLimit(t)}
 	f.cfg.BodyMemory.OpenShare(&s.memoryShare, u.String())
 	defer func() { // of a visit without an answer
-		if !s.shareHeldByTicket {
+		if !s.memoryShareHeldByTicket {
 			s.memoryShare.Close()
 		}
 	}()

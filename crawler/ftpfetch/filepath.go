@@ -34,7 +34,7 @@ func filePath(u decorum.URL) (string, error) {
 			return "", errInvalidEscape
 		case strings.ContainsAny(name, `/\`):
 			return "", errEscapedSlash
-		case !isSendable(name):
+		case !isSafeInCommand(name):
 			return "", errControlCharacter
 		case name == "." || name == "..":
 			return "", errDotSegment
@@ -44,10 +44,10 @@ func filePath(u decorum.URL) (string, error) {
 	return strings.Join(segments, "/"), nil
 }
 
-// isSendable reports whether s can be sent in a command as it is: it has no end of
+// isSafeInCommand reports whether s can be sent in a command as it is: it has no end of
 // line or other control character, and no 0xFF, which begins a command of Telnet
 // (RFC 959 §3.1.1, RFC 854).
-func isSendable(s string) bool {
+func isSafeInCommand(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == 0x7f || c == 0xff {
 			return false

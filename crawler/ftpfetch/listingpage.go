@@ -35,7 +35,7 @@ func listingPage(directory string, entries []*ftp.Entry, limit int64) (page []by
 func entryNames(entries []*ftp.Entry) []string {
 	var names []string
 	for _, e := range entries {
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, `/\`) || !isSendable(e.Name) {
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, `/\`) || !isSafeInCommand(e.Name) {
 			continue
 		}
 		name := e.Name

@@ -26,9 +26,9 @@ type session struct {
 	maxBodyBytes int64                    // bytes of the body
 	memoryShare  bodymem.Share            // of the memory for bodies
 	bodySpool    *bodymem.CompressedSpool // the body of a sitemap; nil: it is in the response
-	// shareHeldByTicket is set when the crawl holds the share.
-	shareHeldByTicket bool
-	isListing         bool // of a directory; else of a file
+	// memoryShareHeldByTicket is set when the crawl holds the share.
+	memoryShareHeldByTicket bool
+	isListing               bool // of a directory; else of a file
 
 	client     *ftp.ServerConn
 	serverAddr netip.AddrPort // of the server
@@ -101,7 +101,7 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 	if err != nil || to.Addr() != s.serverAddr.Addr().Unmap().WithZone("") || to.Port() < 1024 {
 		return nil, errInvalidDataAddr
 	}
-	conn, err := s.cfg.Dialer.DialAddr(s.ctx, s.ticket, netip.AddrPortFrom(s.serverAddr.Addr(), to.Port()))
+	conn, err := s.cfg.Dialer.DialAddrPort(s.ctx, s.ticket, netip.AddrPortFrom(s.serverAddr.Addr(), to.Port()))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *session) retainBodyMemory(res *decorum.Response) {
 		n = s.bodySpool.ReservedBytes()
 		s.ticket.SetBodySpool(s.bodySpool)
 	}
-	s.shareHeldByTicket = true
+	s.memoryShareHeldByTicket = true
 	s.memoryShare.ShrinkTo(n)
 	s.ticket.RetainBodyMemory(&s.memoryShare)
 }
