@@ -17,7 +17,7 @@ import (
 
 // compareVisit compares what permitted a visit with what the ledger says of it.
 func (p *Replayer) compareVisit(v *crawler.Visit) {
-	recorded := p.currentVisit.recordedRequest
+	recorded := p.currentVisit.ledgerRequest
 	if recorded == nil {
 		return
 	}
@@ -97,7 +97,7 @@ func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.Verdict) 
 		p.reportDifference(n, url, "it has no verdict, and would have one")
 		return
 	}
-	was, is = withoutFetchTime(was), withoutFetchTime(is)
+	was, is = verdictWithoutFetchTime(was), verdictWithoutFetchTime(is)
 	if *was != *is {
 		p.reportDifference(n, url, "its verdict was %s, and would be %s", verdictText(was), verdictText(is))
 		return
@@ -105,7 +105,7 @@ func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.Verdict) 
 	p.report.MatchingVerdicts++
 }
 
-func withoutFetchTime(v *ledger.Verdict) *ledger.Verdict {
+func verdictWithoutFetchTime(v *ledger.Verdict) *ledger.Verdict {
 	u := *v
 	u.FetchedAt = time.Time{}
 	return &u

@@ -35,29 +35,29 @@ func (c *clock) advance(t time.Time) {
 // Now returns the time of the replay.
 func (p *Replayer) Now() time.Time { return time.Unix(0, p.clock.nanos.Load()).UTC() }
 
-// A pausingFetcher has each visit wait for its answer.
-type pausingFetcher struct {
+// A ledgerPacedFetcher has each visit wait for its answer.
+type ledgerPacedFetcher struct {
 	replayer *Replayer
 	inner    crawler.Fetcher
 }
 
 // Fetch implements crawler.Fetcher.
-func (f pausingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (f ledgerPacedFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	v := f.replayer.currentVisit
 	v.ticket = t
 	v.ticketReady <- true
-	if err := <-v.proceed; err != nil {
+	if err := <-v.proceedDecision; err != nil {
 		return nil, &decorum.Error{Op: "replay", URL: t.URL().String(), Kind: decorum.Dropped, Err: err}
 	}
 	res, err := f.inner.Fetch(ctx, t)
 	if res != nil {
-		res.Start, res.End = v.times.start, v.times.end
+		res.Start, res.End = v.requestTimes.start, v.requestTimes.end
 	}
 	return res, err
 }
 
 // FinishVisit implements crawler.VisitFinisher.
-func (f pausingFetcher) FinishVisit(t crawler.Ticket) {
+func (f ledgerPacedFetcher) FinishVisit(t crawler.Ticket) {
 	if inner, ok := f.inner.(crawler.VisitFinisher); ok {
 		inner.FinishVisit(t)
 	}
@@ -66,14 +66,14 @@ func (f pausingFetcher) FinishVisit(t crawler.Ticket) {
 // RoundTrip answers the request that goes on from the archive. It makes the Replayer
 // the transport of a crawl that it replays.
 func (p *Replayer) RoundTrip(req *http.Request) (*http.Response, error) {
-	recorded := p.currentVisit.recordedRequest
+	recorded := p.currentVisit.ledgerRequest
 	switch {
 	case recorded.answer == nil:
 		return nil, errNotInLedger
 	case recorded.answer.Status == 0:
 		return nil, recreateError(recorded.answer.Error, req.URL.Hostname())
 	}
-	raw, ok, err := p.archive.findResponse(recorded.URL, recorded.answer.EndedAt)
+	raw, ok, err := p.archiveIndex.findResponse(recorded.URL, recorded.answer.EndedAt)
 	if err == nil && !ok {
 		err = errors.New("its answer is not archived")
 	}

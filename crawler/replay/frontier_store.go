@@ -21,14 +21,14 @@ var errNothingDue = errors.New("nothing may be asked for")
 type FrontierStore struct {
 	mu          sync.Mutex
 	hostIndexes map[string]int
-	stores      []*memory.Store
+	hostStores  []*memory.Store
 	currentHost string // the host whose URLs Lease hands out
 	// awaitsReferrer reports whether an entry is left for another page to be found on.
 	awaitsReferrer func(*storage.Entry) bool
 }
 
-// newStore returns an empty FrontierStore.
-func newStore(awaitsReferrer func(*storage.Entry) bool) *FrontierStore {
+// newFrontierStore returns an empty FrontierStore.
+func newFrontierStore(awaitsReferrer func(*storage.Entry) bool) *FrontierStore {
 	return &FrontierStore{hostIndexes: map[string]int{}, awaitsReferrer: awaitsReferrer}
 }
 
@@ -41,11 +41,11 @@ func (s *FrontierStore) getOrCreateHostStore(host string) (*memory.Store, int) {
 	defer s.mu.Unlock()
 	i, ok := s.hostIndexes[host]
 	if !ok {
-		i = len(s.stores)
+		i = len(s.hostStores)
 		s.hostIndexes[host] = i
-		s.stores = append(s.stores, memory.New(memory.Config{}))
+		s.hostStores = append(s.hostStores, memory.New(memory.Config{}))
 	}
-	return s.stores[i], i
+	return s.hostStores[i], i
 }
 
 // storeOfLease returns the store that a lease is of, and the lease as that knows it.
@@ -59,7 +59,7 @@ func (s *FrontierStore) storeOfLease(l storage.Lease) (*memory.Store, storage.Le
 func (s *FrontierStore) storesOfHosts() []*memory.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stores[:len(s.stores):len(s.stores)]
+	return s.hostStores[:len(s.hostStores):len(s.hostStores)]
 }
 
 // Add implements storage.Store.

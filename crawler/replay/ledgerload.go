@@ -15,7 +15,7 @@ import (
 
 // loadLedger finds the requests of the first run, and what came of them.
 func (p *Replayer) loadLedger() error {
-	byNumber := map[int64]*recordedRequest{}
+	byNumber := map[int64]*ledgerRequest{}
 	runs := 0
 	for r, err := range p.records {
 		switch {
@@ -30,7 +30,7 @@ func (p *Replayer) loadLedger() error {
 		case runs > 1:
 			p.report.LaterRunRecords++
 		case r.Request != nil:
-			a := &recordedRequest{Request: r.Request, recordNumber: r.Number}
+			a := &ledgerRequest{Request: r.Request, recordNumber: r.Number}
 			byNumber[r.Number] = a
 			p.unreplayedRequests[a.URL] = append(p.unreplayedRequests[a.URL], a)
 			if a.Kind != ledger.KindTDMRep { // else that is where the page was found that waited for it
@@ -49,7 +49,7 @@ func (p *Replayer) loadLedger() error {
 }
 
 // A discoveredURL is what a page led to.
-type discoveredURL struct{ url, source string }
+type discoveredURL struct{ url, sourceKind string }
 
 // indexDiscovery notes what a URL was found on, the first time.
 func (p *Replayer) indexDiscovery(url, referrer, source string) {
@@ -79,7 +79,7 @@ func (p *Replayer) awaitsReferrer(e *storage.Entry) bool {
 // reportUnreplayed tells of the requests that were not made again.
 func (p *Replayer) reportUnreplayed() {
 	all := slices.Concat(slices.Collect(maps.Values(p.unreplayedRequests))...)
-	slices.SortFunc(all, func(a, b *recordedRequest) int { return cmp.Compare(a.recordNumber, b.recordNumber) })
+	slices.SortFunc(all, func(a, b *ledgerRequest) int { return cmp.Compare(a.recordNumber, b.recordNumber) })
 	for _, a := range all {
 		p.reportDifference(a.recordNumber, a.URL, "it was asked for, and would never be")
 	}
@@ -96,7 +96,7 @@ func (p *Replayer) discoverRecordedLinks(v *crawler.Visit) error {
 	var entries []storage.Entry
 	for _, l := range p.discoveries[v.URL().String()] {
 		u, err := decorum.ParseURL(l.url)
-		source, noSource := storage.ParseSource(l.source)
+		source, noSource := storage.ParseSource(l.sourceKind)
 		if err = errors.Join(err, noSource); err != nil {
 			return err
 		}

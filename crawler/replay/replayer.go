@@ -23,16 +23,16 @@ type Replayer struct {
 	OnDifference func(Difference)
 
 	records            iter.Seq2[*ledger.Record, error]
-	archive            *ArchiveIndex
+	archiveIndex       *ArchiveIndex
 	clock              clock
 	recordedClockShift time.Duration // by how much that of the machine was, since the first record
 	crawler            *crawler.Crawler
-	unreplayedRequests map[string][]*recordedRequest // requests that were not replayed yet, by URL
-	referrers          map[string]string             // what a URL was found on, by the ledger
-	discoveries        map[string][]discoveredURL    // and where pages led to
-	openVisits         map[int64]*pendingVisit       // requests that wait for their answer, by number
-	unmatchedVisits    map[string]*pendingVisit      // visits that the ledger does not show yet, by host
-	currentVisit       *pendingVisit                 // the one visit that goes on
+	unreplayedRequests map[string][]*ledgerRequest // requests that were not replayed yet, by URL
+	referrers          map[string]string           // what a URL was found on, by the ledger
+	discoveries        map[string][]discoveredURL  // and where pages led to
+	openVisits         map[int64]*pendingVisit     // requests that wait for their answer, by number
+	unmatchedVisits    map[string]*pendingVisit    // visits that the ledger does not show yet, by host
+	currentVisit       *pendingVisit               // the one visit that goes on
 	report             Report
 	replayErr          error // of a record that cannot be replayed
 }
@@ -63,8 +63,8 @@ type Report struct {
 	LaterRunRecords  int64 // records of later runs, which are not replayed
 }
 
-// A recordedRequest is a request of the ledger.
-type recordedRequest struct {
+// A ledgerRequest is a request of the ledger.
+type ledgerRequest struct {
 	*ledger.Request
 	recordNumber int64
 	answer       *ledger.Response // nil: none is recorded
@@ -73,12 +73,12 @@ type recordedRequest struct {
 // A pendingVisit is a step of the crawl that has come to its request.
 type pendingVisit struct {
 	ticket          crawler.Ticket
-	recordedRequest *recordedRequest // what the ledger has of it
-	times           requestInterval  // when it is made
-	headerOnly      bool             // its content is not archived
-	ticketReady     chan bool        // the ticket is there
-	proceed         chan error       // how it goes on: nil: with the archived answer
-	done            chan error       // how the step ended
+	ledgerRequest   *ledgerRequest  // what the ledger has of it
+	requestTimes    requestInterval // when it is made
+	headerOnly      bool            // its content is not archived
+	ticketReady     chan bool       // the ticket is there
+	proceedDecision chan error      // how it goes on: nil: with the archived answer
+	stepResult      chan error      // how the step ended
 }
 
 // A requestInterval is when the ledger shows a request of a host.
@@ -87,9 +87,9 @@ type requestInterval struct{ start, end time.Time }
 // New returns a Replayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
 func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
-	p := &Replayer{records: records, archive: answers,
-		unreplayedRequests: map[string][]*recordedRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*pendingVisit{}, unmatchedVisits: map[string]*pendingVisit{}}
-	p.Store = newStore(p.awaitsReferrer)
+	p := &Replayer{records: records, archiveIndex: answers,
+		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*pendingVisit{}, unmatchedVisits: map[string]*pendingVisit{}}
+	p.Store = newFrontierStore(p.awaitsReferrer)
 	return p, p.loadLedger()
 }
 
@@ -131,13 +131,13 @@ func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func
 	}
 	p.report.Unanswered = int64(len(p.openVisits))
 	p.reportUnreplayed()
-	return p.report, p.abandonVisits()
+	return p.report, p.abandonUnansweredVisits()
 }
 
 // attachCrawler has the visits of the crawl wait for their answers.
 func (p *Replayer) attachCrawler(c *crawler.Crawler) {
 	p.crawler = c
-	c.Fetcher = pausingFetcher{p, c.Fetcher}
+	c.Fetcher = ledgerPacedFetcher{p, c.Fetcher}
 	visited := c.Hooks.Visited
 	c.Hooks.Visited = func(v *crawler.Visit) {
 		p.compareVisit(v)
@@ -171,7 +171,7 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	for {
-		v, err := p.startNextVisit(ctx, u.Origin().Host(), nil)
+		v, err := p.stepUntilTicket(ctx, u.Origin().Host(), nil)
 		switch {
 		case errors.Is(err, errNothingDue):
 			p.reportDifference(r.Number, r.Request.URL, "it was asked for, and would not be: %v", err)
@@ -182,7 +182,7 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 			continue
 		}
 		if p.matchRequest(v) {
-			v.times.start = p.Now()
+			v.requestTimes.start = p.Now()
 			p.openVisits[r.Number] = v
 			if url := v.ticket.URL().String(); url != r.Request.URL {
 				p.reportDifference(r.Number, r.Request.URL, "it was asked for, and in its place would be %s", url)
@@ -203,7 +203,7 @@ func (p *Replayer) matchRequest(v *pendingVisit) bool {
 	if len(requests) == 0 {
 		return false
 	}
-	v.recordedRequest, p.unreplayedRequests[url] = requests[0], requests[1:]
+	v.ledgerRequest, p.unreplayedRequests[url] = requests[0], requests[1:]
 	return true
 }
 
@@ -214,7 +214,7 @@ func (p *Replayer) replayAnswer(r *ledger.Record) error {
 		return nil // its request was not made again
 	}
 	delete(p.openVisits, r.Response.RequestNumber)
-	v.times.end = r.Response.EndedAt.Add(-p.recordedClockShift)
+	v.requestTimes.end = r.Response.EndedAt.Add(-p.recordedClockShift)
 	return p.resumeVisit(v, nil)
 }
 
@@ -226,7 +226,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	}
 	host := u.Origin().Host()
 	refused := false
-	v, err := p.startNextVisit(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
+	v, err := p.stepUntilTicket(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
 	switch {
 	case errors.Is(err, errNothingDue):
 		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
@@ -241,9 +241,9 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	return nil
 }
 
-// startNextVisit takes the next URL of a host through the house, as far as to its request. It
+// stepUntilTicket takes the next URL of a host through the house, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
-func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func(storage.Lease, error)) (*pendingVisit, error) {
+func (p *Replayer) stepUntilTicket(ctx context.Context, host string, refused func(storage.Lease, error)) (*pendingVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {
 		delete(p.unmatchedVisits, host)
 		return v, nil
@@ -251,13 +251,13 @@ func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func
 	before := p.crawler.Hooks.VisitRefused
 	p.crawler.Hooks.VisitRefused = refused
 	defer func() { p.crawler.Hooks.VisitRefused = before }()
-	v := &pendingVisit{ticketReady: make(chan bool, 1), proceed: make(chan error), done: make(chan error, 1)}
+	v := &pendingVisit{ticketReady: make(chan bool, 1), proceedDecision: make(chan error), stepResult: make(chan error, 1)}
 	p.Store.currentHost, p.currentVisit = host, v
-	go func() { v.done <- p.crawler.Step(ctx) }()
+	go func() { v.stepResult <- p.crawler.Step(ctx) }()
 	select {
 	case <-v.ticketReady:
 		return v, nil
-	case err := <-v.done:
+	case err := <-v.stepResult:
 		return nil, err
 	}
 }
@@ -265,22 +265,22 @@ func (p *Replayer) startNextVisit(ctx context.Context, host string, refused func
 // resumeVisit lets a visit go on, with the archived answer or without one, to its end.
 func (p *Replayer) resumeVisit(v *pendingVisit, why error) error {
 	p.currentVisit = v
-	v.proceed <- why
-	return errors.Join(<-v.done, p.replayErr)
+	v.proceedDecision <- why
+	return errors.Join(<-v.stepResult, p.replayErr)
 }
 
-// abandonVisits ends the visits of which the ledger has no answer.
-func (p *Replayer) abandonVisits() (err error) {
-	for _, waiting := range []iter.Seq[*pendingVisit]{iterateVisits(p.openVisits), iterateVisits(p.unmatchedVisits)} {
+// abandonUnansweredVisits ends the visits of which the ledger has no answer.
+func (p *Replayer) abandonUnansweredVisits() (err error) {
+	for _, waiting := range []iter.Seq[*pendingVisit]{iteratePendingVisits(p.openVisits), iteratePendingVisits(p.unmatchedVisits)} {
 		for v := range waiting {
-			v.recordedRequest = nil
+			v.ledgerRequest = nil
 			err = errors.Join(err, p.resumeVisit(v, errNotInLedger))
 		}
 	}
 	return err
 }
 
-func iterateVisits[K comparable](m map[K]*pendingVisit) iter.Seq[*pendingVisit] {
+func iteratePendingVisits[K comparable](m map[K]*pendingVisit) iter.Seq[*pendingVisit] {
 	return func(yield func(*pendingVisit) bool) {
 		for _, v := range m {
 			if !yield(v) {
