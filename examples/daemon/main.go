@@ -17,18 +17,20 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon"
 )
 
-func main() { daemon.Main(daemon.NamedCallbacks{"books": registerBooks, "news": registerNews}) }
+func main() {
+	daemon.Main(daemon.NamedCallbacks{"books": registerBookCallbacks, "news": registerNewsCallbacks})
+}
 
-// registerBooks prints the price of each book, and goes from shelf to shelf.
-func registerBooks(c *collyfetch.Collector) {
+// registerBookCallbacks prints the price of each book, and goes from shelf to shelf.
+func registerBookCallbacks(c *collyfetch.Collector) {
 	c.OnHTML("article.book", func(e *colly.HTMLElement) {
 		fmt.Printf("book: %s: %s\n", e.ChildText("h2"), strings.TrimSpace(e.ChildText(".price")))
 	})
 	c.OnHTML("a.shelf", queueLink)
 }
 
-// registerNews prints headlines, and goes from one story to the next.
-func registerNews(c *collyfetch.Collector) {
+// registerNewsCallbacks prints headlines, and goes from one story to the next.
+func registerNewsCallbacks(c *collyfetch.Collector) {
 	c.OnHTML("h1", func(e *colly.HTMLElement) { fmt.Printf("news: %s\n", e.Text) })
 	c.OnHTML("a.next", queueLink)
 }
