@@ -23,7 +23,7 @@ func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.
 	t.Helper()
 	store := newMemoryStore()
 	c := newDirectCrawl(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisits: true})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
 	c.Brakes = &politeness.Brakes{}
 	c.Policy.AdaptiveFactor = -1
 	addSeeds(t, c, seeds...)
@@ -130,7 +130,7 @@ func TestABrakeThatWasOn(t *testing.T) {
 		setBrake(t, c, politeness.Brake{Host: "a.test", Stop: true})
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		if err := c.Run(ctx); !errors.Is(err, frontier.ErrSuspended) && !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Run(ctx); !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ended with %v", err)
 		}
 		if n := len(hostLog(web.Log(), "a.test")); n > 0 {
@@ -173,7 +173,7 @@ func TestABrakeOfAProcessThatDied(t *testing.T) {
 					}
 				}
 				other := newDirectCrawl(t, web, store)
-				other.Frontier = frontier.New(store, frontier.Config{WaitForRevisits: true})
+				other.Frontier = frontier.New(store, frontier.Config{WaitForRevisitsAndHolds: true})
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				if err := other.Run(ctx); err != nil || len(web.Log()) != 3 {

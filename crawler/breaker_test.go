@@ -131,7 +131,7 @@ func TestNetworkOutage(t *testing.T) {
 				network := &outage{web: web, from: begin.Add(10 * time.Second), to: begin.Add(70 * time.Second), fail: fail}
 				c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 				c.Fetcher = newFetcher(t, network)
-				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+				if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Fatal(err)
 				}
 				st := c.Stats()
@@ -176,8 +176,8 @@ func TestDeadHosts(t *testing.T) {
 				c := newCrawl(t, web, memory.New(memory.Config{}), seeds...)
 				c.Fetcher = newFetcher(t, network)
 				err := c.Run(t.Context())
-				if !errors.Is(err, frontier.ErrSuspended) {
-					t.Errorf("the crawl ended with %v, want %v", err, frontier.ErrSuspended)
+				if !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
+					t.Errorf("the crawl ended with %v, want %v", err, frontier.ErrOnlySuspendedLeft)
 				}
 				if st := c.Stats(); st.Pages != int64(tt.alive) {
 					t.Errorf("%d pages, want %d", st.Pages, tt.alive)

@@ -151,7 +151,7 @@ func (s Settings) withDefaults() Settings {
 }
 
 // Run crawls until the frontier is empty (nil), only resting pages are left
-// (frontier.ErrAwaitingRevisit) or dormant origins (frontier.ErrSuspended), MaxPages or
+// (frontier.ErrOnlyRevisitsLeft) or dormant origins (frontier.ErrOnlySuspendedLeft), MaxPages or
 // MaxReceivedBytes is reached (ErrPages, ErrBytes), something fails that the crawl
 // cannot go on without, or ctx is done: then it takes no new lease, lets what is
 // in hand end within GracePeriod, and returns the cause of ctx. In every case all that
@@ -256,7 +256,7 @@ func (c *Crawler) saveRefusalCountsLoop(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			_ = c.Frontier.SaveRefusalCounts(ctx)
+			_ = c.Frontier.SaveRefusalAndSessionIDCounts(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -280,7 +280,7 @@ func (c *Crawler) finishRun(cause error) error {
 	c.Limiter.LeaveSharedHosts(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllOrigins(ctx), c.Frontier.SaveRefusalCounts(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

@@ -221,7 +221,7 @@ func TestRobotsThatCannotBeHad(t *testing.T) {
 					crawltest.Site{Host: "open.test", Fallback: page},
 					crawltest.Site{Host: "shut.test", Fallback: page, Robots: crawltest.StaticRobots(crawltest.Robots{Response: fault.answer})})
 				c := newCrawl(t, web, memory.New(memory.Config{}), "http://open.test/", "http://shut.test/")
-				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+				if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Errorf("Run returned %v, want ErrDormant", err)
 				}
 				_, times := countRequests(web.Log())
@@ -467,7 +467,7 @@ func TestMaxCrawlDelay(t *testing.T) {
 			Robots: robotsText("User-agent: *\nCrawl-delay: 7200\n", 2*time.Hour, nil)})
 		c := newCrawl(t, web, memory.New(memory.Config{}), "http://a.test/")
 		begin := time.Now()
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("Run returned %v, want ErrDormant", err)
 		}
 		if took := time.Since(begin); took > time.Minute {

@@ -42,7 +42,7 @@ func crawlDemo(t *testing.T, workers int, seed uint64) (order []timedURL) {
 		c.Policy.JitterFunc, c.Policy.JitterSeed, c.Settings.Workers = nil, seed, workers
 		addSeeds(t, c, web.CrawlPlan.Seeds...)
 		began := time.Now()
-		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)
 		}
 		for _, x := range web.Log() {

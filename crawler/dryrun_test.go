@@ -35,7 +35,7 @@ func TestDryRun(t *testing.T) {
 			defer mu.Unlock()
 			skipped = append(skipped, cl.URL().String())
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatalf("it ended with %v", err)
 		}
 		slices.Sort(skipped)

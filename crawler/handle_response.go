@@ -168,7 +168,7 @@ func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []Link
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
-		if l.Request == nil && c.Frontier.RecentlyOffered(l.URL) { // as most links of a site are
+		if l.Request == nil && c.Frontier.WasRecentlyOffered(l.URL) { // as most links of a site are
 			continue
 		}
 		found.URL, found.Context, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
@@ -181,7 +181,7 @@ func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []Link
 		}
 	}
 	if len(entries) > 0 {
-		if _, err := c.Frontier.DiscoverWithCallback(ctx, nil, entries); err != nil {
+		if _, err := c.Frontier.DiscoverReportingRefusals(ctx, nil, entries); err != nil {
 			return err
 		}
 	}

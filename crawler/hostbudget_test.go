@@ -78,7 +78,7 @@ func testPagesPerHost(t *testing.T, slots int) {
 				refused.Add(1)
 			}
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
 		if n := countPages(web, "a.test"); n != budget {
@@ -132,7 +132,7 @@ func testBytesPerHost(t *testing.T) {
 				why = closed.Reason
 			}
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("run %d ended with %v, want ErrDormant", run, err)
 		}
 		if n := sent(); run == 1 && n-before > maxPageBytes || n < limit || n > limit+maxPageBytes {
@@ -230,7 +230,7 @@ func TestRevisitsOverARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, j := newRevisitCrawl(t, web, store, adaptiveRevisits, false, "http://a.test/")
-			var awaiting *frontier.AwaitingRevisitError
+			var awaiting *frontier.OnlyRevisitsLeftError
 			if err := c.Run(t.Context()); !errors.As(err, &awaiting) {
 				t.Fatalf("Run returned %v, want ErrResting", err)
 			}

@@ -215,11 +215,11 @@ func TestHTTPSIsDown(t *testing.T) {
 			}
 			return redirectToHTTPS(u)
 		}})
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)
 		}
 		addSeeds(t, c, "http://a.test/4")
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)
 		}
 		if _, times := countRequests(web.Log()); times["http://a.test/4"] != 1 {

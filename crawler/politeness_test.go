@@ -172,14 +172,14 @@ func TestRetryAfterBeyondMax(t *testing.T) {
 				return crawltest.HTML("")
 			}}})
 		store := newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/busy").Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := newCrawl(t, web, store, "http://a.test/busy").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatalf("ended with %v, want ErrDormant", err)
 		}
 		if n := len(web.Log()); n != 2 {
 			t.Errorf("%d requests", n)
 		}
 		time.Sleep(71 * time.Hour)
-		if err := newCrawl(t, web, store).Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := newCrawl(t, web, store).Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("after 71 hours: %v, want ErrDormant", err)
 		}
 		time.Sleep(time.Hour)

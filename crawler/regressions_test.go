@@ -146,7 +146,7 @@ func TestMaxCrawlDelayIsLookedAtAgain(t *testing.T) {
 			return crawltest.Robots{Response: crawltest.Text("User-agent: *\nDisallow:\n")}
 		}})
 		store := newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("the first run ended with %v, want ErrDormant", err)
 		}
 		time.Sleep(25 * time.Hour)

@@ -47,7 +47,7 @@ func (j *visitLog) Record(_ context.Context, v *crawler.Visit) error {
 func newRevisitCrawl(t *testing.T, web *crawltest.Web, store storage.Store, plan frontier.RevisitPolicy, wait bool, seeds ...string) (*crawler.Crawler, *visitLog) {
 	t.Helper()
 	c := newCrawl(t, web, store, seeds...)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisits: wait})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: wait})
 	c.Settings.Revisit = plan
 	j := &visitLog{}
 	c.PageRecorder = j
@@ -216,11 +216,11 @@ func TestForegroundEnds(t *testing.T) {
 		begin := time.Now()
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks("/1", "/2")})
 		store := newMemoryStore()
-		run := func() (*frontier.AwaitingRevisitError, []string) {
+		run := func() (*frontier.OnlyRevisitsLeftError, []string) {
 			c, j := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
 			err := c.Run(t.Context())
-			var awaiting *frontier.AwaitingRevisitError
-			if !errors.As(err, &awaiting) || !errors.Is(err, frontier.ErrAwaitingRevisit) {
+			var awaiting *frontier.OnlyRevisitsLeftError
+			if !errors.As(err, &awaiting) || !errors.Is(err, frontier.ErrOnlyRevisitsLeft) {
 				t.Fatalf("Run returned %v, want a RestingError", err)
 			}
 			return awaiting, j.lines
@@ -246,7 +246,7 @@ func TestModeNoneEndsRevisits(t *testing.T) {
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: pageWithLinks()})
 		store := newMemoryStore()
 		c, _ := newRevisitCrawl(t, web, store, dailyRevisits, false, "http://a.test/")
-		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrAwaitingRevisit) {
+		if err := c.Run(t.Context()); !errors.Is(err, frontier.ErrOnlyRevisitsLeft) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * day)
@@ -331,7 +331,7 @@ func TestValidatorsAreOfOneURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisits: true, CleanURL: c.Gate.CleanURL})
+		c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true, CleanURL: c.Gate.CleanURL})
 		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: seed}); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 	others, err := c.defaultAndNotedOrigins(ctx, o.Host())
 	for _, other := range others {
 		if err == nil && other != o {
-			err = c.Frontier.HoldIfKnown(ctx, other, until, true)
+			err = c.Frontier.HoldOriginIfKnown(ctx, other, until, true)
 		}
 	}
 	return err

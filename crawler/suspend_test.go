@@ -32,13 +32,13 @@ func TestWholeHostIsSuspended(t *testing.T) {
 				web, store := crawltest.New(site), newMemoryStore()
 				run := func(seeds ...string) (requests int) {
 					c := newCrawl(t, web, store, seeds...)
-					if err := c.Frontier.ReleaseHolds(t.Context(), c.StillSuspended); err != nil {
+					if err := c.Frontier.ReleaseSuspendedOrigins(t.Context(), c.StillSuspended); err != nil {
 						t.Fatal(err)
 					}
 					ctx, stop := context.WithTimeout(t.Context(), 30*24*time.Hour)
 					defer stop()
 					before, begin := len(web.Log()), time.Now()
-					if err := c.Run(ctx); !errors.Is(err, frontier.ErrSuspended) {
+					if err := c.Run(ctx); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 						t.Error(err)
 					}
 					if took := time.Since(begin); took > time.Minute {
@@ -65,12 +65,12 @@ func TestWholeHostIsSuspended(t *testing.T) {
 func TestARunMayWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, store := crawltest.New(longDelaySites["Crawl-delay"]), newMemoryStore()
-		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if err := newCrawl(t, web, store, "http://a.test/").Run(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Fatal(err)
 		}
 		c := newCrawl(t, web, store)
 		c.Policy.MaxCrawlDelay = 12 * time.Hour
-		if err := c.Frontier.ReleaseHolds(t.Context(), c.StillSuspended); err != nil {
+		if err := c.Frontier.ReleaseSuspendedOrigins(t.Context(), c.StillSuspended); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil {

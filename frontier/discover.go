@@ -13,13 +13,13 @@ import (
 // new. It returns how many were new. Entries of source Robots are the crawl's own
 // errands (sitemaps, robots.txt hops), which scope lets go to any host.
 func (f *Frontier) Discover(ctx context.Context, entries ...storage.Entry) (added int, err error) {
-	return f.DiscoverWithCallback(ctx, nil, slices.Clone(entries))
+	return f.DiscoverReportingRefusals(ctx, nil, slices.Clone(entries))
 }
 
-// DiscoverWithCallback is Discover for who wants to know what becomes of these entries: refused,
+// DiscoverReportingRefusals is Discover for who wants to know what becomes of these entries: refused,
 // if it is not nil, is called with each that is out of scope, and why. The slice is
 // worked in, and of no use to its owner from then on.
-func (f *Frontier) DiscoverWithCallback(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
+func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	var unlimited []storage.Entry
 	limited := entries[:0]
 	for i := range entries {
@@ -40,10 +40,10 @@ func (f *Frontier) DiscoverWithCallback(ctx context.Context, refused func(storag
 	}
 	// A host beyond the limits is refused before anything of it is stored. Seeds come
 	// first, so that their hosts exist when links to them are judged.
-	if unlimited, err = f.admitHosts(ctx, refused, unlimited); err != nil {
+	if unlimited, err = f.filterByHostLimits(ctx, refused, unlimited); err != nil {
 		return 0, err
 	}
-	if limited, err = f.admitHosts(ctx, refused, limited); err != nil {
+	if limited, err = f.filterByHostLimits(ctx, refused, limited); err != nil {
 		return 0, err
 	}
 	if len(unlimited) > 0 {
@@ -94,12 +94,12 @@ func (f *Frontier) addUnlimited(ctx context.Context, entries ...storage.Entry) (
 
 // notifyDiscovered tells who wants to know of the entries that were new.
 func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.AddResult) {
-	if f.cfg.OnDiscovered == nil {
+	if f.cfg.OnNewURLQueued == nil {
 		return
 	}
 	for i, result := range results {
 		if result == storage.Added {
-			f.cfg.OnDiscovered(entries[i])
+			f.cfg.OnNewURLQueued(entries[i])
 		}
 	}
 }

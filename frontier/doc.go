@@ -3,7 +3,7 @@
 // It brings URLs in (Discover: clean, scope, seen set), hands them out when
 // their host is due (Next), and takes back what became of them (Ack). It never
 // fetches, never judges robots.txt and holds no state of its own but a count of
-// URLs by pattern, and the hashes of URLs that were offered lately (RecentlyOffered): all else
+// URLs by pattern, and the hashes of URLs that were offered lately (WasRecentlyOffered): all else
 // is in a storage.Store. No worker sleeps for politeness: those that find nothing due
 // wait in Next until something is.
 //

@@ -34,10 +34,10 @@ type Config struct {
 	// AssignOrder gives an entry that is discovered its Class and Rank, by which the
 	// URLs of an origin go. Nil: AssignDefaultOrder.
 	AssignOrder func(*storage.Entry)
-	// WaitForRevisits makes Next wait for revisits and for dormant origins too, as a
-	// daemon does; without it, it returns ErrAwaitingRevisit or ErrSuspended when nothing
+	// WaitForRevisitsAndHolds makes Next wait for revisits and for dormant origins too, as a
+	// daemon does; without it, it returns ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when nothing
 	// else is left.
-	WaitForRevisits bool
+	WaitForRevisitsAndHolds bool
 	// WaitWhenEmpty makes Next wait when nothing is left at all, too, until Discover brings
 	// something; without it, it returns ErrEmpty.
 	WaitWhenEmpty bool
@@ -47,11 +47,11 @@ type Config struct {
 	MaxNextWait time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// OnDiscovered observes what Discover has queued because it is new, OnRefused
+	// OnNewURLQueued observes what Discover has queued because it is new, OnRefused
 	// what it has not, for the reason given; nil: nobody. They are called by many
 	// at a time, and must not block.
-	OnDiscovered func(storage.Entry)
-	OnRefused    func(storage.Entry, error)
+	OnNewURLQueued func(storage.Entry)
+	OnRefused      func(storage.Entry, error)
 	// IsMemoryLow reports whether memory is nearly used up: while it returns true, links
 	// to new hosts are refused and counted as IsMemoryLow. Many goroutines may call it at
 	// the same time, and it must be quick. Nil: memory does not limit hosts.
@@ -71,12 +71,12 @@ type Frontier struct {
 	wake               chan struct{}   // something changed: ask the store again
 	storeFailureSignal <-chan struct{} // closed when the store has failed for good; nil: the store never reports that
 
-	recentURLs            seenCache
-	recentlyAdmittedHosts hashCache // hosts that the store has lately admitted
-	patternCounts         patternCounts
-	httpsUpgradeState     httpsUpgradeState
-	refusals              refusalCounter
-	sessionIDCounts       refusalCounter
+	recentURLs             seenCache
+	recentlyAdmittedHosts  boundedTextSet // hosts that the store has lately admitted
+	patternCounts          patternCounts
+	httpsUpgradeState      httpsUpgradeState
+	refusals               refusalCounter
+	sessionIDRemovalCounts refusalCounter
 }
 
 // New returns a frontier kept in store.
@@ -95,8 +95,8 @@ func New(store storage.Store, cfg Config) *Frontier {
 		failed = f.FailureChannel()
 	}
 	return &Frontier{store: store, cfg: cfg, storeFailureSignal: failed,
-		recentURLs: seenCache{newHashCache(maxRecentURLs)}, recentlyAdmittedHosts: newHashCache(maxRecentHosts),
-		refusals: refusalCounter{noteKey: refusalsNoteKey}, sessionIDCounts: refusalCounter{noteKey: sessionIDsNoteKey},
+		recentURLs: seenCache{newBoundedTextSet(maxRecentURLs)}, recentlyAdmittedHosts: newBoundedTextSet(maxRecentHosts),
+		refusals: refusalCounter{noteKey: refusalsNoteKey}, sessionIDRemovalCounts: refusalCounter{noteKey: sessionIDsNoteKey},
 		leaseLock: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
@@ -125,9 +125,9 @@ func (f *Frontier) Hold(ctx context.Context, o decorum.Origin, until time.Time, 
 	return f.store.Hold(ctx, o, until, suspended)
 }
 
-// HoldIfKnown is Hold for an origin of which a URL may never have been found: then
+// HoldOriginIfKnown is Hold for an origin of which a URL may never have been found: then
 // it does nothing, if the store can tell.
-func (f *Frontier) HoldIfKnown(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+func (f *Frontier) HoldOriginIfKnown(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
 	if store, ok := f.store.(storage.Inspector); ok {
 		if _, known, err := store.Origin(ctx, o); err != nil || !known {
 			return err
@@ -173,13 +173,13 @@ func (f *Frontier) UnparkAll(ctx context.Context) error {
 	return nil
 }
 
-// ReleaseHolds ends all dormant holds, if the store can name them: a run that goes on
+// ReleaseSuspendedOrigins ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the
 // host is due, so that holds stay of which stands says that they should.
 //
 // A run that goes on may find a store that counted no hosts yet: see EnsureHostsCounted.
-func (f *Frontier) ReleaseHolds(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
+func (f *Frontier) ReleaseSuspendedOrigins(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
 	if err := f.EnsureHostsCounted(ctx); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestDiscoverWithCallback(t *testing.T) {
 		Scope:     frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		OnRefused: func(storage.Entry, error) { crawl++ },
 	})
-	added, err := f.DiscoverWithCallback(t.Context(), func(e storage.Entry, err error) { refused[e.URL.String()] = frontier.RefusalReasonOf(err) },
+	added, err := f.DiscoverReportingRefusals(t.Context(), func(e storage.Entry, err error) { refused[e.URL.String()] = frontier.RefusalReasonOf(err) },
 		[]storage.Entry{{URL: mustURL(t, "http://a.test/x")}, {URL: mustURL(t, "http://a.test/x")},
 			{URL: mustURL(t, "http://a.test/deep"), Depth: 2}, {URL: mustURL(t, "http://b.test/")}})
 	if err != nil || added != 1 || crawl != 2 {
@@ -66,8 +66,8 @@ func TestDiscoverWithCallback(t *testing.T) {
 func TestDiscoverCleansJudgesAndDedupes(t *testing.T) {
 	var discovered, refused, reasons []string
 	f := frontier.New(memory.New(memory.Config{}), frontier.Config{
-		OnDiscovered: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
-		Scope:        frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
+		OnNewURLQueued: func(e storage.Entry) { discovered = append(discovered, e.URL.String()) },
+		Scope:          frontier.NewScope(frontier.ScopeConfig{MaxDepth: 1}, []decorum.URL{mustURL(t, "http://a.test/")}),
 		CleanURL: func(u decorum.URL) decorum.URL {
 			clean, _, _ := strings.Cut(u.String(), "?sid=")
 			return mustURL(t, clean)
@@ -236,7 +236,7 @@ func TestNextEnds(t *testing.T) {
 		if err := f.Hold(t.Context(), origin, until, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrSuspended) {
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 			t.Errorf("only a dormant origin is left: %v, want ErrDormant", err)
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
@@ -255,7 +255,7 @@ func TestNextEnds(t *testing.T) {
 
 func TestWaitForSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisits: true})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndHolds: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
@@ -332,13 +332,13 @@ func TestMaxWait(t *testing.T) {
 		wait    bool
 		want    error
 	}{
-		{24 * time.Hour, false, frontier.ErrSuspended},
+		{24 * time.Hour, false, frontier.ErrOnlySuspendedLeft},
 		{48 * time.Hour, false, nil},
 		{0, false, nil},
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisits: tt.wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisitsAndHolds: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

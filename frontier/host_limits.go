@@ -30,8 +30,8 @@ func RegistrableDomain(host string) string {
 // store is asked.
 const maxRecentHosts = 1 << 15
 
-// newHostCandidate returns a host and its domain, as the store counts them.
-func newHostCandidate(host string) storage.HostCandidate {
+// newHostToAdmit returns a host and its domain, as the store counts them.
+func newHostToAdmit(host string) storage.HostCandidate {
 	return storage.HostCandidate{Host: host, Domain: RegistrableDomain(host)}
 }
 
@@ -44,16 +44,16 @@ func (f *Frontier) hostLimits() storage.HostLimits {
 	}
 }
 
-// isHostExempt reports whether the host of e is counted but never refused, because a
+// isExemptFromHostLimits reports whether the host of e is counted but never refused, because a
 // person named it, or because a robots.txt redirects there, which it may do only a few
 // times.
-func isHostExempt(e *storage.Entry) bool {
+func isExemptFromHostLimits(e *storage.Entry) bool {
 	return e.Source == storage.SourceSeed || e.Source == storage.SourcePrerequisite && !e.RobotsFor.IsZero()
 }
 
-// admitHosts refuses the entries whose hosts are new and exceed a limit, and returns
+// filterByHostLimits refuses the entries whose hosts are new and exceed a limit, and returns
 // the others in the same slice.
-func (f *Frontier) admitHosts(
+func (f *Frontier) filterByHostLimits(
 	ctx context.Context, refused func(storage.Entry, error), entries []storage.Entry,
 ) ([]storage.Entry, error) {
 	if f.cfg.Scope == nil {
@@ -77,7 +77,7 @@ func (f *Frontier) admitHosts(
 	in := entries[:0]
 	for i := range entries {
 		e := entries[i]
-		if why := f.hostRefusal(e.URL, results, at[i]); why != nil {
+		if why := f.hostAdmissionError(e.URL, results, at[i]); why != nil {
 			f.recordRefusal(e, why)
 			if refused != nil {
 				refused(e, why)
@@ -107,26 +107,26 @@ func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storag
 		if !ok {
 			k = len(candidates)
 			index[host] = k
-			candidates = append(candidates, newHostCandidate(host))
+			candidates = append(candidates, newHostToAdmit(host))
 		}
 		// One entry that is exempt admits the host for all of them.
-		candidates[k].IgnoreLimits = candidates[k].IgnoreLimits || isHostExempt(e)
+		candidates[k].IgnoreLimits = candidates[k].IgnoreLimits || isExemptFromHostLimits(e)
 		at[i] = k
 	}
 	return candidates, at
 }
 
-// hostRefusal returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostRefusal(u decorum.URL, results []storage.NewHostResult, at int) error {
+// hostAdmissionError returns why u is refused for the fate of its host, nil if it is not.
+func (f *Frontier) hostAdmissionError(u decorum.URL, results []storage.NewHostResult, at int) error {
 	if at < 0 {
 		return nil
 	}
-	return f.cfg.Scope.hostRefusal(u, results[at])
+	return f.cfg.Scope.hostAdmissionError(u, results[at])
 }
 
-// hostRefusal returns the error that refuses u for the fate of its host, nil if
+// hostAdmissionError returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostRefusal(u decorum.URL, result storage.NewHostResult) error {
+func (s *Scope) hostAdmissionError(u decorum.URL, result storage.NewHostResult) error {
 	switch result {
 	case storage.DomainLimitReached:
 		domain := RegistrableDomain(u.Origin().Host())
@@ -142,11 +142,11 @@ func (s *Scope) hostRefusal(u decorum.URL, result storage.NewHostResult) error {
 // checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.HostCountsFor(ctx, newHostCandidate(u.Origin().Host()))
+	count, err := f.store.HostCountsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
-	return f.cfg.Scope.hostRefusal(u, f.hostLimits().AdmitResult(count, false)), nil
+	return f.cfg.Scope.hostAdmissionError(u, f.hostLimits().AdmitResult(count, false)), nil
 }
 
 // hostsCountedNoteKey records that all hosts of the store are counted.
@@ -181,7 +181,7 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 	for batch := range slices.Chunk(names, 1000) {
 		hosts := make([]storage.HostCandidate, len(batch))
 		for i, host := range batch {
-			hosts[i] = newHostCandidate(host)
+			hosts[i] = newHostToAdmit(host)
 		}
 		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostLimits{}); err != nil {
 			return err

@@ -75,7 +75,7 @@ func TestRefusedHostsAreCountedByDomain(t *testing.T) {
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 1}, nil)}
 	f := frontier.New(store, cfg)
 	discoverURLs(t, f, storage.SourceLink, hostURLs(50, "http://h%d.wild.example/")...)
-	if err := f.SaveRefusalCounts(t.Context()); err != nil {
+	if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	counts, err := frontier.LoadRefusalCounts(t.Context(), store)
@@ -101,10 +101,10 @@ func TestMaxHosts(t *testing.T) {
 		t.Errorf("%d were refused, want 15", n)
 	}
 	u := mustURL(t, "http://new.example/")
-	if refusal, err := f.CheckURLLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
+	if refusal, err := f.CheckURLCountLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
 		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
 	}
-	if refusal, err := f.CheckURLLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
+	if refusal, err := f.CheckURLCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
 		t.Errorf("room at a host that is known: %v (%v)", refusal, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestCountHosts(t *testing.T) {
 	f := frontier.New(store, frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 3}, nil)})
 	for range 2 {
-		if err := f.ReleaseHolds(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
+		if err := f.ReleaseSuspendedOrigins(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}

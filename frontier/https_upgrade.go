@@ -24,10 +24,10 @@ const maxCachedOrigins = 10_000
 
 // httpsUpgradeState is what is known of http origins.
 type httpsUpgradeState struct {
-	mu           sync.Mutex
-	redirectRuns map[decorum.Origin]byte
-	anyOnHTTPS   atomic.Bool // of them, or of those before, one is of an origin on https
-	upgradeCount atomic.Int64
+	mu                           sync.Mutex
+	consecutiveRedirectsByOrigin map[decorum.Origin]byte
+	anyOnHTTPS                   atomic.Bool // of them, or of those before, one is of an origin on https
+	upgradeCount                 atomic.Int64
 }
 
 // HTTPSUpgradeCount returns how many URLs on http that were found were taken for their
@@ -110,34 +110,34 @@ func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin,
 	if now > 0 {
 		note = []byte{now}
 	}
-	f.httpsUpgradeState.setRedirectRun(o, now)
+	f.httpsUpgradeState.setConsecutiveRedirects(o, now)
 	return f.store.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
 // consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It requires
 // secured.mu.
 func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := f.httpsUpgradeState.redirectRuns[o]; known {
+	if n, known := f.httpsUpgradeState.consecutiveRedirectsByOrigin[o]; known {
 		return n, nil
 	}
 	note, err := f.store.ReadNote(ctx, o, httpsRedirectsNoteKey)
 	if err != nil {
 		return 0, err
 	}
-	if f.httpsUpgradeState.redirectRuns == nil || len(f.httpsUpgradeState.redirectRuns) >= maxCachedOrigins {
-		f.httpsUpgradeState.redirectRuns = map[decorum.Origin]byte{}
+	if f.httpsUpgradeState.consecutiveRedirectsByOrigin == nil || len(f.httpsUpgradeState.consecutiveRedirectsByOrigin) >= maxCachedOrigins {
+		f.httpsUpgradeState.consecutiveRedirectsByOrigin = map[decorum.Origin]byte{}
 	}
 	n := byte(0)
 	if len(note) == 1 {
 		n = min(note[0], redirectsToUpgrade)
 	}
-	f.httpsUpgradeState.setRedirectRun(o, n)
+	f.httpsUpgradeState.setConsecutiveRedirects(o, n)
 	return n, nil
 }
 
-// setRedirectRun remembers the row of an origin. It requires mu.
-func (s *httpsUpgradeState) setRedirectRun(o decorum.Origin, n byte) {
-	s.redirectRuns[o] = n
+// setConsecutiveRedirects remembers the row of an origin. It requires mu.
+func (s *httpsUpgradeState) setConsecutiveRedirects(o decorum.Origin, n byte) {
+	s.consecutiveRedirectsByOrigin[o] = n
 	if n >= redirectsToUpgrade {
 		s.anyOnHTTPS.Store(true)
 	}
@@ -185,6 +185,6 @@ func (f *Frontier) staysHTTP(u decorum.URL) bool {
 	}
 	f.httpsUpgradeState.mu.Lock()
 	defer f.httpsUpgradeState.mu.Unlock()
-	n, known := f.httpsUpgradeState.redirectRuns[u.Origin()]
+	n, known := f.httpsUpgradeState.consecutiveRedirectsByOrigin[u.Origin()]
 	return known && n < redirectsToUpgrade
 }

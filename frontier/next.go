@@ -13,29 +13,29 @@ import (
 var (
 	// ErrEmpty says that no URL is queued and none is in hand.
 	ErrEmpty = errors.New("the frontier is empty")
-	// ErrAwaitingRevisit says that only pages are left whose revisit has not come. The
-	// error that Next returns is an AwaitingRevisitError.
-	ErrAwaitingRevisit = errors.New("only pages that rest until their revisit are left")
-	// ErrSuspended says that only origins are left that nobody should wait for:
+	// ErrOnlyRevisitsLeft says that only pages are left whose revisit has not come. The
+	// error that Next returns is an OnlyRevisitsLeftError.
+	ErrOnlyRevisitsLeft = errors.New("only pages that rest until their revisit are left")
+	// ErrOnlySuspendedLeft says that only origins are left that nobody should wait for:
 	// their robots.txt could not be had in several attempts, say, or they have
 	// had their pages. Their URLs stay queued. Pages may rest besides.
-	ErrSuspended = errors.New("only origins are left that do not answer, ask for too long a delay or have had their pages")
+	ErrOnlySuspendedLeft = errors.New("only origins are left that do not answer, ask for too long a delay or have had their pages")
 )
 
-// An AwaitingRevisitError is the end of a crawl that only has pages left whose revisit
+// An OnlyRevisitsLeftError is the end of a crawl that only has pages left whose revisit
 // has not come.
-type AwaitingRevisitError struct{ FirstRevisit time.Time } // when the first revisit is due
+type OnlyRevisitsLeftError struct{ FirstRevisit time.Time } // when the first revisit is due
 
 // Error says when the first revisit is due.
-func (e *AwaitingRevisitError) Error() string {
-	return fmt.Sprintf("%v; the first is due at %s", ErrAwaitingRevisit, e.FirstRevisit.UTC().Format(time.RFC3339))
+func (e *OnlyRevisitsLeftError) Error() string {
+	return fmt.Sprintf("%v; the first is due at %s", ErrOnlyRevisitsLeft, e.FirstRevisit.UTC().Format(time.RFC3339))
 }
 
-// Unwrap lets errors.Is find ErrAwaitingRevisit.
-func (e *AwaitingRevisitError) Unwrap() error { return ErrAwaitingRevisit }
+// Unwrap lets errors.Is find ErrOnlyRevisitsLeft.
+func (e *OnlyRevisitsLeftError) Unwrap() error { return ErrOnlyRevisitsLeft }
 
 // Next waits until a URL is due and leases it. It returns ErrEmpty,
-// ErrAwaitingRevisit or ErrSuspended when the crawl has come to its end, and the cause of
+// ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when the crawl has come to its end, and the cause of
 // ctx when that is done.
 func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 	f.waitingWorkers.Add(1)
@@ -73,7 +73,7 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 	}
 	leases, next, err := f.store.Lease(ctx, now, f.cfg.LeaseTTL, want) // if none: is it the end?
 	if errors.Is(err, storage.ErrWriteStalled) {
-		return f.sleepOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
+		return f.waitForTimerOrWake(ctx, stallPollInterval, nil) // the crawl pauses until the store can write again
 	}
 	if err != nil {
 		return err
@@ -89,33 +89,33 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 	}
 	switch {
 	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
-		return f.sleepOrWake(ctx, next.PollAt.Sub(now), f.wake)
+		return f.waitForTimerOrWake(ctx, next.PollAt.Sub(now), f.wake)
 	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty:
 		return f.waitForChange(ctx)
 	case next.RemainingWork == storage.RemainingNone:
 		return ErrEmpty
-	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisits:
-		return &AwaitingRevisitError{FirstRevisit: next.Until}
-	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisits, f.exceedsMaxNextWait(next.Until.Sub(now)):
-		return ErrSuspended
+	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndHolds:
+		return &OnlyRevisitsLeftError{FirstRevisit: next.Until}
+	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndHolds, f.exceedsMaxNextWait(next.Until.Sub(now)):
+		return ErrOnlySuspendedLeft
 	case want == 0:
-		return f.sleepOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
+		return f.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
 	}
 	at := next.Until
 	if !next.PollAt.IsZero() && next.PollAt.Before(at) {
 		at = next.PollAt
 	}
-	return f.sleepOrWake(ctx, at.Sub(now), f.wake)
+	return f.waitForTimerOrWake(ctx, at.Sub(now), f.wake)
 }
 
 // exceedsMaxNextWait reports whether nobody should wait for so long.
 func (f *Frontier) exceedsMaxNextWait(d time.Duration) bool {
-	return !f.cfg.WaitForRevisits && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
+	return !f.cfg.WaitForRevisitsAndHolds && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
 }
 
-// sleepOrWake waits for d to pass, for a change that may make the wait shorter, or for the
+// waitForTimerOrWake waits for d to pass, for a change that may make the wait shorter, or for the
 // store to fail. A nil wake never comes.
-func (f *Frontier) sleepOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+func (f *Frontier) waitForTimerOrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

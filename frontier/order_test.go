@@ -97,7 +97,7 @@ func TestOrder(t *testing.T) {
 func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisits: wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndHolds: wait})
 			discover(t, f, entries(t, "a.test", 1)...)
 			l, err := f.Next(t.Context())
 			if err != nil {
@@ -108,11 +108,11 @@ func TestNextAwaitingRevisit(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = f.Next(t.Context())
-			var awaiting *frontier.AwaitingRevisitError
+			var awaiting *frontier.OnlyRevisitsLeftError
 			switch {
 			case wait && (err != nil || !time.Now().Equal(first)):
 				t.Errorf("%v at %v, want the lease at %v", err, time.Now(), first)
-			case !wait && (!errors.Is(err, frontier.ErrAwaitingRevisit) || !errors.As(err, &awaiting) || !awaiting.FirstRevisit.Equal(first)):
+			case !wait && (!errors.Is(err, frontier.ErrOnlyRevisitsLeft) || !errors.As(err, &awaiting) || !awaiting.FirstRevisit.Equal(first)):
 				t.Errorf("%v, want ErrResting until %v", err, first)
 			}
 		})
@@ -153,7 +153,7 @@ func TestReleaseHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := f.ReleaseHolds(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
+		if err := f.ReleaseSuspendedOrigins(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()

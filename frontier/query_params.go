@@ -46,8 +46,8 @@ func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 	return p, nil
 }
 
-// A URLChange is one thing that ParamCleaner.Explain did to a URL.
-type URLChange struct {
+// A URLCleaningStep is one thing that ParamCleaner.Explain did to a URL.
+type URLCleaningStep struct {
 	Removed string `json:"took"` // what was taken off; empty if the order was changed
 	Rule    string `json:"rule"` // by which
 }
@@ -56,17 +56,17 @@ type URLChange struct {
 func (p *ParamCleaner) CleanURL(u decorum.URL) decorum.URL { return p.cleanURL(u, nil) }
 
 // Explain cleans u as CleanURL does, and says what was changed.
-func (p *ParamCleaner) Explain(u decorum.URL) (clean decorum.URL, changes []URLChange) {
-	clean = p.cleanURL(u, func(c URLChange) { changes = append(changes, c) })
+func (p *ParamCleaner) Explain(u decorum.URL) (clean decorum.URL, changes []URLCleaningStep) {
+	clean = p.cleanURL(u, func(c URLCleaningStep) { changes = append(changes, c) })
 	return clean, changes
 }
 
-func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLChange)) decorum.URL {
+func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLCleaningStep)) decorum.URL {
 	if u.IsZero() {
 		return u
 	}
 	if report == nil {
-		report = func(URLChange) {}
+		report = func(URLCleaningStep) {}
 	}
 	original := u.PathAndQuery()
 	path, query, hasQuery := strings.Cut(original, "?")
@@ -87,21 +87,21 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLChange)) decorum.U
 }
 
 // cleanQuery returns what the rules leave of a query.
-func (p *ParamCleaner) cleanQuery(query string, report func(URLChange)) string {
+func (p *ParamCleaner) cleanQuery(query string, report func(URLCleaningStep)) string {
 	if p == nil || len(p.drop) == 0 && !p.sort {
 		return query
 	}
 	var remaining []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		if rule, isDropped := p.matchingDropRule(parameter); isDropped {
-			report(URLChange{Removed: parameter, Rule: rule})
+			report(URLCleaningStep{Removed: parameter, Rule: rule})
 			continue
 		}
 		remaining = append(remaining, parameter)
 	}
-	if p.sort && !slices.IsSortedFunc(remaining, compareParamNames) {
-		slices.SortStableFunc(remaining, compareParamNames)
-		report(URLChange{Rule: "params.sort"})
+	if p.sort && !slices.IsSortedFunc(remaining, compareParamsByName) {
+		slices.SortStableFunc(remaining, compareParamsByName)
+		report(URLCleaningStep{Rule: "params.sort"})
 	}
 	return strings.Join(remaining, "&")
 }
@@ -119,7 +119,7 @@ func (p *ParamCleaner) matchingDropRule(parameter string) (rule string, isDroppe
 	return "", false
 }
 
-func compareParamNames(a, b string) int {
+func compareParamsByName(a, b string) int {
 	name := func(parameter string) string {
 		before, _, _ := strings.Cut(parameter, "=")
 		return before

@@ -62,7 +62,7 @@ func TestParamCleaner(t *testing.T) {
 	}
 	u := mustURL(t, "http://a.test/;jsessionid=1/?b=1&ref=2&a=3")
 	_, changes := mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).Explain(u)
-	if diff := cmp.Diff([]frontier.URLChange{
+	if diff := cmp.Diff([]frontier.URLCleaningStep{
 		{Removed: ";jsessionid=1", Rule: "session id in the path"}, {Removed: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
 	}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -221,7 +221,7 @@ func TestRefusalsAreSaved(t *testing.T) {
 	cfg := frontier.Config{Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.DomainScope, MaxParams: 1}, []decorum.URL{mustURL(t, "http://a.test/")})}
 	save := func(f *frontier.Frontier) {
 		t.Helper()
-		if err := f.SaveRefusalCounts(t.Context()); err != nil {
+		if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,14 +275,14 @@ func TestSessionsAreCounted(t *testing.T) {
 		f := frontier.New(store, cfg)
 		discoverURLs(t, f, storage.SourceLink, fmt.Sprintf("http://a.test/p;jsessionid=%d?ref=1", run), "http://a.test/(S(abc))/q?x", "http://www.a.test/PHPSESSID=1/",
 			"http://a.test/p?ref=2", "http://a.test/p;jsessionid=", "http://elsewhere.test/p;jsessionid=1")
-		if err := f.SaveRefusalCounts(t.Context()); err != nil {
+		if err := f.SaveRefusalAndSessionIDCounts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.RefusalsByReason(); len(got) != 1 || got[frontier.OutsideScope] != 1 {
 			t.Errorf("refused %v", got)
 		}
 	}
-	counts, err := frontier.LoadSessionIDCounts(t.Context(), store)
+	counts, err := frontier.LoadStrippedSessionIDCounts(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,10 +77,10 @@ func (f *Frontier) recordRefusal(e storage.Entry, why error) {
 // without end, of which no limit tells.
 func (f *Frontier) countSessionID(found decorum.URL, e storage.Entry) {
 	path, _, _ := strings.Cut(found.PathAndQuery(), "?")
-	if stripSessionIDsFromPath(path, func(URLChange) {}) == path || f.CheckScope(e) != nil {
+	if stripSessionIDsFromPath(path, func(URLCleaningStep) {}) == path || f.CheckScope(e) != nil {
 		return
 	}
-	f.sessionIDCounts.countOne(RefusalCount{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})
+	f.sessionIDRemovalCounts.countOne(RefusalCount{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})
 }
 
 func (s *refusalCounter) countOne(c RefusalCount) {
@@ -119,10 +119,10 @@ func (f *Frontier) RefusalsByReason() map[RefusalReason]int64 {
 	return maps.Clone(f.refusals.byReason)
 }
 
-// SaveRefusalCounts adds what was refused and cleaned since the last call to what
+// SaveRefusalAndSessionIDCounts adds what was refused and cleaned since the last call to what
 // the store has of it. What comes after the last call is not counted for good.
-func (f *Frontier) SaveRefusalCounts(ctx context.Context) error {
-	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDCounts.save(ctx, f.store))
+func (f *Frontier) SaveRefusalAndSessionIDCounts(ctx context.Context) error {
+	return errors.Join(f.refusals.save(ctx, f.store), f.sessionIDRemovalCounts.save(ctx, f.store))
 }
 
 func (s *refusalCounter) save(ctx context.Context, store storage.Store) error {
@@ -159,9 +159,9 @@ func LoadRefusalCounts(ctx context.Context, store storage.Store) ([]RefusalCount
 	return loadRefusalCounts(ctx, store, refusalsNoteKey)
 }
 
-// LoadSessionIDCounts returns what the crawl in the store has taken ids of sessions
+// LoadStrippedSessionIDCounts returns what the crawl in the store has taken ids of sessions
 // off in all runs, most first. A note that cannot be read says nothing.
-func LoadSessionIDCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
+func LoadStrippedSessionIDCounts(ctx context.Context, store storage.Store) ([]RefusalCount, error) {
 	return loadRefusalCounts(ctx, store, sessionIDsNoteKey)
 }
 

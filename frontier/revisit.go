@@ -95,11 +95,11 @@ func (s PageObservation) DiffersFrom(before storage.VisitHistory) bool {
 // IsEnabled reports whether pages are visited again at all.
 func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 
-// UpdateHistory returns what a visit leaves of a page, and how long the page rests
+// UpdateVisitSummary returns what a visit leaves of a page, and how long the page rests
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r RevisitPolicy) UpdateHistory(before *storage.VisitHistory, s PageObservation) (storage.VisitHistory, time.Duration) {
+func (r RevisitPolicy) UpdateVisitSummary(before *storage.VisitHistory, s PageObservation) (storage.VisitHistory, time.Duration) {
 	if before == nil {
 		before = &storage.VisitHistory{}
 	}
@@ -120,7 +120,7 @@ func (r RevisitPolicy) UpdateHistory(before *storage.VisitHistory, s PageObserva
 		return p, r.DelayAfterFailure(p)
 	}
 	elapsed := max(s.At.Sub(before.VisitedAt), 0)
-	addObservation(&p, elapsed, s.DiffersFrom(*before))
+	addVisitComparison(&p, elapsed, s.DiffersFrom(*before))
 	return p, r.interval(p, elapsed)
 }
 
@@ -129,8 +129,8 @@ func (r RevisitPolicy) DelayAfterFailure(p storage.VisitHistory) time.Duration {
 	return r.interval(p, 0)
 }
 
-// addObservation adds a comparison of two visits, with elapsed between them.
-func addObservation(p *storage.VisitHistory, elapsed time.Duration, changed bool) {
+// addVisitComparison adds a comparison of two visits, with elapsed between them.
+func addVisitComparison(p *storage.VisitHistory, elapsed time.Duration, changed bool) {
 	p.ComparedVisits++
 	p.TotalComparedInterval += elapsed
 	if changed {

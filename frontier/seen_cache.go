@@ -8,18 +8,18 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A hashCache remembers texts by their hashes, for as long as it has room. Its methods
+// A boundedTextSet remembers texts by their hashes, for as long as it has room. Its methods
 // may be called at the same time.
-type hashCache struct {
+type boundedTextSet struct {
 	seed     maphash.Seed
 	capacity int                          // texts that it has room for, in 8 bytes each
 	buckets  atomic.Pointer[[]hashBucket] // nil: it remembers nothing
 }
 
-// newHashCache returns a cache with room for size texts. It takes the room with the
+// newBoundedTextSet returns a cache with room for size texts. It takes the room with the
 // first text: a program that only inspects a crawl has a Frontier, too.
-func newHashCache(capacity int) hashCache {
-	return hashCache{seed: maphash.MakeSeed(), capacity: capacity}
+func newBoundedTextSet(capacity int) boundedTextSet {
+	return boundedTextSet{seed: maphash.MakeSeed(), capacity: capacity}
 }
 
 // A hashBucket is where some hashes may be, in any of its places: a line of a processor's
@@ -27,7 +27,7 @@ func newHashCache(capacity int) hashCache {
 type hashBucket [8]atomic.Uint64
 
 // contains reports whether the cache remembers text.
-func (c *hashCache) contains(text string) bool {
+func (c *boundedTextSet) contains(text string) bool {
 	buckets := c.buckets.Load()
 	if buckets == nil {
 		return false
@@ -37,7 +37,7 @@ func (c *hashCache) contains(text string) bool {
 }
 
 // add adds text to the cache, and drops another if its shelf is full.
-func (c *hashCache) add(text string) {
+func (c *boundedTextSet) add(text string) {
 	buckets := c.buckets.Load()
 	for buckets == nil {
 		empty := make([]hashBucket, c.capacity/len(hashBucket{}))
@@ -51,7 +51,7 @@ func (c *hashCache) add(text string) {
 }
 
 // reset clears the cache.
-func (c *hashCache) reset() { c.buckets.Store(nil) }
+func (c *boundedTextSet) reset() { c.buckets.Store(nil) }
 
 // hashBucketOf returns where a hash may be.
 func hashBucketOf(buckets []hashBucket, hash uint64) *hashBucket {
@@ -80,7 +80,7 @@ func (s *hashBucket) insert(hash uint64) {
 // seenCache remembers URLs that are in the seen set: links that are on each page of a
 // site need neither be judged nor looked up again. Nothing that is seen is ever unseen,
 // unless the store has lost it.
-type seenCache struct{ hashCache }
+type seenCache struct{ boundedTextSet }
 
 // maxRecentURLs is how many URLs are remembered.
 const maxRecentURLs = 1 << 17
@@ -97,9 +97,9 @@ func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddResu
 	}
 }
 
-// RecentlyOffered reports whether u was offered lately, so that to offer it as a link again
+// WasRecentlyOffered reports whether u was offered lately, so that to offer it as a link again
 // would change nothing: it would still be queued under the same name. It is quick, and
 // asks nobody: false says nothing.
-func (f *Frontier) RecentlyOffered(u decorum.URL) bool {
+func (f *Frontier) WasRecentlyOffered(u decorum.URL) bool {
 	return f.recentURLs.contains(u.String()) && (f.cfg.CleanURL == nil || f.cfg.CleanURL(u) == u) && f.staysHTTP(u)
 }

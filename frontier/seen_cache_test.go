@@ -21,7 +21,7 @@ func TestRecentlyOffered(t *testing.T) {
 	posted, hop := mustURL(t, "http://c.test/form"), mustURL(t, "http://d.test/robots.txt")
 	for _, run := range []string{"new", "known"} {
 		f := frontier.New(store, cfg)
-		if f.RecentlyOffered(a) {
+		if f.WasRecentlyOffered(a) {
 			t.Errorf("%s: a URL is known that was not offered", run)
 		}
 		for _, e := range []storage.Entry{
@@ -32,10 +32,10 @@ func TestRecentlyOffered(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !f.RecentlyOffered(a) || !f.RecentlyOffered(b) {
+		if !f.WasRecentlyOffered(a) || !f.WasRecentlyOffered(b) {
 			t.Errorf("%s: what was queued is not known", run)
 		}
-		if f.RecentlyOffered(third) || f.RecentlyOffered(deep) || f.RecentlyOffered(posted) || f.RecentlyOffered(hop) {
+		if f.WasRecentlyOffered(third) || f.WasRecentlyOffered(deep) || f.WasRecentlyOffered(posted) || f.WasRecentlyOffered(hop) {
 			t.Errorf("%s: what was not queued as a page is known", run)
 		}
 	}
@@ -63,7 +63,7 @@ func TestNoLongerRecentlyOffered(t *testing.T) {
 		}
 	}
 	for i, want := range []int{1, 1, 0} {
-		known := f.RecentlyOffered(all[i])
+		known := f.WasRecentlyOffered(all[i])
 		if n := discoverURLs(t, f, storage.SourceLink, all[i].String()); n != want || known != (want == 0) {
 			t.Errorf("%v: known: %t, and %d new URLs, want %d", all[i], known, n, want)
 		}
@@ -98,7 +98,7 @@ func BenchmarkRecentlyOffered(b *testing.B) {
 	}
 	for b.Loop() {
 		for i := range links {
-			if !f.RecentlyOffered(links[i].URL) {
+			if !f.WasRecentlyOffered(links[i].URL) {
 				b.Fatal(links[i].URL)
 			}
 		}
@@ -117,7 +117,7 @@ func TestManyRecentlyOffered(t *testing.T) {
 	}
 	known := 0
 	for i := range many {
-		if f.RecentlyOffered(u(i)) {
+		if f.WasRecentlyOffered(u(i)) {
 			known++
 		}
 	}

@@ -16,7 +16,7 @@ const sessionRule = "session id in the path"
 
 // stripSessionIDsFromPath returns path without ids of sessions: ;jsessionid=…, the
 // segment /(S(…))/ of ASP.NET, and segments such as /PHPSESSID=…/.
-func stripSessionIDsFromPath(path string, report func(URLChange)) string {
+func stripSessionIDsFromPath(path string, report func(URLCleaningStep)) string {
 	if !strings.ContainsAny(path, ";(=") {
 		return path
 	}
@@ -25,10 +25,10 @@ func stripSessionIDsFromPath(path string, report func(URLChange)) string {
 	for i, s := range segments {
 		stripped := stripSessionParamsFromSegment(s)
 		if stripped != s {
-			report(URLChange{Removed: s, Rule: sessionRule})
+			report(URLCleaningStep{Removed: s, Rule: sessionRule})
 		}
-		if isSessionID(stripped) {
-			report(URLChange{Removed: stripped, Rule: sessionRule})
+		if isSessionIDParam(stripped) {
+			report(URLCleaningStep{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
 				continue
 			}
@@ -50,16 +50,16 @@ func stripSessionParamsFromSegment(segment string) (stripped string) {
 	for more := ok; more; {
 		var parameter string
 		parameter, parameters, more = strings.Cut(parameters, ";")
-		if !isSessionID(parameter) {
+		if !isSessionIDParam(parameter) {
 			stripped += ";" + parameter
 		}
 	}
 	return stripped
 }
 
-// isSessionID reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
+// isSessionIDParam reports whether s is name=id, or (S(id)) as ASP.NET writes it, where
 // other letters may stand before and after.
-func isSessionID(s string) bool {
+func isSessionIDParam(s string) bool {
 	if name, id, ok := strings.Cut(s, "="); ok && id != "" {
 		for _, known := range sessionNames {
 			if strings.EqualFold(name, known) {

@@ -16,7 +16,7 @@ func (c *ScopeConfig) trapRefusal(path string) *Refusal {
 	switch {
 	case len(segments) > c.MaxPathDepth:
 		return newRefusal(DeepPath, "a path of more than %d segments", c.MaxPathDepth)
-	case hasRepeatedSegments(segments, c.MaxPathRepeats):
+	case hasSegmentLoop(segments, c.MaxPathRepeats):
 		return newRefusal(RepeatedPath, "the path repeats itself more than %d times in a row", c.MaxPathRepeats)
 	case query != "" && strings.Count(query, "&") >= c.MaxParams:
 		return newRefusal(TooManyParams, "more than %d parameters", c.MaxParams)
@@ -24,7 +24,7 @@ func (c *ScopeConfig) trapRefusal(path string) *Refusal {
 	if !hasYear || c.CurrentYear == 0 {
 		return nil
 	}
-	if year, kind := calendarYear(query, segments); kind != noYear && c.isFarYear(year, kind) {
+	if year, kind := calendarYearInURL(query, segments); kind != noYear && c.isFarYear(year, kind) {
 		return newRefusal(FarCalendar, "a calendar of the year %d", year)
 	}
 	return nil
@@ -89,11 +89,11 @@ const (
 // behind themselves.
 const maxRepeatLength = 8
 
-// hasRepeatedSegments reports whether up to maxRepeatLength segments stand more than most times
+// hasSegmentLoop reports whether up to maxRepeatLength segments stand more than most times
 // in a row, as relative links of a page that is at every path make them:
 // /a/b/a/b/a/b is a/b three times. Empty segments are passed over. A segment that
 // comes back elsewhere, as in /en/guide/en/, is no repetition.
-func hasRepeatedSegments(segments []string, maxRepeats int) bool {
+func hasSegmentLoop(segments []string, maxRepeats int) bool {
 	if slices.Contains(segments, "") {
 		segments = slices.DeleteFunc(slices.Clone(segments), func(s string) bool { return s == "" })
 	}
@@ -111,25 +111,25 @@ func hasRepeatedSegments(segments []string, maxRepeats int) bool {
 	return false
 }
 
-// calendarYear returns the year of which a page of a calendar is, and noYear if
+// calendarYearInURL returns the year of which a page of a calendar is, and noYear if
 // the URL names no day or month: /2030/1/31, /calendar/2030/01, 2030-01-31 or
 // 2030-01 as a segment or a value, year=2030. Other numbers may be anything.
-func calendarYear(query string, segments []string) (year int, kind yearCertainty) {
+func calendarYearInURL(query string, segments []string) (year int, kind yearCertainty) {
 	for i, s := range segments {
 		if y, ok := parseYear(s); ok && len(segments) > i+1 && isNumberBetween(segments[i+1], 1, 12) {
-			named := yearCertaintyFromSegments(segments[:i])
+			named := yearCertaintyAfterSegments(segments[:i])
 			if named != noYear || len(segments) > i+2 && isNumberBetween(segments[i+2], 1, 31) {
 				return y, max(named, datedYear)
 			}
 		}
 		if y, ok := parseDashedYear(s); ok {
-			return y, max(yearCertaintyFromSegments(segments[:i]), datedYear)
+			return y, max(yearCertaintyAfterSegments(segments[:i]), datedYear)
 		}
 	}
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
 		if y, ok := parseDashedYear(value); ok {
-			return y, max(yearCertaintyFromSegments(segments), datedYear)
+			return y, max(yearCertaintyAfterSegments(segments), datedYear)
 		}
 		if y, ok := parseYear(value); ok && name == "year" {
 			return y, namedYear
@@ -138,9 +138,9 @@ func calendarYear(query string, segments []string) (year int, kind yearCertainty
 	return 0, noYear
 }
 
-// yearCertaintyFromSegments returns how sure it is that a number which stands behind these
+// yearCertaintyAfterSegments returns how sure it is that a number which stands behind these
 // segments is the year of a calendar; noYear if they say nothing of one.
-func yearCertaintyFromSegments(segments []string) (kind yearCertainty) {
+func yearCertaintyAfterSegments(segments []string) (kind yearCertainty) {
 	for _, s := range segments {
 		switch {
 		case strings.Contains(s, "calendar"), strings.Contains(s, "kalender"):

@@ -32,7 +32,7 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 			added++
 			f.patternCounts.addURL(entryPatternKey(e))
 		case storage.OverLimit:
-			f.recordRefusal(*e, f.cfg.Scope.hostURLLimitError(e.URL))
+			f.recordRefusal(*e, f.cfg.Scope.newHostURLLimitError(e.URL))
 		}
 	}
 	return added, err
@@ -67,7 +67,7 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	if e.Source == storage.SourceSitemap {
 		return 0
 	}
-	return patternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
+	return hostPatternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
 // A patternLimitChecker judges the entries of one call by how many URLs there are of their
@@ -117,16 +117,16 @@ func (c *patternLimitChecker) isKnownURL(ctx context.Context, u decorum.URL) (bo
 	return store.HasSeen(ctx, u)
 }
 
-// hostURLLimitError returns the error that refuses u where its origin has all the URLs
+// newHostURLLimitError returns the error that refuses u where its origin has all the URLs
 // that it may have.
-func (s *Scope) hostURLLimitError(u decorum.URL) error {
+func (s *Scope) newHostURLLimitError(u decorum.URL) error {
 	return outOfScopeError(u, newRefusal(TooManyHostURLs, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
 }
 
-// CheckURLLimits returns why a link to u, which the crawl does not know, would be refused
+// CheckURLCountLimits returns why a link to u, which the crawl does not know, would be refused
 // for the URLs that its host has, or for the hosts that there are; nil if it would
 // not, or the store cannot tell.
-func (f *Frontier) CheckURLLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
+func (f *Frontier) CheckURLCountLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
 	if f.cfg.Scope == nil || !ok {
 		return nil, nil
@@ -136,7 +136,7 @@ func (f *Frontier) CheckURLLimits(ctx context.Context, u decorum.URL) (refusal, 
 	case err != nil:
 		return nil, err
 	case info.Seen >= f.cfg.Scope.cfg.MaxURLsPerHost:
-		return f.cfg.Scope.hostURLLimitError(u), nil
+		return f.cfg.Scope.newHostURLLimitError(u), nil
 	case known && info.Seen > 0:
 		return nil, nil // the host already has URLs
 	}

@@ -108,17 +108,17 @@ const maxPatterns = 100_000
 // patternCounts count URLs by host and pattern.
 type patternCounts struct {
 	mu           sync.Mutex
-	counts       map[uint64]int // by patternKey
+	counts       map[uint64]int // by hostPatternKey
 	largestCount int            // the highest of the counts
 }
 
-// patternHashSeed is that of patternKey: a site cannot know which of its patterns share
+// patternHashSeed is that of hostPatternKey: a site cannot know which of its patterns share
 // a count.
 var patternHashSeed = maphash.MakeSeed()
 
-// patternKey returns what stands for host and pattern in this process; 0 if no
+// hostPatternKey returns what stands for host and pattern in this process; 0 if no
 // other path has the pattern.
-func patternKey(host, path string) uint64 {
+func hostPatternKey(host, path string) uint64 {
 	var buf [256]byte
 	pattern := appendPathPattern(buf[:0], path)
 	if string(pattern) == path {
@@ -158,12 +158,12 @@ func (p *patternCounts) addURL(key uint64) {
 	p.counts[key]++
 	p.largestCount = max(p.largestCount, p.counts[key])
 	if len(p.counts) > maxPatterns {
-		p.dropSmallest()
+		p.dropSmallerHalf()
 	}
 }
 
-// dropSmallest drops the patterns with the fewest URLs. It requires p.mu.
-func (p *patternCounts) dropSmallest() {
+// dropSmallerHalf drops the patterns with the fewest URLs. It requires p.mu.
+func (p *patternCounts) dropSmallerHalf() {
 	sizes := make([]int, 0, len(p.counts))
 	for _, n := range p.counts {
 		sizes = append(sizes, n)

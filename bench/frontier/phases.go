@@ -185,7 +185,7 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 		begin := time.Now()
 		err := w.runOnAllCPUs(func() error {
 			for entries := range pages {
-				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.RecentlyOffered(e.URL) }) // as the crawler does
+				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) }) // as the crawler does
 				n, err := w.frontier.Discover(w.ctx, entries...)
 				if err == nil && n != newLinks {
 					err = fmt.Errorf("%d links of a page were new, want %d", n, newLinks)

@@ -67,7 +67,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 			Revisit: frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	must(f.ReleaseHolds(t.Context(), c.StillSuspended))
+	must(f.ReleaseSuspendedOrigins(t.Context(), c.StillSuspended))
 	return &c
 }
 
@@ -111,7 +111,7 @@ func (c *resumedCrawl) run(t *testing.T) {
 	defer cancel()
 	switch err := c.Run(ctx); {
 	case err == nil, errors.Is(err, context.DeadlineExceeded):
-	case errors.Is(err, frontier.ErrAwaitingRevisit), errors.Is(err, frontier.ErrSuspended):
+	case errors.Is(err, frontier.ErrOnlyRevisitsLeft), errors.Is(err, frontier.ErrOnlySuspendedLeft):
 	default:
 		t.Errorf("the crawl ended with %v", err)
 	}

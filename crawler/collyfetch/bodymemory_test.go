@@ -264,7 +264,7 @@ func TestUnsafeRequestsReserveFirst(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		t.Fatal(err)
 	}
 	if at := <-sent; at.Before(<-given) || len(sent) > 0 {

@@ -298,7 +298,7 @@ func TestFetch(t *testing.T) {
 					t.Fatal(err)
 				}
 				// A redirect leads to a host that is not there.
-				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+				if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 					t.Fatal(err)
 				}
 				switch {

@@ -261,7 +261,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+	if err := crawl.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		t.Fatal(err)
 	}
 	for _, s := range seeds {

@@ -148,7 +148,7 @@ func captureExchanges(t *testing.T, site string, w *rawServer, cfg collyfetch.Co
 			t.Fatal(err)
 		}
 	}
-	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrSuspended) {
+	if err := crawl.Run(t.Context()); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		t.Fatal(err)
 	}
 	byPath := map[string]*decorum.Exchange{}

@@ -217,7 +217,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 // run is Run, by whom has set running and called settle.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
-		if err := c.crawler.Frontier.ReleaseHolds(ctx, c.crawler.StillSuspended); err != nil {
+		if err := c.crawler.Frontier.ReleaseSuspendedOrigins(ctx, c.crawler.StillSuspended); err != nil {
 			return err
 		}
 		c.mustReleaseHolds = false
@@ -250,7 +250,7 @@ func (c *Crawl) Wait() {
 // warnIfSuspended logs an end of the crawl that colly's users expect to be none: origins
 // are left that do not answer.
 func (c *Crawl) warnIfSuspended(err error) error {
-	if errors.Is(err, frontier.ErrSuspended) {
+	if errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		c.Log.Warn("not all was visited", "why", err)
 		return nil
 	}

@@ -90,7 +90,7 @@ func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) 
 	switch err := a.runCrawl(ctx, &crawl.crawlRun, s.progressMode); {
 	case errors.Is(err, errInterrupted):
 		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
-	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrSuspended): // else the crawl would find no more either
+	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
 		return err
 	}
 	f, err := crawl.newForecast(context.WithoutCancel(ctx), p, a.loadHostAverages(ctx, p), s.dryRunOptions.assumedPageSize)

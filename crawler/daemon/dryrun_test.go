@@ -161,7 +161,7 @@ func runToEnd(t *testing.T, r *crawlComponents) {
 	if err := r.queueSeeds(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrSuspended) && !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.crawler.Run(ctx); err != nil && !errors.Is(err, frontier.ErrOnlySuspendedLeft) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 }

@@ -154,7 +154,7 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		}
 	}
 	if refusal == nil && e.FrontierState.State == stateUnknown {
-		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckURLLimits(ctx, u)
+		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckURLCountLimits(ctx, u)
 	}
 	if refusal != nil {
 		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), innerErrorText(refusal)

@@ -64,7 +64,7 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 			return err
 		}
 		f := frontier.New(k.frontierStore, frontier.Config{Scope: k.scope, ParamCleaner: k.paramCleaner, CleanURL: k.gate.CleanURL})
-		in := newURLBatchAdder(f.DiscoverWithCallback)
+		in := newURLBatchAdder(f.DiscoverReportingRefusals)
 		addErr := in.addAll(ctx, readInBackground(ctx, seedBatch, lines))
 		result := in.result()
 		if addErr == nil && result.InvalidLines > 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // A urlBatchAdder takes URLs that somebody names, many at a time, and counts what
-// becomes of them. It holds a batch, and what frontier.Frontier.DiscoverWithCallback has not
+// becomes of them. It holds a batch, and what frontier.Frontier.DiscoverReportingRefusals has not
 // taken yet has to wait.
 type urlBatchAdder struct {
 	discover func(context.Context, func(storage.Entry, error), []storage.Entry) (int, error)

@@ -222,7 +222,7 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 // change while somebody sends a long list.
 func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
 	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
-		added, err = engine.frontier.DiscoverWithCallback(ctx, onRefused, entries)
+		added, err = engine.frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)
 		}

@@ -129,7 +129,7 @@ func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *ap
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.frontierStore); err != nil {
 		return err
 	}
-	s.SessionIDCountsByHost, err = frontier.LoadSessionIDCounts(ctx, q.frontierStore)
+	s.SessionIDCountsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.frontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
 	s.RefusalCounts, s.SessionIDCountsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCountsByHost, isOtherHost)
 	return err

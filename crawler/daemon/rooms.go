@@ -107,7 +107,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
-		Now: g.now, WaitForRevisits: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnDiscovered: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
+		Now: g.now, WaitForRevisitsAndHolds: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnNewURLQueued: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
 	})
 	return r, nil
@@ -167,7 +167,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 // releaseHolds offers again what an earlier run, which may have been set otherwise, has
 // put away.
 func (r *crawlComponents) releaseHolds(ctx context.Context) error {
-	return r.frontier.ReleaseHolds(ctx, r.crawler.StillSuspended)
+	return r.frontier.ReleaseSuspendedOrigins(ctx, r.crawler.StillSuspended)
 }
 
 // queueSeeds discovers the project's seeds.

@@ -93,7 +93,7 @@ func refusalCountsText(refused map[frontier.RefusalReason]int64) string {
 
 // firstRevisitText says when the first revisit is due, if the crawl has ended for that.
 func firstRevisitText(runErr error) string {
-	var awaiting *frontier.AwaitingRevisitError
+	var awaiting *frontier.OnlyRevisitsLeftError
 	if !errors.As(runErr, &awaiting) {
 		return ""
 	}
@@ -108,11 +108,11 @@ func (j *crawlRun) exitErrorFor(runErr error) error {
 		}
 	}
 	switch {
-	case runErr == nil, errors.Is(runErr, frontier.ErrAwaitingRevisit):
+	case runErr == nil, errors.Is(runErr, frontier.ErrOnlyRevisitsLeft):
 		return nil
-	case errors.Is(runErr, frontier.ErrSuspended) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
+	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft) && (j.crawler.Stats().Pages > 0 || j.mayHaveReachedHostLimits()):
 		return nil
-	case errors.Is(runErr, frontier.ErrSuspended):
+	case errors.Is(runErr, frontier.ErrOnlySuspendedLeft):
 		return runErr
 	}
 	return &exitError{ExitFailed, fmt.Errorf("%w\nWhat was written is kept; when the cause is removed, go on with:\n  %s", runErr, j.resumeCommand())}

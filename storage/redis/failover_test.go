@@ -162,7 +162,7 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
-	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisits: true})
+	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndHolds: true})
 	link := pageEntry("http://b.test/link")
 	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))
 	must(t, err)
@@ -172,15 +172,15 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	_, err = f.Discover(t.Context(), link)
 	must(t, err)
 	must(t, f.Ack(t.Context(), storage.Ack{Lease: first}))
-	if !f.RecentlyOffered(link.URL) {
+	if !f.WasRecentlyOffered(link.URL) {
 		t.Error("the link is not known that was just found")
 	}
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0])
 	c.WaitReady()
 	again := must1(f.Next(t.Context()))
-	if again.URL != first.URL || f.RecentlyOffered(link.URL) {
-		t.Errorf("%v is given out, and the lost link known: %t; want %v again, and a link to be found", again.URL, f.RecentlyOffered(link.URL), first.URL)
+	if again.URL != first.URL || f.WasRecentlyOffered(link.URL) {
+		t.Errorf("%v is given out, and the lost link known: %t; want %v again, and a link to be found", again.URL, f.WasRecentlyOffered(link.URL), first.URL)
 	}
 	if added, err := f.Discover(t.Context(), link); err != nil || added != 1 {
 		t.Errorf("%d links were lost (%v), want 1", added, err)

@@ -143,7 +143,7 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	m.bodyBytes.Add(float64(v.BodyLen()))
 }
 
-// CountDiscovered counts a URL that was queued: frontier.Config.OnDiscovered.
+// CountDiscovered counts a URL that was queued: frontier.Config.OnNewURLQueued.
 func (m *Metrics) CountDiscovered(e storage.Entry) {
 	m.discovered.WithLabelValues(e.Source.String()).Inc()
 }

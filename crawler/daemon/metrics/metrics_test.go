@@ -68,7 +68,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parseURL(t, "http://town.test/")})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnDiscovered: m.CountDiscovered, OnRefused: m.CountRefused}),
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountDiscovered, OnRefused: m.CountRefused}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
