@@ -41,21 +41,21 @@ func (d *partialEntry) rawLocation() []byte {
 // An entryEmitter takes drafts and hands entries on.
 type entryEmitter struct {
 	Options
-	base           decorum.URL
-	originPrefix   string // with what the URLs of the sitemap's origin begin
-	locationPrefix string // with what those of its directory do
-	remaining      int    // entries
-	urlCount       int    // locations that are URLs
-	yield          func(Entry) error
-	stopped        bool // yield returned an error
+	base             decorum.URL
+	originPrefix     string // with what the URLs of the sitemap's origin begin
+	directoryPrefix  string // with what those of its directory do
+	remainingEntries int    // entries
+	urlCount         int    // locations that are URLs
+	yield            func(Entry) error
+	stopped          bool // yield returned an error
 }
 
 func newEntryEmitter(base decorum.URL, options Options, yield func(Entry) error) *entryEmitter {
-	s := &entryEmitter{Options: options, base: base, remaining: options.MaxEntries, yield: yield}
+	s := &entryEmitter{Options: options, base: base, remainingEntries: options.MaxEntries, yield: yield}
 	if !base.IsZero() {
 		path, _, _ := strings.Cut(base.PathAndQuery(), "?")
 		s.originPrefix = base.Origin().String() + "/"
-		s.locationPrefix = base.Origin().String() + path[:strings.LastIndexByte(path, '/')+1]
+		s.directoryPrefix = base.Origin().String() + path[:strings.LastIndexByte(path, '/')+1]
 	}
 	return s
 }
@@ -71,10 +71,10 @@ func (s *entryEmitter) emit(d *partialEntry, isIndex bool) error {
 	case err != nil:
 		s.reportError(d.line, locationField, d.rawLocation(), err)
 		return nil // one bad location does not spoil the others
-	case s.remaining == 0:
+	case s.remainingEntries == 0:
 		return ErrLimit
 	}
-	s.remaining--
+	s.remainingEntries--
 	err = s.yield(Entry{
 		URL: u, IsSitemap: isIndex, AllowedByLocation: isAllowed,
 		LastMod: d.lastMod, Priority: d.priority, ChangeFreq: d.changeFreq,
@@ -124,7 +124,7 @@ func (s *entryEmitter) isAllowedByLocation(u decorum.URL, isIndex bool) bool {
 	if isIndex {
 		return s.originPrefix != "" && strings.HasPrefix(u.String(), s.originPrefix)
 	}
-	return s.locationPrefix != "" && strings.HasPrefix(u.String(), s.locationPrefix)
+	return s.directoryPrefix != "" && strings.HasPrefix(u.String(), s.directoryPrefix)
 }
 
 // reportError tells of something that cannot be used.

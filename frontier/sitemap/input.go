@@ -64,7 +64,7 @@ func (in *input) decompress(limits Options) error {
 	compressed := &countingReader{r: in.r}
 	decompressed, err := gzip.NewReader(compressed)
 	if err == nil {
-		in.setReader(&limitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxRatio: int64(limits.MaxRatio)})
+		in.setReader(&limitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxDecompressionRatio: int64(limits.MaxDecompressionRatio)})
 	}
 	return err
 }
@@ -110,9 +110,9 @@ func (in *input) decodeDeclared(head []byte) {
 	in.setReader(transform.NewReader(in.r, enc.NewDecoder()))
 }
 
-// readChunk returns what comes next, up to and with end or as much as the window
+// readChunkUntil returns what comes next, up to and with end or as much as the window
 // holds, and whether it ends with end. It is valid until the next call.
-func (in *input) readChunk(end byte) (b []byte, found bool, err error) {
+func (in *input) readChunkUntil(end byte) (b []byte, found bool, err error) {
 	b, err = in.r.ReadSlice(end)
 	in.offset += int64(len(b))
 	in.line += bytes.Count(b, []byte{'\n'})

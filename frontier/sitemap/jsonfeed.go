@@ -16,16 +16,16 @@ const jsonFeedVersionPrefix = "https://jsonfeed.org/version/"
 // each item, which is relative to nothing but the feed, and next_url, where the feed
 // goes on. One text of the file is in memory at a time.
 type jsonFeedReader struct {
-	decoder *json.Decoder
-	tracker *lineTracker
-	emitter *entryEmitter
-	depth   int
+	decoder     *json.Decoder
+	lineTracker *lineTracker
+	emitter     *entryEmitter
+	depth       int
 }
 
 func readJSONFeed(in *input, s *entryEmitter) error {
 	l := &lineTracker{in: in, bytesRead: in.offset}
-	l.startOffset = l.bytesRead
-	j := &jsonFeedReader{decoder: json.NewDecoder(l), tracker: l, emitter: s}
+	l.jsonStartOffset = l.bytesRead
+	j := &jsonFeedReader{decoder: json.NewDecoder(l), lineTracker: l, emitter: s}
 	if t, err := j.nextToken(); err != nil || t != json.Delim('{') {
 		return errors.Join(ErrNotSitemap, err)
 	}
@@ -39,7 +39,7 @@ func readJSONFeed(in *input, s *entryEmitter) error {
 			}
 			return err
 		case "next_url":
-			return j.readNextURL()
+			return j.readNextPageURL()
 		case "items":
 			hasItems = true
 			return j.readItems()
@@ -56,13 +56,13 @@ func readJSONFeed(in *input, s *entryEmitter) error {
 func (j *jsonFeedReader) readItems() error {
 	t, err := j.nextToken()
 	if err != nil || t != json.Delim('[') {
-		return errors.Join(err, j.skipRest(t))
+		return errors.Join(err, j.skipRestOfValue(t))
 	}
 	for j.decoder.More() {
 		if t, err = j.nextToken(); err == nil && t == json.Delim('{') {
 			err = j.readItem()
 		} else if err == nil {
-			err = j.skipRest(t)
+			err = j.skipRestOfValue(t)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (j *jsonFeedReader) readItem() error {
 		switch text := ""; name {
 		case "url":
 			text, err = j.readString()
-			d.setLocation([]byte(text), j.tracker.in.line, nil)
+			d.setLocation([]byte(text), j.lineTracker.in.line, nil)
 		case "date_modified":
 			modified, err = j.readString()
 		case "date_published":
@@ -102,15 +102,15 @@ func (j *jsonFeedReader) readItem() error {
 	return err
 }
 
-// readNextURL reads where the feed goes on.
-func (j *jsonFeedReader) readNextURL() error {
+// readNextPageURL reads where the feed goes on.
+func (j *jsonFeedReader) readNextPageURL() error {
 	text, err := j.readString()
 	if text == "" {
 		return err
 	}
 	var d partialEntry
 	d.reset()
-	d.setLocation([]byte(text), j.tracker.in.line, nil)
+	d.setLocation([]byte(text), j.lineTracker.in.line, nil)
 	return errors.Join(j.emitter.emit(&d, true), err)
 }
 
@@ -137,7 +137,7 @@ func (j *jsonFeedReader) readString() (string, error) {
 	if s, ok := t.(string); ok || err != nil {
 		return s, err
 	}
-	return "", j.skipRest(t)
+	return "", j.skipRestOfValue(t)
 }
 
 // skipValue reads a value.
@@ -146,11 +146,11 @@ func (j *jsonFeedReader) skipValue() error {
 	if err != nil {
 		return err
 	}
-	return j.skipRest(t)
+	return j.skipRestOfValue(t)
 }
 
-// skipRest reads what is left of a value that begins with t.
-func (j *jsonFeedReader) skipRest(t json.Token) error {
+// skipRestOfValue reads what is left of a value that begins with t.
+func (j *jsonFeedReader) skipRestOfValue(t json.Token) error {
 	if t != json.Delim('{') && t != json.Delim('[') {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (j *jsonFeedReader) skipRest(t json.Token) error {
 // nextToken reads a token, and counts how deep it is.
 func (j *jsonFeedReader) nextToken() (json.Token, error) {
 	t, err := j.decoder.Token()
-	j.tracker.advanceTo(j.decoder.InputOffset())
+	j.lineTracker.advanceTo(j.decoder.InputOffset())
 	var bad *json.SyntaxError
 	switch {
 	case errors.As(err, &bad), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -179,7 +179,7 @@ func (j *jsonFeedReader) nextToken() (json.Token, error) {
 	case json.Delim('}'), json.Delim(']'):
 		j.depth--
 	}
-	if j.depth > j.emitter.MaxDepth {
+	if j.depth > j.emitter.MaxElementDepth {
 		return nil, fmt.Errorf("depth: %w", ErrLimit)
 	}
 	return t, nil
@@ -192,10 +192,10 @@ const maxLineEnds = 1 << 16
 
 // lineTracker is an input that is read ahead of what has been made of it.
 type lineTracker struct {
-	in          *input
-	startOffset int64   // where the JSON begins
-	bytesRead   int64   // how far the file has been read
-	lineEnds    []int64 // where lines end that have been read, and not reached
+	in              *input
+	jsonStartOffset int64   // where the JSON begins
+	bytesRead       int64   // how far the file has been read
+	lineEnds        []int64 // where lines end that have been read, and not reached
 }
 
 // Read implements io.Reader.
@@ -216,7 +216,7 @@ func (l *lineTracker) Read(p []byte) (int, error) {
 
 // advanceTo says how much of the JSON has been made use of.
 func (l *lineTracker) advanceTo(offset int64) {
-	l.in.offset = l.startOffset + offset
+	l.in.offset = l.jsonStartOffset + offset
 	for len(l.lineEnds) > 0 && l.lineEnds[0] < l.in.offset {
 		l.in.line++
 		l.lineEnds = l.lineEnds[1:]

@@ -13,11 +13,11 @@ const ratioFreeBytes = 1 << 20
 // A limitReader passes on at most left bytes, and of a compressed file no more than
 // ratio times what went in.
 type limitReader struct {
-	r               io.Reader
-	remaining       int64
-	compressedInput *countingReader // nil: not compressed
-	maxRatio        int64
-	totalRead       int64
+	r                     io.Reader
+	remaining             int64
+	compressedInput       *countingReader // nil: not compressed
+	maxDecompressionRatio int64
+	totalRead             int64
 }
 
 // Read returns ErrLimit instead of the first byte too many.
@@ -31,7 +31,7 @@ func (l *limitReader) Read(p []byte) (int, error) {
 	}
 	l.remaining -= int64(n)
 	l.totalRead += int64(n)
-	if l.compressedInput != nil && l.totalRead > ratioFreeBytes && (l.totalRead-ratioFreeBytes)/l.maxRatio > l.compressedInput.n {
+	if l.compressedInput != nil && l.totalRead > ratioFreeBytes && (l.totalRead-ratioFreeBytes)/l.maxDecompressionRatio > l.compressedInput.n {
 		err = fmt.Errorf("ratio of decompression: %w", ErrLimit)
 	}
 	return n, err

@@ -87,7 +87,7 @@ func parseW3CDate(s []byte) (time.Time, bool) {
 			day = c.readNumber(2)
 			if c.skipOneOf("Tt ") {
 				hour, minute, second, nano = c.readTimeOfDay()
-				zone = c.readZone()
+				zone = c.readZoneOffset()
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func (c *dateScanner) readFraction() (nano int) {
 	return nano
 }
 
-// readZone returns how far ahead of Greenwich a time is.
-func (c *dateScanner) readZone() time.Duration {
+// readZoneOffset returns how far ahead of Greenwich a time is.
+func (c *dateScanner) readZoneOffset() time.Duration {
 	c.skipOneOf(" ")
 	sign := time.Duration(1)
 	switch {

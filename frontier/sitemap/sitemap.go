@@ -31,11 +31,11 @@ const DefaultPriority = 0.5
 type Options struct {
 	MaxEntries int   // at most; 0 means 50,000
 	MaxBytes   int64 // at most, after decompression; 0 means 50 MiB
-	// MaxRatio bounds how many times its size a file grows by decompression, not
+	// MaxDecompressionRatio bounds how many times its size a file grows by decompression, not
 	// counting the first MiB. 0 means 200.
-	MaxRatio    int
-	MaxDepth    int // of nested XML elements at most; 0 means 64
-	MaxURLBytes int // bytes of a URL in canonical form at most; 0 means 2,048
+	MaxDecompressionRatio int
+	MaxElementDepth       int // of nested XML elements at most; 0 means 64
+	MaxURLBytes           int // bytes of a URL in canonical form at most; 0 means 2,048
 
 	// FeedsOnly refuses all but RSS, Atom and JSON feeds, as ErrNotSitemap. JSON is
 	// read only so.
@@ -55,8 +55,8 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), 50_000)
 	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 50<<20)
-	o.MaxRatio = cmp.Or(max(o.MaxRatio, 0), 200)
-	o.MaxDepth = cmp.Or(max(o.MaxDepth, 0), 64)
+	o.MaxDecompressionRatio = cmp.Or(max(o.MaxDecompressionRatio, 0), 200)
+	o.MaxElementDepth = cmp.Or(max(o.MaxElementDepth, 0), 64)
 	o.MaxURLBytes = cmp.Or(max(o.MaxURLBytes, 0), 2048)
 	return o
 }
@@ -126,7 +126,7 @@ func readAnyFormat(in *input, s *entryEmitter) error {
 		if s.FeedsOnly {
 			return ErrNotSitemap
 		}
-		return readText(in, s)
+		return readTextSitemap(in, s)
 	}
-	return (&document{scanner: scanner{in: in}, emitter: s}).read()
+	return (&xmlDocumentReader{scanner: scanner{in: in}, emitter: s}).read()
 }

@@ -393,7 +393,7 @@ func TestReadFaults(t *testing.T) {
 func TestOptionsAreInclusive(t *testing.T) {
 	file := urlset("/1", "/2")
 	for _, file := range []string{file, gzipString(file)} {
-		got, err := readURLs(t, strings.NewReader(file), Options{MaxEntries: 2, MaxBytes: int64(len(urlset("/1", "/2"))), MaxDepth: 3})
+		got, err := readURLs(t, strings.NewReader(file), Options{MaxEntries: 2, MaxBytes: int64(len(urlset("/1", "/2"))), MaxElementDepth: 3})
 		if err != nil || len(got) != 2 {
 			t.Errorf("got %q, %v", got, err)
 		}

@@ -6,13 +6,13 @@ import (
 	"io"
 )
 
-// readText reads a list of URLs, one a line. They must be complete: anything
+// readTextSitemap reads a list of URLs, one a line. They must be complete: anything
 // else may be any text.
-func readText(in *input, s *entryEmitter) error {
+func readTextSitemap(in *input, s *entryEmitter) error {
 	var line []byte
 	for {
 		n := in.line
-		b, complete, err := in.readChunk('\n')
+		b, complete, err := in.readChunkUntil('\n')
 		line = append(line, b[:min(len(b), maxTextLen-len(line))]...)
 		if complete || errors.Is(err, io.EOF) {
 			if emitErr := s.emitLine(n, line); emitErr != nil {

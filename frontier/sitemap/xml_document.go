@@ -11,13 +11,13 @@ import (
 // A xmlVocabulary is one of the kinds of documents that list URLs: the names of the
 // elements that matter.
 type xmlVocabulary struct {
-	entryElem    string // holds one entry
-	locElem      string // its location
-	locIsHref    bool   // the location is an attribute: Atom
-	dateElem     string // when it changed
-	fallbackElem string // taken for the location if there is none and it is a URL
-	isIndex      bool   // the locations are sitemaps
-	isFeed       bool
+	entryElem       string // holds one entry
+	locElem         string // its location
+	locIsHref       bool   // the location is an attribute: Atom
+	dateElem        string // when it changed
+	fallbackLocElem string // taken for the location if there is none and it is a URL
+	isIndex         bool   // the locations are sitemaps
+	isFeed          bool
 }
 
 // vocabularyOf returns the form of the document with that root element.
@@ -28,7 +28,7 @@ func vocabularyOf(root []byte) (xmlVocabulary, bool) {
 	case "sitemapindex":
 		return xmlVocabulary{entryElem: "sitemap", locElem: "loc", dateElem: "lastmod", isIndex: true}, true
 	case "rss":
-		return xmlVocabulary{entryElem: "item", locElem: "link", dateElem: "pubDate", fallbackElem: "guid", isFeed: true}, true
+		return xmlVocabulary{entryElem: "item", locElem: "link", dateElem: "pubDate", fallbackLocElem: "guid", isFeed: true}, true
 	case "RDF":
 		return xmlVocabulary{entryElem: "item", locElem: "link", isFeed: true}, true
 	case "feed":
@@ -37,8 +37,8 @@ func vocabularyOf(root []byte) (xmlVocabulary, bool) {
 	return xmlVocabulary{}, false
 }
 
-// A document is an XML document while it is being read.
-type document struct {
+// A xmlDocumentReader is an XML document while it is being read.
+type xmlDocumentReader struct {
 	scanner
 	xmlVocabulary
 	emitter    *entryEmitter
@@ -60,7 +60,7 @@ type savedBase struct {
 }
 
 // read reads the document to the end of its root element.
-func (d *document) read() error {
+func (d *xmlDocumentReader) read() error {
 	for {
 		t, err := d.nextToken()
 		if err == nil {
@@ -82,7 +82,7 @@ func (d *document) read() error {
 
 // emitUnfinished delivers the entry that an error at t left unfinished, if its
 // location was read whole: before an end tag, however broken, it was.
-func (d *document) emitUnfinished(t token, err error) error {
+func (d *xmlDocumentReader) emitUnfinished(t token, err error) error {
 	if t.kind == endTag && d.fieldDepth > 0 {
 		if emitErr := d.endElement(); d.emitter.stopped {
 			return emitErr
@@ -97,7 +97,7 @@ func (d *document) emitUnfinished(t token, err error) error {
 }
 
 // handleToken takes the document one token further.
-func (d *document) handleToken(t token) error {
+func (d *xmlDocumentReader) handleToken(t token) error {
 	switch t.kind {
 	case startTag:
 		if err := d.startElement(t); err != nil || !t.selfClosing {
@@ -116,8 +116,8 @@ func (d *document) handleToken(t token) error {
 }
 
 // startElement opens an element.
-func (d *document) startElement(t token) error {
-	if len(d.openElems) == d.emitter.MaxDepth {
+func (d *xmlDocumentReader) startElement(t token) error {
+	if len(d.openElems) == d.emitter.MaxElementDepth {
 		return fmt.Errorf("depth: %w", ErrLimit)
 	}
 	d.pushElement(t.name)
@@ -145,7 +145,7 @@ func (d *document) startElement(t token) error {
 // applyXMLBase heeds the xml:base of a feed, or of an entry: Atom has it (RFC 4287 §2),
 // and RSS is found with it. One that is too long for a URL is none: it would make
 // all that is relative to it as long.
-func (d *document) applyXMLBase(t token) {
+func (d *xmlDocumentReader) applyXMLBase(t token) {
 	raw := attributeValue(t.attrs, "xml:base")
 	if !d.isFeed || raw == nil {
 		return
@@ -159,7 +159,7 @@ func (d *document) applyXMLBase(t token) {
 }
 
 // startField opens an element of an entry.
-func (d *document) startField(t token) error {
+func (d *xmlDocumentReader) startField(t token) error {
 	d.fieldDepth, d.fieldValue, d.valueErr = len(d.openElems), d.fieldValue[:0], nil
 	if !d.locIsHref || string(localName(t.name)) != d.locElem {
 		return nil
@@ -175,7 +175,7 @@ func (d *document) startField(t token) error {
 
 // handleText takes text: that of the open field, or else, where an entry has
 // no location element, the entry's own.
-func (d *document) handleText(t token) {
+func (d *xmlDocumentReader) handleText(t token) {
 	switch {
 	case d.fieldDepth > 0:
 		capacity := maxTextLen - len(d.fieldValue)
@@ -185,13 +185,13 @@ func (d *document) handleText(t token) {
 		}
 	case d.entryDepth > 0 && d.entryDepth == len(d.openElems) && t.textErr == nil:
 		if content := bytes.TrimSpace(t.text); len(content) > 0 {
-			d.setFallback(content)
+			d.setFallbackLoc(content)
 		}
 	}
 }
 
-// setFallback notes what will do for a location if there is none.
-func (d *document) setFallback(text []byte) {
+// setFallbackLoc notes what will do for a location if there is none.
+func (d *xmlDocumentReader) setFallbackLoc(text []byte) {
 	d.partialEntry.fallbackLoc = append(d.partialEntry.fallbackLoc[:0], text...)
 	if len(d.partialEntry.loc) == 0 {
 		d.partialEntry.line = d.in.line
@@ -199,7 +199,7 @@ func (d *document) setFallback(text []byte) {
 }
 
 // endElement closes the innermost element.
-func (d *document) endElement() (err error) {
+func (d *xmlDocumentReader) endElement() (err error) {
 	depth := len(d.openElems)
 	name := localName(d.openElems[depth-1])
 	d.openElems = d.openElems[:depth-1]
@@ -218,7 +218,7 @@ func (d *document) endElement() (err error) {
 }
 
 // endField takes the value of a field over into the entry.
-func (d *document) endField(name []byte) error {
+func (d *xmlDocumentReader) endField(name []byte) error {
 	value := bytes.TrimSpace(d.fieldValue)
 	if len(value) == 0 {
 		return nil
@@ -232,9 +232,9 @@ func (d *document) endField(name []byte) error {
 		return d.setLocation(value)
 	case d.dateElem:
 		d.partialEntry.lastMod, err = parseDate(value)
-	case d.fallbackElem:
+	case d.fallbackLocElem:
 		if d.valueErr == nil {
-			d.setFallback(value)
+			d.setFallbackLoc(value)
 		}
 	case "priority":
 		d.partialEntry.priority, err = parsePriority(value)
@@ -248,7 +248,7 @@ func (d *document) endField(name []byte) error {
 }
 
 // setLocation gives the entry its location. A second one begins a new entry.
-func (d *document) setLocation(value []byte) (err error) {
+func (d *xmlDocumentReader) setLocation(value []byte) (err error) {
 	if len(d.partialEntry.loc) > 0 {
 		err = d.emitEntry()
 		d.partialEntry.reset()
@@ -258,13 +258,13 @@ func (d *document) setLocation(value []byte) (err error) {
 }
 
 // emitEntry hands the entry over.
-func (d *document) emitEntry() error {
+func (d *xmlDocumentReader) emitEntry() error {
 	d.partialEntry.line = cmp.Or(d.partialEntry.line, d.in.line)
 	return d.emitter.emit(&d.partialEntry, d.isIndex)
 }
 
 // pushElement notes that an element is open, in memory used before.
-func (d *document) pushElement(name []byte) {
+func (d *xmlDocumentReader) pushElement(name []byte) {
 	n := len(d.openElems)
 	if n < cap(d.openElems) {
 		d.openElems = d.openElems[:n+1]

@@ -94,7 +94,7 @@ func checkTextLen(text []byte) error {
 // readUntil returns what comes before the given end, cut where it is longer than
 // both maxTextLen and the window.
 func (s *scanner) readUntil(end string) ([]byte, error) {
-	b, found, err := s.in.readChunk(end[len(end)-1])
+	b, found, err := s.in.readChunkUntil(end[len(end)-1])
 	if found && bytes.HasSuffix(b, []byte(end)) {
 		return b[:len(b)-len(end)], nil // as nearly always: there is no need to copy
 	}
@@ -113,14 +113,14 @@ func (s *scanner) readUntil(end string) ([]byte, error) {
 			return nil, err
 		}
 		tail = append(last[:0], tail[max(0, len(tail)-before):]...)
-		b, found, err = s.in.readChunk(end[len(end)-1])
+		b, found, err = s.in.readChunkUntil(end[len(end)-1])
 	}
 }
 
 // readTag returns a tag or declaration up to its ">". One in quotes does not end
 // it. With an error it returns what there is of it.
 func (s *scanner) readTag() ([]byte, error) {
-	b, found, err := s.in.readChunk('>')
+	b, found, err := s.in.readChunkUntil('>')
 	if found && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\'') < 0 {
 		return b[:len(b)-1], nil // as nearly always: there is no need to copy
 	}
@@ -145,7 +145,7 @@ func (s *scanner) readTag() ([]byte, error) {
 		case err != nil:
 			return s.rawBuf, err
 		}
-		b, found, err = s.in.readChunk('>')
+		b, found, err = s.in.readChunkUntil('>')
 	}
 }
 
