@@ -77,7 +77,7 @@ func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, e
 	if c != nil {
 		return c.openOutputDir(name, mode)
 	}
-	if err := disk.MakeDirAll(name, mode); err != nil {
+	if err := disk.MakeDirsForFileMode(name, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(name)

@@ -24,7 +24,7 @@ const unfinishedDir = "new"
 func openBodyStore(dir string, mode fs.FileMode) (bodyStore, error) {
 	b := bodyStore{dir, mode}
 	err := os.RemoveAll(b.joinPath(unfinishedDir))
-	return b, errors.Join(err, disk.MakeDirAll(b.joinPath(unfinishedDir), mode))
+	return b, errors.Join(err, disk.MakeDirsForFileMode(b.joinPath(unfinishedDir), mode))
 }
 
 func (b bodyStore) joinPath(parts ...string) string {
@@ -40,7 +40,7 @@ func (b bodyStore) putBody(sum string, body []byte) error {
 	if info, err := os.Stat(name); err == nil && info.Size() == int64(len(body)) {
 		return nil
 	}
-	if err := disk.MakeDirAll(dir, b.newFileMode); err != nil {
+	if err := disk.MakeDirsForFileMode(dir, b.newFileMode); err != nil {
 		return err
 	}
 	return disk.WriteFileAtomic(name, b.joinPath(unfinishedDir), b.newFileMode, body)

@@ -186,7 +186,7 @@ func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.
 	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
 		err = dir.Mkdir(name, privateDirMode)
 		if err == nil && createMode != privateFileMode {
-			err = dir.Chmod(name, disk.DirMode(createMode)) // whatever the umask
+			err = dir.Chmod(name, disk.DirModeForFiles(createMode)) // whatever the umask
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err

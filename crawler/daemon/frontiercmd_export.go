@@ -104,7 +104,7 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &frontierExporter{offlineCrawl: k, encoder: jsonline.NewEncoder(w), totals: exportTotals{Type: "end"}}
+		x := &frontierExporter{offlineCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.inspectionTime.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)

@@ -179,7 +179,7 @@ func (l *urlLister) waitReason(e *storage.Entry, o *storage.OriginInfo, state st
 // newFrontierURLWriter returns how a line is written in the format.
 func newFrontierURLWriter(w io.Writer, format string) func(*api.FrontierURL) error {
 	if format == "jsonl" {
-		e := jsonline.NewEncoder(w)
+		e := jsonline.NewEscapingEncoder(w)
 		e.SetEscapeHTML(false)
 		return func(l *api.FrontierURL) error { return e.Encode(l) }
 	}

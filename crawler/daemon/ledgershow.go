@@ -129,7 +129,7 @@ func (s *ledgerPrinter) printRawUnlessText(r *ledger.Record) error {
 	}
 	line := *r
 	line.Hash = "" // it is of the line as it stands there
-	e := jsonline.NewEncoder(s.out)
+	e := jsonline.NewEscapingEncoder(s.out)
 	e.SetEscapeHTML(false)
 	return e.Encode(&line)
 }

@@ -83,7 +83,7 @@ func (d jsonlDir) sync() error {
 	if d.root == nil {
 		return disk.SyncDir(d.path)
 	}
-	return disk.SyncRoot(d.root)
+	return disk.SyncOpenDir(d.root)
 }
 
 // closeRoot closes the directory. It may be called more than once.

@@ -23,7 +23,7 @@ const damagedFileRemedy = "restore it from a backup, or move it away to begin an
 // repairAfterDurableEnd repairs the end of a file whose first known.Size bytes are on the disk.
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
-// remains of the rest again: see disk.RewriteRange.
+// remains of the rest again: see disk.RewriteSameBytes.
 func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 			return err
 		}
 	}
-	return disk.RewriteAppended(filepath.Base(f.name), f.dir.openFile, durable.SyncedSize, whole.size)
+	return disk.ReopenAndRewriteRange(filepath.Base(f.name), f.dir.openFile, durable.SyncedSize, whole.size)
 }
 
 // checkLines returns an error unless the lines in the first size bytes of the file are

@@ -15,7 +15,7 @@ const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
 func (p *crawlForecast) writeJSONL(out *jsonlRecorder) error {
-	e := jsonline.NewEncoder(out.w)
+	e := jsonline.NewEscapingEncoder(out.w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)
 	for _, h := range p.hosts {

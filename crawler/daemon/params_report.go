@@ -126,7 +126,7 @@ func (r *paramReport) write(w io.Writer, q reportOptions) error {
 	case "json":
 		return writeJSON(w, r)
 	case "jsonl":
-		e := jsonline.NewEncoder(w)
+		e := jsonline.NewEscapingEncoder(w)
 		e.SetEscapeHTML(false)
 		for _, m := range r.Suggestions {
 			if err := e.Encode(m); err != nil {

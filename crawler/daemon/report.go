@@ -168,7 +168,7 @@ func parseHostFlag(s string) (string, error) {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	e := jsonline.NewEncoder(w)
+	e := jsonline.NewEscapingEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

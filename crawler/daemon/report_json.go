@@ -36,7 +36,7 @@ func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
 	before := "[\n    "
 	err := s.forEachReportedHost(ctx, func(h *api.Host) error {
 		text.Reset()
-		e := jsonline.NewEncoder(&text)
+		e := jsonline.NewEscapingEncoder(&text)
 		e.SetIndent("    ", "  ")
 		e.SetEscapeHTML(false)
 		if err := e.Encode(h); err != nil {
@@ -56,7 +56,7 @@ func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
 // writeJSONL writes the totals, and then each host, on lines of their own.
 func (s *streamedReport) writeJSONL(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	e := jsonline.NewEncoder(b)
+	e := jsonline.NewEscapingEncoder(b)
 	e.SetEscapeHTML(false)
 	err := e.Encode(struct {
 		Type string `json:"type"`

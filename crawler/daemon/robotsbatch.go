@@ -94,7 +94,7 @@ func openRobotsBatchInput(stdin io.Reader, names []string) (io.ReadCloser, error
 // talk to it line by line.
 func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) error {
 	r, w := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<16)
-	enc := jsonline.NewEncoder(w)
+	enc := jsonline.NewEscapingEncoder(w)
 	enc.SetEscapeHTML(false)
 	var buf []byte
 	for first := true; ; first = false {

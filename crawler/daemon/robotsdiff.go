@@ -89,7 +89,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 
 func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error {
 	if q.asJSON {
-		return jsonline.NewEncoder(w).Encode(c)
+		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
 	var b strings.Builder
 	for _, agent := range c.Agents {
@@ -202,7 +202,7 @@ func parsePathOrURL(s string) (decorum.URL, error) {
 // printChangedURL writes one URL that opens or closes for an agent.
 func (q robotsDiffOptions) printChangedURL(w io.Writer, text, agent string, before, after robots.Verdict) error {
 	if q.asJSON {
-		return jsonline.NewEncoder(w).Encode(struct {
+		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL   string         `json:"url"`
 			Agent string         `json:"agent"`
 			Old   robots.Verdict `json:"old"`

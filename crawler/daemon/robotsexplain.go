@@ -15,7 +15,7 @@ import (
 // printExplanation writes what is said of u as the flags ask.
 func (q robotsCheckOptions) printExplanation(w io.Writer, u decorum.URL, e robots.Explanation) error {
 	if q.asJSON {
-		return jsonline.NewEncoder(w).Encode(struct {
+		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`
 			robots.Explanation
 		}{u.String(), e})

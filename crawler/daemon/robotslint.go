@@ -72,7 +72,7 @@ func (a *program) lintRobots(ctx context.Context, q robotsLintOptions, name stri
 
 func printLintFinding(w io.Writer, asJSON bool, name string, f robots.LintFinding) error {
 	if asJSON {
-		return jsonline.NewEncoder(w).Encode(struct {
+		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			File string `json:"file"`
 			robots.LintFinding
 		}{name, f})

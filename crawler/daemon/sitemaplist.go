@@ -68,7 +68,7 @@ type listedSitemapEntry struct {
 
 func newSitemapLister(q sitemapOptions, e *politeFetcher, out, stderr io.Writer) *sitemapLister {
 	w := bufio.NewWriterSize(out, 1<<16)
-	encoder := jsonline.NewEncoder(w)
+	encoder := jsonline.NewEscapingEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return &sitemapLister{options: q, fetcher: e, out: w, encoder: encoder, stderr: stderr, seenSitemaps: map[decorum.URL]bool{}}
 }

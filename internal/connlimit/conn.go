@@ -14,11 +14,11 @@ import (
 // nothing.
 type Conn struct {
 	net.Conn
-	limiter   *Limiter
-	network   string
-	idleTimer *time.Timer // closes an idle stranger
-	closeOnce sync.Once   // closes Conn
-	closeErr  error       // returned by Conn.Close
+	limiter       *Limiter
+	networkPrefix string
+	idleTimer     *time.Timer // closes an idle stranger
+	closeOnce     sync.Once   // closes Conn
+	closeErr      error       // returned by Conn.Close
 
 	// These fields are guarded by limiter.mu.
 	list           *list.List // where a stranger is in its network; nil: not a stranger, or closed
@@ -42,7 +42,7 @@ func (c *Conn) BeginRequest() {
 		return
 	}
 	c.idleTimer.Stop()
-	n := l.networks[c.network]
+	n := l.networks[c.networkPrefix]
 	n.idle.Remove(c.element)
 	c.list, c.element = &n.busy, n.busy.PushBack(c)
 }
@@ -60,7 +60,7 @@ func (c *Conn) EndRequest() {
 	if c.list == nil || c.activeRequests > 0 {
 		return
 	}
-	n := l.networks[c.network]
+	n := l.networks[c.networkPrefix]
 	n.busy.Remove(c.element)
 	l.enterIdleLocked(c, n)
 	c.idleTimer.Reset(l.limits.UntrustedRequestTimeout)
@@ -112,7 +112,7 @@ func (c *Conn) abort() {
 
 type contextKey struct{}
 
-// WithConn returns a context from which FromContext returns the *Conn, if c is one or wraps one
+// WithConn returns a context from which ConnFromContext returns the *Conn, if c is one or wraps one
 // as a *tls.Conn does. It suits http.Server.ConnContext.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	if wrapper, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -124,8 +124,8 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// FromContext returns the connection of a context made by WithConn, or nil.
-func FromContext(ctx context.Context) *Conn {
+// ConnFromContext returns the connection of a context made by WithConn, or nil.
+func ConnFromContext(ctx context.Context) *Conn {
 	c, _ := ctx.Value(contextKey{}).(*Conn)
 	return c
 }

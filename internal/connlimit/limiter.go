@@ -49,13 +49,13 @@ type networkConns struct {
 
 func (n *networkConns) len() int { return n.idle.Len() + n.busy.Len() }
 
-// oldest returns the connection to close first: an idle one if possible. The network
+// connToEvict returns the connection to close first: an idle one if possible. The network
 // must hold a connection.
-func (n *networkConns) oldest() *Conn { return n.oldestExcept(nil) }
+func (n *networkConns) connToEvict() *Conn { return n.connToEvictExcept(nil) }
 
-// oldestExcept is oldest, but spares the idle connection c if there is another connection:
+// connToEvictExcept is oldest, but spares the idle connection c if there is another connection:
 // requests that are sent slowly must not keep a new connection out.
-func (n *networkConns) oldestExcept(c *Conn) *Conn {
+func (n *networkConns) connToEvictExcept(c *Conn) *Conn {
 	e := n.idle.Front()
 	if e != nil && e.Value.(*Conn) == c {
 		if e = e.Next(); e == nil && n.busy.Len() == 0 {
@@ -107,7 +107,7 @@ type unlimitedListener struct {
 func (l *unlimitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
-		if err == nil || !isResourceExhausted(err) || !l.limiter.EvictUntrusted() {
+		if err == nil || !isResourceExhausted(err) || !l.limiter.EvictUntrustedConn() {
 			return c, err
 		}
 	}
@@ -126,12 +126,12 @@ func isResourceExhausted(err error) bool {
 // addConn counts a connection that was just accepted, and closes the connections that are
 // then beyond the limits.
 func (l *Limiter) addConn(inner net.Conn) *Conn {
-	c := &Conn{Conn: inner, limiter: l, network: NetworkPrefix(inner.RemoteAddr().String())}
+	c := &Conn{Conn: inner, limiter: l, networkPrefix: NetworkPrefix(inner.RemoteAddr().String())}
 	l.mu.Lock()
-	n := l.networks[c.network]
+	n := l.networks[c.networkPrefix]
 	if n == nil {
 		n = &networkConns{}
-		l.networks[c.network] = n
+		l.networks[c.networkPrefix] = n
 	}
 	l.untrustedCount++
 	l.enterIdleLocked(c, n)
@@ -139,10 +139,10 @@ func (l *Limiter) addConn(inner net.Conn) *Conn {
 	c.idleTimer = time.AfterFunc(l.limits.UntrustedRequestTimeout, func() { _ = c.Close() })
 	var victims []*Conn
 	if n.len() > l.limits.MaxUntrustedPerNetwork {
-		victims = append(victims, l.removeLocked(n.oldestExcept(c)))
+		victims = append(victims, l.removeLocked(n.connToEvictExcept(c)))
 	}
 	if l.untrustedCount > l.limits.MaxUntrusted {
-		victims = append(victims, l.removeLocked(l.largestNetworkLocked().oldestExcept(c)))
+		victims = append(victims, l.removeLocked(l.largestNetworkLocked().connToEvictExcept(c)))
 	}
 	l.mu.Unlock()
 	for _, v := range victims {
@@ -151,15 +151,15 @@ func (l *Limiter) addConn(inner net.Conn) *Conn {
 	return c
 }
 
-// EvictUntrusted closes one stranger, as a new connection beyond the limit would, and reports
+// EvictUntrustedConn closes one stranger, as a new connection beyond the limit would, and reports
 // whether there was a stranger.
-func (l *Limiter) EvictUntrusted() bool {
+func (l *Limiter) EvictUntrustedConn() bool {
 	l.mu.Lock()
 	if l.untrustedCount == 0 {
 		l.mu.Unlock()
 		return false
 	}
-	victim := l.removeLocked(l.largestNetworkLocked().oldest())
+	victim := l.removeLocked(l.largestNetworkLocked().connToEvict())
 	l.mu.Unlock()
 	victim.abort()
 	return true
@@ -173,7 +173,7 @@ func (l *Limiter) largestNetworkLocked() *networkConns {
 	var largest *networkConns
 	for _, n := range l.networks {
 		if largest == nil || n.len() > largest.len() ||
-			n.len() == largest.len() && n.oldest().idleSeq < largest.oldest().idleSeq {
+			n.len() == largest.len() && n.connToEvict().idleSeq < largest.connToEvict().idleSeq {
 			largest = n
 		}
 	}
@@ -198,8 +198,8 @@ func (l *Limiter) removeLocked(c *Conn) *Conn {
 	c.list, c.element = nil, nil
 	c.idleTimer.Stop()
 	l.untrustedCount--
-	if n := l.networks[c.network]; n.len() == 0 {
-		delete(l.networks, c.network)
+	if n := l.networks[c.networkPrefix]; n.len() == 0 {
+		delete(l.networks, c.networkPrefix)
 	}
 	return c
 }

@@ -11,16 +11,16 @@ import (
 // them.
 const PrivateMode fs.FileMode = 0o600
 
-// MakeDirAll creates a directory for files of a mode, and each missing parent. Users who
+// MakeDirsForFileMode creates a directory for files of a mode, and each missing parent. Users who
 // may read the files may list the directories, whatever the umask. An existing
 // directory keeps its mode.
-func MakeDirAll(name string, file fs.FileMode) error {
+func MakeDirsForFileMode(name string, file fs.FileMode) error {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
 		return nil
 	}
 	if parent := filepath.Dir(name); errors.Is(err, fs.ErrNotExist) && parent != name {
-		if err := MakeDirAll(parent, file); err != nil {
+		if err := MakeDirsForFileMode(parent, file); err != nil {
 			return err
 		}
 	}
@@ -33,12 +33,12 @@ func MakeDirAll(name string, file fs.FileMode) error {
 	if err != nil || file == PrivateMode {
 		return err
 	}
-	return os.Chmod(name, DirMode(file))
+	return os.Chmod(name, DirModeForFiles(file))
 }
 
-// DirMode returns the mode of a directory for files of a mode: users who may read the
+// DirModeForFiles returns the mode of a directory for files of a mode: users who may read the
 // files may list the directory.
-func DirMode(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }
+func DirModeForFiles(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }
 
 // SetMode sets the mode of a new file, whatever the umask. It leaves a PrivateMode file as
 // it was created: there the umask may remove more bits.

@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// RewriteRange writes the bytes of f between two offsets again, unchanged. After a failed
+// RewriteSameBytes writes the bytes of f between two offsets again, unchanged. After a failed
 // fsync the system may show bytes that are not on the disk, and consider them written:
 // another fsync alone would not write them.
-func RewriteRange(f *os.File, from, to int64) error {
+func RewriteSameBytes(f *os.File, from, to int64) error {
 	block := make([]byte, 1<<20)
 	for from < to {
 		part := block[:min(int64(len(block)), to-from)]
@@ -23,9 +23,9 @@ func RewriteRange(f *os.File, from, to int64) error {
 	return nil
 }
 
-// RewriteAppended is RewriteRange for the end of a file that is open for appending. It opens
+// ReopenAndRewriteRange is RewriteSameBytes for the end of a file that is open for appending. It opens
 // the file again by name, because each write to f itself would go to its end.
-func RewriteAppended(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
+func ReopenAndRewriteRange(name string, open func(string, int, os.FileMode) (*os.File, error), from, to int64) (err error) {
 	if from >= to {
 		return nil
 	}
@@ -34,5 +34,5 @@ func RewriteAppended(name string, open func(string, int, os.FileMode) (*os.File,
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return RewriteRange(f, from, to)
+	return RewriteSameBytes(f, from, to)
 }

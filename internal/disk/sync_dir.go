@@ -20,8 +20,8 @@ func SyncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// SyncRoot is SyncDir for an open directory.
-func SyncRoot(root *os.Root) error {
+// SyncOpenDir is SyncDir for an open directory.
+func SyncOpenDir(root *os.Root) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestEscape(t *testing.T) {
 		t.Fatal(err)
 	}
 	var encoded bytes.Buffer
-	if err := jsonline.NewEncoder(&encoded).Encode(map[string]string{"text": text}); err != nil {
+	if err := jsonline.NewEscapingEncoder(&encoded).Encode(map[string]string{"text": text}); err != nil {
 		t.Fatal(err)
 	}
 	for _, got := range [][]byte{line, encoded.Bytes()} {

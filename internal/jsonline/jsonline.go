@@ -25,8 +25,8 @@ func Marshal(v any) ([]byte, error) {
 	return EscapeControlChars(b.Bytes()), err
 }
 
-// NewEncoder returns an encoder that writes values to w as EscapeControlChars returns them.
-func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escapeWriter{w}) }
+// NewEscapingEncoder returns an encoder that writes values to w as EscapeControlChars returns them.
+func NewEscapingEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escapeWriter{w}) }
 
 // An escapeWriter escapes the output of an encoder, which writes each value at once.
 type escapeWriter struct{ w io.Writer }

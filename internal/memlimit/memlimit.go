@@ -9,21 +9,21 @@ import (
 	"runtime/metrics"
 )
 
-// A Source names who sets a limit.
-type Source string
+// A LimitSource names who sets a limit.
+type LimitSource string
 
 // Sources of a limit.
 const (
-	Runtime Source = "GOMEMLIMIT" // the environment variable, or debug.SetMemoryLimit
-	Cgroup  Source = "cgroup"     // a control group of the process, or one of its parents
-	Machine Source = "machine"    // the memory of the machine
+	Runtime LimitSource = "GOMEMLIMIT" // the environment variable, or debug.SetMemoryLimit
+	Cgroup  LimitSource = "cgroup"     // a control group of the process, or one of its parents
+	Machine LimitSource = "machine"    // the memory of the machine
 )
 
 // A Limit is how much memory the process may use.
 type Limit struct {
 	Bytes  int64 // 0: unknown, as on systems other than Linux and macOS without GOMEMLIMIT
-	Source Source
-	cgroup memoryCgroup // that sets the limit, if Source is Cgroup
+	Source LimitSource
+	cgroup memoryCgroup // that sets the limit, if LimitSource is Cgroup
 }
 
 // Get returns the smallest of the Go runtime's limit (GOMEMLIMIT), the limits of the
@@ -58,9 +58,9 @@ var errUnknown = errors.New("memlimit: the memory limit is unknown")
 // runtime has mapped and not returned; of Cgroup, what all processes of the group use,
 // without inactive pages of files, which the kernel drops first; of Machine, what all
 // processes use.
-func (l Limit) Usage() (int64, error) { return l.usageUnderRoot("/") }
+func (l Limit) Usage() (int64, error) { return l.usageWithFSRoot("/") }
 
-func (l Limit) usageUnderRoot(root string) (int64, error) {
+func (l Limit) usageWithFSRoot(root string) (int64, error) {
 	switch l.Source {
 	case Runtime:
 		return runtimeMemoryUsed(), nil
@@ -75,9 +75,9 @@ func (l Limit) usageUnderRoot(root string) (int64, error) {
 // OOMKills returns how many processes of the process's own control group the kernel has
 // killed for want of memory, and false if the kernel does not count them. A group that
 // is created again, as systemd does when it restarts a service, counts from 0.
-func OOMKills() (int64, bool) { return oomKillsUnderRoot("/") }
+func OOMKills() (int64, bool) { return oomKillsWithFSRoot("/") }
 
-func oomKillsUnderRoot(root string) (int64, bool) {
+func oomKillsWithFSRoot(root string) (int64, bool) {
 	for _, g := range memoryCgroups(root) {
 		if n, ok := g.oomKills(); g.isOwn && ok {
 			return n, true

@@ -22,7 +22,7 @@ var limitTests = []struct {
 	name   string
 	files  map[string]string
 	want   int64
-	source Source
+	source LimitSource
 	usage  int64
 	kills  int64
 }{
@@ -102,11 +102,11 @@ func TestLimit(t *testing.T) {
 			if l.Bytes != tt.want || l.Source != tt.source {
 				t.Errorf("got a limit of %d by %s, want %d by %s", l.Bytes, l.Source, tt.want, tt.source)
 			}
-			usage, err := l.usageUnderRoot(root)
+			usage, err := l.usageWithFSRoot(root)
 			if err != nil || usage != tt.usage {
 				t.Errorf("got a usage of %d, %v, want %d", usage, err, tt.usage)
 			}
-			kills, ok := oomKillsUnderRoot(root)
+			kills, ok := oomKillsWithFSRoot(root)
 			if want := max(tt.kills, 0); kills != want || ok != (tt.kills >= 0) {
 				t.Errorf("got %d kills, %v, want %d", kills, ok, tt.kills)
 			}

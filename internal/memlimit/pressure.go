@@ -7,7 +7,7 @@ import (
 )
 
 // Memory becomes low at lowShare of the limit, and stops being low below recoveredShare, so
-// that Pressure does not flutter.
+// that PressureMonitor does not flutter.
 const (
 	lowShare       = 0.75
 	recoveredShare = 0.65
@@ -16,34 +16,34 @@ const (
 // maxReadingAge is how long a reading stays valid.
 const maxReadingAge = 100 * time.Millisecond
 
-// A Pressure says whether the memory that the process keeps is near its limit.
+// A PressureMonitor says whether the memory that the process keeps is near its limit.
 // What it keeps is what the last garbage collection found to be in use, with
 // stacks and the runtime's own memory. Garbage does not count: it grows to the
 // limit in every process that has one, and then is collected.
-type Pressure struct {
-	limit     int64
-	liveBytes func() int64
-	onChange  func(low bool, kept, limit int64) // called when low changes
+type PressureMonitor struct {
+	limit            int64
+	measureLiveBytes func() int64
+	onChange         func(low bool, kept, limit int64) // called when low changes
 
-	mu        sync.Mutex // guards the fields below
-	checkedAt time.Time
-	isLow     bool
+	mu          sync.Mutex // guards the fields below
+	checkedAt   time.Time
+	isMemoryLow bool
 }
 
-// NewPressure returns a Pressure against limit. changed is called when memory becomes
+// NewPressureMonitor returns a PressureMonitor against limit. changed is called when memory becomes
 // low, and when it stops being low, one call at a time; it must not block. kept returns
 // the bytes that the process keeps; nil: Kept.
-func NewPressure(limit Limit, liveBytes func() int64, onChange func(low bool, liveBytes, limit int64)) *Pressure {
+func NewPressureMonitor(limit Limit, liveBytes func() int64, onChange func(low bool, liveBytes, limit int64)) *PressureMonitor {
 	if liveBytes == nil {
 		liveBytes = LiveBytes
 	}
-	return &Pressure{limit: limit.Bytes, liveBytes: liveBytes, onChange: onChange}
+	return &PressureMonitor{limit: limit.Bytes, measureLiveBytes: liveBytes, onChange: onChange}
 }
 
 // IsMemoryLow reports whether memory is nearly used up. It is quick, since it reads the memory
 // at most ten times a second. It returns false if no limit is known, and on a nil
 // Pressure.
-func (p *Pressure) IsMemoryLow() bool {
+func (p *PressureMonitor) IsMemoryLow() bool {
 	if p == nil || p.limit == 0 {
 		return false
 	}
@@ -53,23 +53,23 @@ func (p *Pressure) IsMemoryLow() bool {
 		p.checkedAt = now
 		p.update()
 	}
-	return p.isLow
+	return p.isMemoryLow
 }
 
 // update reads the kept memory. It requires mu.
-func (p *Pressure) update() {
+func (p *PressureMonitor) update() {
 	share := lowShare
-	if p.isLow {
+	if p.isMemoryLow {
 		share = recoveredShare
 	}
-	live := p.liveBytes()
-	if low := float64(live) >= share*float64(p.limit); low != p.isLow {
-		p.isLow = low
+	live := p.measureLiveBytes()
+	if low := float64(live) >= share*float64(p.limit); low != p.isMemoryLow {
+		p.isMemoryLow = low
 		p.onChange(low, live, p.limit)
 	}
 }
 
-// LiveBytes returns how many bytes the process keeps: see Pressure.
+// LiveBytes returns how many bytes the process keeps: see PressureMonitor.
 func LiveBytes() int64 {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},

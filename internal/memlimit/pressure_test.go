@@ -10,7 +10,7 @@ import (
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, changes := int64(0), 0
-		p := NewPressure(Limit{Bytes: 1000}, func() int64 { return live }, func(bool, int64, int64) { changes++ })
+		p := NewPressureMonitor(Limit{Bytes: 1000}, func() int64 { return live }, func(bool, int64, int64) { changes++ })
 		for _, step := range []struct {
 			live    int64
 			low     bool
@@ -26,8 +26,8 @@ func TestPressure(t *testing.T) {
 }
 
 func TestPressureWithoutALimit(t *testing.T) {
-	var none *Pressure
-	if none.IsMemoryLow() || NewPressure(Limit{}, func() int64 { return 1 << 50 }, nil).IsMemoryLow() {
+	var none *PressureMonitor
+	if none.IsMemoryLow() || NewPressureMonitor(Limit{}, func() int64 { return 1 << 50 }, nil).IsMemoryLow() {
 		t.Error("low where no limit is known")
 	}
 }

@@ -90,7 +90,7 @@ func Open(cfg Config) (*Ledger, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	if err := disk.MakeDirAll(cfg.Dir, cfg.FileMode); err != nil {
+	if err := disk.MakeDirsForFileMode(cfg.Dir, cfg.FileMode); err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{

@@ -73,7 +73,7 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	if durableSize < 0 {
 		durableSize = l.segmentSize
 	}
-	if err := errors.Join(l.file.Truncate(l.segmentSize), disk.RewriteRange(l.file, durableSize, l.segmentSize)); err != nil {
+	if err := errors.Join(l.file.Truncate(l.segmentSize), disk.RewriteSameBytes(l.file, durableSize, l.segmentSize)); err != nil {
 		return nil, err
 	}
 	l.syncTracker.RecordWrite(l.file, l.segmentSize)

@@ -89,7 +89,7 @@ func makeDirDurably(dir string, mode fs.FileMode) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := disk.MakeDirAll(dir, mode); err != nil {
+	if err := disk.MakeDirsForFileMode(dir, mode); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)

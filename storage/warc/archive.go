@@ -120,7 +120,7 @@ func Open(cfg Config) (*Archive, error) {
 
 // openOrCreateRoot opens a directory for files of a mode, and creates it if it is missing.
 func openOrCreateRoot(dir string, mode fs.FileMode) (*os.Root, error) {
-	if err := disk.MakeDirAll(dir, mode); err != nil {
+	if err := disk.MakeDirsForFileMode(dir, mode); err != nil {
 		return nil, err
 	}
 	return os.OpenRoot(dir)

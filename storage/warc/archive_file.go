@@ -37,7 +37,7 @@ func createFile(cfg Config, name string, now time.Time) (*archiveFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(disk.SetMode(f, cfg.FileMode), disk.SyncRoot(cfg.Root)); err != nil {
+	if err := errors.Join(disk.SetMode(f, cfg.FileMode), disk.SyncOpenDir(cfg.Root)); err != nil {
 		return nil, errors.Join(err, f.Close(), cfg.Root.Remove(name+openSuffix))
 	}
 	return &archiveFile{File: f, root: cfg.Root, finalPath: filepath.Join(cfg.Dir, name), warcinfoRecord: info}, nil
@@ -86,7 +86,7 @@ func renameToFinal(root *os.Root, name string) error {
 	if err := root.Rename(name+openSuffix, name); err != nil {
 		return err
 	}
-	return disk.SyncRoot(root)
+	return disk.SyncOpenDir(root)
 }
 
 // recoverFiles closes the files that a crash left open.
@@ -149,7 +149,7 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 		path := filepath.Join(cfg.Dir, name)
 		return 0, errors.Join(fmt.Errorf("%s is there, and so is %s: move one of them away", path, path+openSuffix), err)
 	}
-	if err := errors.Join(f.Truncate(validSize), disk.RewriteRange(f, durableSize, validSize), f.Sync()); err != nil {
+	if err := errors.Join(f.Truncate(validSize), disk.RewriteSameBytes(f, durableSize, validSize), f.Sync()); err != nil {
 		return 0, err
 	}
 	return cutBytes, renameToFinal(cfg.Root, name)

@@ -71,7 +71,7 @@ func CallerFromContext(ctx context.Context) Caller {
 func (s *Server) authenticate(r *http.Request) (Caller, error) {
 	c, err := s.identifyCaller(r)
 	if c != (Caller{}) {
-		connlimit.FromContext(r.Context()).Trust()
+		connlimit.ConnFromContext(r.Context()).Trust()
 	}
 	return c, err
 }

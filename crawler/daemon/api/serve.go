@@ -92,7 +92,7 @@ func (s *Server) serveTLSIfConfigured(h *http.Server, l net.Listener) error {
 // each connlimit.Conn when a request begins and ends.
 func NewHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := connlimit.FromContext(r.Context())
+		c := connlimit.ConnFromContext(r.Context())
 		c.BeginRequest()
 		defer c.EndRequest()
 		h.ServeHTTP(w, r)

@@ -115,7 +115,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 		pendingAuditEntryOf(r).statusOverride = err.Status
 		return redirectReply(loginPath + "?" + q.Encode()), nil
 	}
-	connlimit.FromContext(r.Context()).Trust()
+	connlimit.ConnFromContext(r.Context()).Trust()
 	pendingAuditEntryOf(r).Who, pendingAuditEntryOf(r).Role = c.Name, c.Role
 	http.SetCookie(w, s.newSessionCookie(r, s.sessions.create(c, time.Now()), sessionLifetime))
 	if acceptsHTML(r) {
