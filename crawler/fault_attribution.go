@@ -58,7 +58,7 @@ func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
 		addr = dialErrorAddr(v.Err)
 	}
 	pendingFailure := c.Limiter.Breaker().RecordFailure(time.Now(), politeness.VisitFailure{
-		Host: v.host(), Addr: addr, Start: v.Start, Evidence: evidence, Reason: why})
+		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
 		c.applyFailureDelay(ctx, v)
 	}
@@ -81,11 +81,11 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	}
 	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
 		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.Host.ConsecutiveFailures})
-	c.Limiter.SetDue(v.End, origin.Host(), v.End, next.Due)
+	c.Limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.PendingFailure) politeness.FaultVerdict {
+func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UnattributedFailure) politeness.FaultVerdict {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {
@@ -117,7 +117,7 @@ func (v *Visit) markLocalFailure(why string) {
 // logBreakerChange logs, after v, that visits pause because of this machine, or that they
 // start again.
 func (c *Crawler) logBreakerChange(v *Visit) {
-	switch s, changed := c.Limiter.Breaker().StateChange(); {
+	switch s, changed := c.Limiter.Breaker().PollStateChange(); {
 	case !changed:
 	case s.Open:
 		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)

@@ -47,7 +47,7 @@ func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limi
 			due = laterTime(due, noted)
 		}
 	}
-	limiter.SetDue(now, host, r.RestartedAt, due)
+	limiter.PostponeHost(now, host, r.RestartedAt, due)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (w *originsToWake) hosts() []string {
 func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.ResourceBusyError) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
 	ack, err := c.postponeLease(ctx, l, busy.Until, false)
-	if from, ready := c.Limiter.HostTurnAt(l.URL.Origin().Host()); ready && err == nil { // before it was put off
+	if from, ready := c.Limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}
 	return ack, err

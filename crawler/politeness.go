@@ -37,7 +37,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	opensAt = laterTime(opensAt, policy.Window.NextOpen(now))
+	opensAt = laterTime(opensAt, policy.VisitWindow.NextOpen(now))
 	if opensAt.After(now) {
 		return politeness.Permit{}, &robots.OriginPostponedError{Until: earlierTime(opensAt, now.Add(maxWindowWait)), Reason: "outside the hours of visits"}
 	}
@@ -162,7 +162,7 @@ func (c *Crawler) politenessPolicyOf(host string, now time.Time) politeness.Poli
 // logWindowAndOverrides logs whether the crawl has to wait for its hours, which overrides are
 // in force, and which no longer are.
 func (c *Crawler) logWindowAndOverrides(now time.Time) {
-	if w := c.Policy.Window; !w.IsOpen(now) {
+	if w := c.Policy.VisitWindow; !w.IsOpen(now) {
 		c.Log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
 	}
 	for _, host := range slices.Sorted(maps.Keys(c.Policy.HostOverrides)) {
@@ -175,7 +175,7 @@ func (c *Crawler) logWindowAndOverrides(now time.Time) {
 			expires = o.Expires.Format(time.RFC3339)
 		}
 		c.Log.Info("the policy is overridden for a host", "host", host, "delay", max(policy.Delay, 0),
-			"adaptive", max(policy.AdaptiveFactor, 0), "concurrency", policy.Concurrency, "window", policy.Window,
+			"adaptive", max(policy.AdaptiveFactor, 0), "concurrency", policy.Concurrency, "window", policy.VisitWindow,
 			"reason", cmp.Or(o.Reason, "none given"), "expires", expires)
 	}
 }

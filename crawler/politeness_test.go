@@ -64,10 +64,10 @@ func TestOverrides(t *testing.T) {
 		c := newCrawl(t, web, newMemoryStore(), "http://fast.test/", "http://asks.test/", "http://ends.test/", "http://past.test/", "http://other.test/")
 		c.Log = slog.New(slog.NewTextHandler(&out, nil))
 		c.Policy.Delay = 2 * time.Second
-		noDelay := politeness.Override{Delay: new(politeness.NoDelay), AdaptiveFactor: new(-1.0), Concurrency: new(4), Reason: "ours"}
+		noDelay := politeness.HostOverride{Delay: new(politeness.NoDelay), AdaptiveFactor: new(-1.0), Concurrency: new(4), Reason: "ours"}
 		ends, expired := noDelay, noDelay
 		ends.Concurrency, ends.Expires, expired.Expires = new(1), begin.Add(5*time.Second), begin
-		c.Policy.HostOverrides = map[string]politeness.Override{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
+		c.Policy.HostOverrides = map[string]politeness.HostOverride{"fast.test": noDelay, "asks.test": noDelay, "ends.test": ends, "past.test": expired}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 			return err
 		}
 	}
-	if err := t.data.permit.BindAddr(now, addr); err != nil {
+	if err := t.data.permit.ClaimServerAddr(now, addr); err != nil {
 		return err
 	}
 	t.data.connected.Store(true)

@@ -79,7 +79,7 @@ func testWindow(t *testing.T, w politeness.Window, begin, first, last string) {
 			},
 		}})
 	c := newCrawl(t, web, newMemoryStore(), "http://a.test/0")
-	c.Policy.Window = w
+	c.Policy.VisitWindow = w
 	var refusals atomic.Int64
 	c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
 	if err := c.Run(t.Context()); err != nil {
@@ -123,7 +123,7 @@ func TestWindowOfARobotsRedirect(t *testing.T) {
 			crawltest.Site{Host: "b.test", Pages: map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
 		w := parseWindow(t, "00:10-00:20", "") // the bubble begins at midnight
-		c.Policy.HostOverrides = map[string]politeness.Override{"b.test": {Window: &w}}
+		c.Policy.HostOverrides = map[string]politeness.HostOverride{"b.test": {VisitWindow: &w}}
 		var refusals atomic.Int64
 		c.Hooks.VisitRefused = func(storage.Lease, error) { refusals.Add(1) }
 		if err := c.Run(t.Context()); err != nil {
@@ -151,7 +151,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Redirect(301, "http://a.test/rules")}),
 			Pages:  map[string]crawltest.PageFunc{"/rules": crawltest.StaticPage(crawltest.Text("User-agent: *\nDisallow:\n"))}})
 		c := newCrawl(t, web, newMemoryStore(), "http://a.test/")
-		c.Policy.Window = parseWindow(t, "00:00-00:01,00:10-00:20", "")
+		c.Policy.VisitWindow = parseWindow(t, "00:00-00:01,00:10-00:20", "")
 		var refusals atomic.Int64
 		c.Hooks.VisitRefused = func(storage.Lease, error) {
 			if refusals.Add(1) == 1000 {
@@ -162,7 +162,7 @@ func TestWindowOfARobotsRedirectOnOneHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := web.Log()
-		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.Window.IsOpen(log[1].Start) {
+		if len(log) != 3 || log[1].URL != "http://a.test/rules" || log[1].Start.UTC().Format(time.TimeOnly) > "00:10:10" || !c.Policy.VisitWindow.IsOpen(log[1].Start) {
 			t.Errorf("requests %+v", log)
 		}
 		if refusals.Load() > 300 {

@@ -29,7 +29,7 @@ func BenchmarkRequestPermit(b *testing.B) {
 				host := hosts[i%len(hosts)]
 				p, err := l.RequestPermit(now, host, politeness.PermitRequest{NotBefore: now})
 				if err == nil {
-					err = p.BindAddr(now, sharedAddr)
+					err = p.ClaimServerAddr(now, sharedAddr)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -7,7 +7,7 @@
 // what the visit was like, how long the host rests now; Limiter.RecordNextVisit is told, and
 // the caller keeps that NextVisit, in a storage.Store say, since it must survive the
 // process.
-// A Window says at which hours a host may be visited at all, and an Override what
+// A Window says at which hours a host may be visited at all, and a HostOverride what
 // is otherwise for one host, and until when.
 //
 // Crawls of one process that visit the same hosts get their Limiter from one SharedHosts:
@@ -18,7 +18,7 @@
 // while this machine has no network or is too busy.
 //
 // Hosts may share an IP address, which is known for sure only when a connection
-// is made: Permit.BindAddr asks for it then. An address that is busy keeps a line of
+// is made: Permit.ClaimServerAddr asks for it then. An address that is busy keeps a line of
 // the hosts that were turned away, and a host of the crawls; Limiter.TakeReadyHosts tells
 // whose turn it is.
 package politeness

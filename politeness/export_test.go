@@ -4,12 +4,12 @@ package politeness
 func (l *Limiter) HostCount() int {
 	l.lock()
 	defer l.unlockAndWake()
-	return len(l.sharedHosts.byHost)
+	return len(l.sharedHosts.semaphoresByHost)
 }
 
 // AddrCounts returns how many addresses, and homes of hosts, are in memory.
 func (l *Limiter) AddrCounts() (addresses, hosts int) {
 	l.lock()
 	defer l.unlockAndWake()
-	return len(l.sharedHosts.byAddr), len(l.sharedHosts.addrOf)
+	return len(l.sharedHosts.semaphoresByAddr), len(l.sharedHosts.addrOf)
 }

@@ -24,11 +24,11 @@ const (
 
 // A VisitFailure is a visit that got no answer.
 type VisitFailure struct {
-	Host     string
-	Addr     netip.Addr // the address of the connection; zero: unknown
-	Start    time.Time  // of the visit
-	Evidence MachineFaultLikelihood
-	Reason   string // what this machine lacks, if it is to blame: "no route to the network"
+	Host                   string
+	Addr                   netip.Addr // the address of the connection; zero: unknown
+	Start                  time.Time  // of the visit
+	MachineFaultLikelihood MachineFaultLikelihood
+	MachineFaultReason     string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
 // A FaultVerdict says whom a VisitFailure is charged to.
@@ -41,12 +41,12 @@ const (
 	MachineFault                // this machine failed: the visit is repeated, and does not count against any host
 )
 
-// A PendingFailure is a failure that may be this machine's or its host's. A later answer shows
-// that the network works, and decides the PendingFailure against the host. If the breaker opens,
+// An UnattributedFailure is a failure that may be this machine's or its host's. A later answer shows
+// that the network works, and decides the UnattributedFailure against the host. If the breaker opens,
 // the failure is this machine's.
-type PendingFailure struct {
+type UnattributedFailure struct {
 	breaker                                    *NetworkBreaker
-	evidence                                   MachineFaultLikelihood
+	machineFaultLikelihood                     MachineFaultLikelihood
 	reason                                     string
 	failedAt                                   time.Time
 	answerCountAtFailure, outageCountAtFailure uint64       // of the breaker, when the visit failed
@@ -55,7 +55,7 @@ type PendingFailure struct {
 
 // DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
 // again when wait has passed or changed is closed.
-func (d *PendingFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
+func (d *UnattributedFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,24 +63,24 @@ func (d *PendingFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.D
 		d.fault, wait = d.decideFaultLocked(now)
 	}
 	if d.fault == UndecidedFault {
-		if b.wakePending == nil {
-			b.wakePending = make(chan struct{})
+		if b.pendingFailureSignal == nil {
+			b.pendingFailureSignal = make(chan struct{})
 		}
-		changed = b.wakePending
+		changed = b.pendingFailureSignal
 	}
 	return d.fault, wait, changed
 }
 
 // decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
 // the breaker if the failures suffice.
-func (d *PendingFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
+func (d *UnattributedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
 	b := d.breaker
 	minLength := 1
-	if d.evidence == PossiblyMachine {
+	if d.machineFaultLikelihood == PossiblyMachine {
 		minLength = minFailedDomains
 	}
-	isLong := float64(b.failures.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanFailureRunLength
-	silenceLeft := b.failures.startedAt.Add(minSilence).Sub(now)
+	isLong := float64(b.failureRun.failedOwnerCount()) >= float64(minLength)+runLengthFactor*b.meanFailureRunLength
+	silenceLeft := b.failureRun.startedAt.Add(minSilence).Sub(now)
 	remaining := d.failedAt.Add(decisionTimeout).Sub(now)
 	switch {
 	case b.outageCount > d.outageCountAtFailure:
@@ -98,19 +98,19 @@ func (d *PendingFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait 
 	return UndecidedFault, remaining
 }
 
-// A failureRun is the failures between two answers. It counts both domains and
+// A networkFailureRun is the failures between two answers. It counts both domains and
 // addresses: an owner of many names has few addresses, and an owner of many addresses
 // has few names.
-type failureRun struct {
-	domains, networks map[string]struct{}
-	answeredDomains   int // domains whose host has answered before
-	startedAt         time.Time
+type networkFailureRun struct {
+	domains, networks         map[string]struct{}
+	previouslyAnsweredDomains int // domains whose host has answered before
+	startedAt                 time.Time
 }
 
 // addFailure adds a failure of a host; proven says that the host has answered before.
-func (r *failureRun) addFailure(now time.Time, domain string, addr netip.Addr, answeredBefore bool) {
+func (r *networkFailureRun) addFailure(now time.Time, domain string, addr netip.Addr, answeredBefore bool) {
 	if r.domains == nil {
-		*r = failureRun{domains: map[string]struct{}{}, networks: map[string]struct{}{}, startedAt: now}
+		*r = networkFailureRun{domains: map[string]struct{}{}, networks: map[string]struct{}{}, startedAt: now}
 	}
 	if len(r.domains) >= pruneThreshold {
 		return
@@ -118,7 +118,7 @@ func (r *failureRun) addFailure(now time.Time, domain string, addr netip.Addr, a
 	if _, known := r.domains[domain]; !known {
 		r.domains[domain] = struct{}{}
 		if answeredBefore {
-			r.answeredDomains++
+			r.previouslyAnsweredDomains++
 		}
 	}
 	r.networks[networkOf(domain, addr)] = struct{}{}
@@ -140,9 +140,9 @@ func networkOf(domain string, addr netip.Addr) string {
 }
 
 // failedOwnerCount returns how many owners of hosts have failed.
-func (r *failureRun) failedOwnerCount() int { return min(len(r.domains), len(r.networks)) }
+func (r *networkFailureRun) failedOwnerCount() int { return min(len(r.domains), len(r.networks)) }
 
-// mostlyAnsweredBefore reports whether a host of most of the domains has answered before.
-func (r *failureRun) mostlyAnsweredBefore() bool {
-	return len(r.domains) > 0 && 2*r.answeredDomains >= len(r.domains)
+// mostDomainsAnsweredBefore reports whether a host of most of the domains has answered before.
+func (r *networkFailureRun) mostDomainsAnsweredBefore() bool {
+	return len(r.domains) > 0 && 2*r.previouslyAnsweredDomains >= len(r.domains)
 }

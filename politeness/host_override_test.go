@@ -12,9 +12,9 @@ func TestOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, JitterFunc: noJitter, HostOverrides: map[string]politeness.Override{
+	p := politeness.Policy{Delay: 2 * sec, Concurrency: 3, JitterFunc: noJitter, HostOverrides: map[string]politeness.HostOverride{
 		"swift.test": {Delay: new(politeness.NoDelay), Concurrency: new(8), AdaptiveFactor: new(-1.0), Expires: noon.Add(time.Hour)},
-		"night.test": {Window: &night},
+		"night.test": {VisitWindow: &night},
 	}}
 	for _, tt := range []struct {
 		host  string
@@ -33,7 +33,7 @@ func TestOverride(t *testing.T) {
 		if got := q.NextVisit(politeness.Visit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
 			t.Errorf("%s after %v: %+v, want %+v", tt.host, tt.after, got, tt.want)
 		}
-		if got := q.Window.IsOpen(now); got != tt.open {
+		if got := q.VisitWindow.IsOpen(now); got != tt.open {
 			t.Errorf("%s after %v: open %t", tt.host, tt.after, got)
 		}
 	}

@@ -29,15 +29,15 @@ func (l *Limiter) TakeReadyHosts() map[string]time.Time {
 }
 
 // ReadyHostsChanged receives when there may be new TakeReadyHosts because of what another crawl did.
-func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.wake }
+func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.readyHostsChanged }
 
-// HostTurnAt reports whether it is the host's turn, and from when on. It is for who
+// GrantedTurnStart reports whether it is the host's turn, and from when on. It is for who
 // was turned away, and was not ready yet to be called.
-func (l *Limiter) HostTurnAt(host string) (from time.Time, ok bool) {
+func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lock()
 	defer l.unlockAndWake()
 	w := crawlHostKey{l, host}
-	for _, p := range []*visitSemaphore{l.sharedHosts.byHost[host], l.sharedHosts.byAddr[l.sharedHosts.addrOf[w]]} {
+	for _, p := range []*visitSemaphore{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]} {
 		if p != nil && p.isGranted(w) {
 			return p.grantedStartTimes[w], true
 		}
@@ -45,17 +45,17 @@ func (l *Limiter) HostTurnAt(host string) (from time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// bindAddr is Permit.BindAddr.
-func (l *Limiter) bindAddr(now time.Time, g *permitState, addr netip.Addr) error {
+// claimServerAddr is Permit.ClaimServerAddr.
+func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Addr) error {
 	l.lock()
 	defer l.unlockAndWake()
 	w := crawlHostKey{l, g.host}
 	switch {
 	case g.ended:
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
-	case addr == g.addr:
+	case addr == g.slotAddr:
 		return nil
-	case !l.sharedHosts.isAddrLimited(addr):
+	case !l.sharedHosts.hasLimitsForAddr(addr):
 		l.setHostAddr(now, w, netip.Addr{})
 		l.releaseAddr(now, g)
 		return nil
@@ -65,23 +65,23 @@ func (l *Limiter) bindAddr(now time.Time, g *permitState, addr netip.Addr) error
 		return err
 	}
 	l.releaseAddr(now, g)
-	g.addr, g.addrBoundAt = addr, now
+	g.slotAddr, g.addrBoundAt = addr, now
 	return nil
 }
 
 // acquireAddr takes a slot on addr. It requires the lock.
 func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) error {
-	a := l.sharedHosts.byAddr[addr]
+	a := l.sharedHosts.semaphoresByAddr[addr]
 	if a == nil {
 		a = &visitSemaphore{}
-		l.sharedHosts.byAddr[addr] = a
+		l.sharedHosts.semaphoresByAddr[addr] = a
 	}
 	if a.demandOf(l) == nil && !l.cfg.RestartedAt.IsZero() {
-		a.due = laterTime(a.due, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
+		a.dueAt = laterTime(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
 	delay, slots := l.addrLimits(addr)
-	a.setDemand(l, now, delay, slots)
-	if until, ok := a.tryAcquire(now, w); !ok {
+	a.setCrawlDemand(l, now, delay, slots)
+	if until, ok := a.acquireOrEnqueue(now, w); !ok {
 		return &ResourceBusyError{Resource: "the address " + addr.String(), Until: until}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (l *Limiter) setHostAddr(now time.Time, w crawlHostKey, addr netip.Addr) {
 // turn. It requires the lock.
 func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	addr := l.sharedHosts.addrOf[w]
-	if a := l.sharedHosts.byAddr[addr]; a != nil {
+	if a := l.sharedHosts.semaphoresByAddr[addr]; a != nil {
 		a.removeWaiter(w)
 		a.grantSlots(now)
 		l.sharedHosts.pruneAddr(now, addr, a)
@@ -127,11 +127,11 @@ func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 }
 
 // releaseAddr gives back the slot of a visit that sent nothing. It requires the lock.
-func (l *Limiter) releaseAddr(now time.Time, g *permitState) {
-	if a := l.sharedHosts.byAddr[g.addr]; a != nil {
+func (l *Limiter) releaseAddr(now time.Time, g *issuedPermit) {
+	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
 		a.removeActiveVisit(l)
 		a.updateGrants(now)
-		l.sharedHosts.pruneAddr(now, g.addr, a)
+		l.sharedHosts.pruneAddr(now, g.slotAddr, a)
 	}
-	g.addr = netip.Addr{}
+	g.slotAddr = netip.Addr{}
 }

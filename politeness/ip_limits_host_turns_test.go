@@ -19,7 +19,7 @@ func requestAndBind(l *politeness.Limiter, after time.Duration, host string, add
 	if err != nil {
 		return p, err
 	}
-	if err := p.BindAddr(noon.Add(after), addr); err != nil {
+	if err := p.ClaimServerAddr(noon.Add(after), addr); err != nil {
 		l.ReleaseUnused(noon.Add(after), p)
 		return politeness.Permit{}, err
 	}
@@ -78,7 +78,7 @@ func TestAddressIsShared(t *testing.T) {
 	}
 	l.ReleaseAfterTransfer(b, noon.Add(2*sec)) // the rest begins anew, for c too
 	wantReadyHosts(t, l, map[string]time.Duration{"c": 5 * sec, "d": 5 * sec})
-	if from, ok := l.HostTurnAt("c"); !ok || !from.Equal(noon.Add(5*sec)) {
+	if from, ok := l.GrantedTurnStart("c"); !ok || !from.Equal(noon.Add(5*sec)) {
 		t.Errorf("c: called %t, from %v", ok, from)
 	}
 	mustBeBusy(t, l, 4*sec, "c", sharedAddr)
@@ -93,7 +93,7 @@ func TestAddressIsShared(t *testing.T) {
 func TestAddressIsAskedForOnce(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 1})
 	a := mustBind(t, l, 0, "a", sharedAddr)
-	if err := a.BindAddr(noon, sharedAddr); err != nil {
+	if err := a.ClaimServerAddr(noon, sharedAddr); err != nil {
 		t.Errorf("the same address again: %v", err)
 	}
 	mustBeBusy(t, l, 0, "b", sharedAddr)
@@ -110,10 +110,10 @@ func TestAddressIsAskedForOnce(t *testing.T) {
 	b := mustBind(t, l, sec, "b", sharedAddr) // now it is over
 	l.ReleaseUnused(noon.Add(sec), b)         // nothing was sent
 	mustBind(t, l, sec, "c", sharedAddr)
-	if err := b.BindAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
+	if err := b.ClaimServerAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("a permit that came back: %v", err)
 	}
-	if err := (politeness.Permit{}).BindAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
+	if err := (politeness.Permit{}).ClaimServerAddr(noon, sharedAddr); !errors.Is(err, decorum.Unticketed) {
 		t.Errorf("no permit: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestAddressMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBeBusy(t, l, 3*sec, "b", sharedAddr)
-	if err := p.BindAddr(noon.Add(3*sec), netip.MustParseAddr("93.184.216.35")); err != nil {
+	if err := p.ClaimServerAddr(noon.Add(3*sec), netip.MustParseAddr("93.184.216.35")); err != nil {
 		t.Fatal(err)
 	}
 	wantReadyHosts(t, l, map[string]time.Duration{"b": 3 * sec})
@@ -144,7 +144,7 @@ func TestAHostThatMovesLeavesTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBeBusy(t, l, 0, "b", sharedAddr)
-	if err := first.BindAddr(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
+	if err := first.ClaimServerAddr(noon, netip.MustParseAddr("93.184.216.35")); err != nil {
 		t.Fatal(err)
 	}
 	mustBeBusy(t, l, 0, "c", sharedAddr)

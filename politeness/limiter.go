@@ -33,26 +33,26 @@ type LimiterConfig struct {
 // the same hosts get theirs from the same HostCount. Its methods may be called at
 // the same time.
 type Limiter struct {
-	sharedHosts *SharedHosts // whose lock guards what follows
-	cfg         LimiterConfig
-	requestRate *rate.Limiter
-	byteRate    *rate.Limiter
-	readyHosts  map[string]time.Time // hosts whose turn it is, and from when on
-	wake        chan struct{}
-	workerCount int // 0: it is not known how many
-	busyWorkers int // of them, with hosts, or so many hosts are kept for it
+	sharedHosts        *SharedHosts // whose lock guards what follows
+	cfg                LimiterConfig
+	requestRateLimiter *rate.Limiter
+	byteRateLimiter    *rate.Limiter
+	readyHosts         map[string]time.Time // hosts whose turn it is, and from when on
+	readyHostsChanged  chan struct{}
+	workerCount        int // 0: it is not known how many
+	busyWorkers        int // of them, with hosts, or so many hosts are kept for it
 }
 
 // NewLimiter returns the limiters for cfg, of a crawl that is alone.
 func NewLimiter(cfg LimiterConfig) *Limiter { return NewSharedHosts().NewLimiter(cfg) }
 
 func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
-	l := &Limiter{sharedHosts: h, cfg: cfg, readyHosts: map[string]time.Time{}, wake: make(chan struct{}, 1)}
+	l := &Limiter{sharedHosts: h, cfg: cfg, readyHosts: map[string]time.Time{}, readyHostsChanged: make(chan struct{}, 1)}
 	if r := cfg.CrawlRequestsPerSecond; r > 0 {
-		l.requestRate = rate.NewLimiter(rate.Limit(r), 1)
+		l.requestRateLimiter = rate.NewLimiter(rate.Limit(r), 1)
 	}
 	if b := cfg.CrawlBytesPerSecond; b > 0 {
-		l.byteRate = rate.NewLimiter(rate.Limit(b), max(1, int(b)))
+		l.byteRateLimiter = rate.NewLimiter(rate.Limit(b), max(1, int(b)))
 	}
 	return l
 }
@@ -62,12 +62,12 @@ func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
 func (l *Limiter) SetRateShare(now time.Time, share float64) {
 	l.lock()
 	defer l.unlockAndWake()
-	if l.requestRate != nil {
-		l.requestRate.SetLimitAt(now, rate.Limit(l.cfg.CrawlRequestsPerSecond*share))
+	if l.requestRateLimiter != nil {
+		l.requestRateLimiter.SetLimitAt(now, rate.Limit(l.cfg.CrawlRequestsPerSecond*share))
 	}
-	if l.byteRate != nil {
-		l.byteRate.SetLimitAt(now, rate.Limit(l.cfg.CrawlBytesPerSecond*share))
-		l.byteRate.SetBurstAt(now, max(1, int(l.cfg.CrawlBytesPerSecond*share)))
+	if l.byteRateLimiter != nil {
+		l.byteRateLimiter.SetLimitAt(now, rate.Limit(l.cfg.CrawlBytesPerSecond*share))
+		l.byteRateLimiter.SetBurstAt(now, max(1, int(l.cfg.CrawlBytesPerSecond*share)))
 	}
 }
 
@@ -82,7 +82,7 @@ func (l *Limiter) unlockAndWake() {
 			continue
 		}
 		select {
-		case crawl.wake <- struct{}{}:
+		case crawl.readyHostsChanged <- struct{}{}:
 		default:
 		}
 	}
@@ -108,14 +108,14 @@ func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time
 	if grant, wait = l.sharedHosts.machineLoadLimiter.availableVisits(grant); grant == 0 {
 		return 0, wait
 	}
-	for _, lim := range []*rate.Limiter{l.requestRate, l.byteRate} {
+	for _, lim := range []*rate.Limiter{l.requestRateLimiter, l.byteRateLimiter} {
 		if lim == nil {
 			continue
 		}
 		if w := timeUntilToken(lim, now); w > 0 {
 			wait, grant = max(wait, w), 0
 		}
-		if lim == l.requestRate {
+		if lim == l.requestRateLimiter {
 			grant = min(grant, int(lim.TokensAt(now)))
 		}
 	}
@@ -154,7 +154,7 @@ func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (
 }
 
 // requestPermitLocked is RequestPermit while the NetworkBreaker lets a visit begin. It requires the lock.
-func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequest) (*permitState, error) {
+func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequest) (*issuedPermit, error) {
 	w := crawlHostKey{l, host}
 	if remaining := req.NotBefore.Sub(now); remaining > 0 {
 		l.passTurns(now, w)
@@ -163,16 +163,16 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	l.sharedHosts.maxDelay = max(l.sharedHosts.maxDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
-	p.setDemand(l, now, req.Delay, slots)
-	if p.dueSetBy == l && p.due.After(now) && !p.nextStart().After(p.due) {
+	p.setCrawlDemand(l, now, req.Delay, slots)
+	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.passTurns(now, w)
-		return nil, NotDueError(p.due.Sub(now))
+		return nil, NotDueError(p.dueAt.Sub(now))
 	}
-	if until, ok := p.tryAcquire(now, w); !ok {
+	if until, ok := p.acquireOrEnqueue(now, w); !ok {
 		l.passAddrTurn(now, w)
 		return nil, &ResourceBusyError{Resource: "the host", Until: until}
 	}
-	g := &permitState{limiter: l, host: host, issuedAt: now, hostSlots: slots, addrBoundAt: now}
+	g := &issuedPermit{limiter: l, host: host, issuedAt: now, hostSlots: slots, addrBoundAt: now}
 	if err := l.acquireRateAndAddr(now, w, g); err != nil {
 		p.removeActiveVisit(l)
 		p.updateGrants(now)
@@ -183,9 +183,9 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 
 // acquireRateAndAddr takes for g what hosts share: a request of the crawl's, and a slot of
 // the address, if it is known. It requires the lock.
-func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *permitState) error {
-	if l.requestRate != nil {
-		if wait := timeUntilToken(l.requestRate, now); wait > 0 {
+func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) error {
+	if l.requestRateLimiter != nil {
+		if wait := timeUntilToken(l.requestRateLimiter, now); wait > 0 {
 			return &ResourceBusyError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
 		}
 	}
@@ -193,10 +193,10 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *permitSta
 		if err := l.acquireAddr(now, w, addr); err != nil {
 			return err
 		}
-		g.addr = addr
+		g.slotAddr = addr
 	}
-	if l.requestRate != nil {
-		l.requestRate.AllowN(now, 1)
+	if l.requestRateLimiter != nil {
+		l.requestRateLimiter.AllowN(now, 1)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *permitSta
 // passTurns lets others have the turns of a host that rests for a reason of its own.
 // It requires the lock.
 func (l *Limiter) passTurns(now time.Time, w crawlHostKey) {
-	if p := l.sharedHosts.byHost[w.host]; p != nil && p.isGranted(w) {
+	if p := l.sharedHosts.semaphoresByHost[w.host]; p != nil && p.isGranted(w) {
 		p.removeWaiter(w)
 		p.grantSlots(now)
 	}
@@ -214,7 +214,7 @@ func (l *Limiter) passTurns(now time.Time, w crawlHostKey) {
 // passAddrTurn lets others have the turn of a host at its address. It requires
 // the lock.
 func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
-	if a := l.sharedHosts.byAddr[l.sharedHosts.addrOf[w]]; a != nil && a.isGranted(w) {
+	if a := l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]; a != nil && a.isGranted(w) {
 		l.giveUpAddrTurn(now, w)
 	}
 }
@@ -229,7 +229,7 @@ func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
 	}
 	l.releaseLoadAndProbe(g)
 	l.releaseAddr(now, g)
-	if host := l.sharedHosts.byHost[g.host]; host != nil {
+	if host := l.sharedHosts.semaphoresByHost[g.host]; host != nil {
 		host.removeActiveVisit(l)
 		host.updateGrants(now)
 	}
@@ -246,9 +246,9 @@ func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 		return
 	}
 	l.releaseLoadAndProbe(g)
-	if a := l.sharedHosts.byAddr[g.addr]; a != nil {
+	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
 		a.recordVisitEnd(l, end.Sub(g.addrBoundAt), end)
-		l.sharedHosts.pruneAddr(end, g.addr, a)
+		l.sharedHosts.pruneAddr(end, g.slotAddr, a)
 	}
 }
 
@@ -259,14 +259,14 @@ func (l *Limiter) RecordNextVisit(host string, next NextVisit, bytes int) {
 	end := next.Due.Add(-next.Delay)
 	l.lock()
 	defer l.unlockAndWake()
-	if l.byteRate != nil {
-		for remaining := bytes; remaining > 0; remaining -= l.byteRate.Burst() {
-			l.byteRate.ReserveN(end, min(remaining, l.byteRate.Burst()))
+	if l.byteRateLimiter != nil {
+		for remaining := bytes; remaining > 0; remaining -= l.byteRateLimiter.Burst() {
+			l.byteRateLimiter.ReserveN(end, min(remaining, l.byteRateLimiter.Burst()))
 		}
 	}
 	p := l.sharedHosts.getOrCreateHost(end, host)
-	if next.Due.After(p.due) { // else another visit of this host earned it a longer rest
-		p.due, p.dueSetBy = next.Due, l
+	if next.Due.After(p.dueAt) { // else another visit of this host earned it a longer rest
+		p.dueAt, p.dueSetBy = next.Due, l
 	}
 	p.recordVisitEnd(l, 0, end)
 }

@@ -14,9 +14,9 @@ func (l *Limiter) SetWorkers(n int) {
 // rests of the others go by.
 const hostsPerWorker = 4
 
-// hasRoomForHost reports whether the crawl has a worker for one more host. It requires the
+// hasWorkerForAnotherHost reports whether the crawl has a worker for one more host. It requires the
 // lock.
-func (l *Limiter) hasRoomForHost() bool {
+func (l *Limiter) hasWorkerForAnotherHost() bool {
 	return l.workerCount <= 0 || l.busyWorkers < hostsPerWorker*l.workerCount
 }
 
@@ -25,19 +25,19 @@ func (l *Limiter) hasRoomForHost() bool {
 func (l *Limiter) KnowsHost(host string) bool {
 	l.lock()
 	defer l.unlockAndWake()
-	return l.sharedHosts.byHost[host] != nil
+	return l.sharedHosts.semaphoresByHost[host] != nil
 }
 
-// SetDue lets nobody visit a host before due, because of a visit that another
+// PostponeHost lets nobody visit a host before due, because of a visit that another
 // process made, nor before the rest that is wished for has passed since ended,
 // when its last visit may have ended.
-func (l *Limiter) SetDue(now time.Time, host string, ended, due time.Time) {
+func (l *Limiter) PostponeHost(now time.Time, host string, ended, due time.Time) {
 	l.lock()
 	defer l.unlockAndWake()
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	p.lastEnd = laterTime(p.lastEnd, ended)
-	if due.After(p.due) {
-		p.due, p.dueSetBy = due, nil
+	if due.After(p.dueAt) {
+		p.dueAt, p.dueSetBy = due, nil
 	}
 	p.updateGrants(now)
 }
@@ -48,10 +48,10 @@ func (l *Limiter) SetDue(now time.Time, host string, ended, due time.Time) {
 func (l *Limiter) LeaveSharedHosts(now time.Time) {
 	l.lock()
 	defer l.unlockAndWake()
-	for _, p := range l.sharedHosts.byHost {
+	for _, p := range l.sharedHosts.semaphoresByHost {
 		p.removeCrawl(l, now)
 	}
-	for _, p := range l.sharedHosts.byAddr {
+	for _, p := range l.sharedHosts.semaphoresByAddr {
 		p.removeCrawl(l, now)
 	}
 	for w := range l.sharedHosts.addrOf {

@@ -10,11 +10,11 @@ import (
 // many answered visits as it allows, as the window of a TCP connection does (RFC 5681).
 // It has no clock of its own. Its methods may be called concurrently.
 type MachineLoadLimiter struct {
-	mu           sync.Mutex // guards the fields below
-	inFlight     int        // visits that have a permit
-	limit        float64    // 0: no limit
-	initialLimit int        // visits in flight when the limit was first set: a limit this high is removed
-	lastHalved   time.Time  // when the limit was last halved
+	mu               sync.Mutex // guards the fields below
+	inFlight         int        // visits that have a permit
+	concurrencyLimit float64    // 0: no limit
+	initialLimit     int        // visits in flight when the limit was first set: a limit this high is removed
+	lastHalved       time.Time  // when the limit was last halved
 }
 
 // loadPollInterval is how long to wait when the limit permits no visit.
@@ -29,11 +29,11 @@ func (l *MachineLoadLimiter) RecordOverload(now, start time.Time) {
 	if start.Before(l.lastHalved) {
 		return
 	}
-	if l.limit == 0 {
+	if l.concurrencyLimit == 0 {
 		l.initialLimit = max(l.inFlight, 1)
-		l.limit = float64(l.initialLimit)
+		l.concurrencyLimit = float64(l.initialLimit)
 	}
-	l.limit = max(1, min(l.limit, float64(l.inFlight))/2)
+	l.concurrencyLimit = max(1, min(l.concurrencyLimit, float64(l.inFlight))/2)
 	l.lastHalved = now
 }
 
@@ -41,11 +41,11 @@ func (l *MachineLoadLimiter) RecordOverload(now, start time.Time) {
 func (l *MachineLoadLimiter) RecordAnswer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.limit == 0 {
+	if l.concurrencyLimit == 0 {
 		return
 	}
-	if l.limit += 1 / l.limit; l.limit >= float64(l.initialLimit) {
-		l.limit = 0
+	if l.concurrencyLimit += 1 / l.concurrencyLimit; l.concurrencyLimit >= float64(l.initialLimit) {
+		l.concurrencyLimit = 0
 	}
 }
 
@@ -53,17 +53,17 @@ func (l *MachineLoadLimiter) RecordAnswer() {
 func (l *MachineLoadLimiter) Limit() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int(l.limit)
+	return int(l.concurrencyLimit)
 }
 
 // availableVisits returns how many of want visits may begin now, and, if none, how long to wait.
 func (l *MachineLoadLimiter) availableVisits(want int) (grant int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.limit == 0 {
+	if l.concurrencyLimit == 0 {
 		return want, 0
 	}
-	if grant = min(want, int(l.limit)-l.inFlight); grant <= 0 {
+	if grant = min(want, int(l.concurrencyLimit)-l.inFlight); grant <= 0 {
 		return 0, loadPollInterval
 	}
 	return grant, 0
@@ -86,7 +86,7 @@ func (l *Limiter) Breaker() *NetworkBreaker { return l.sharedHosts.breaker }
 func (l *Limiter) MachineLoadLimiter() *MachineLoadLimiter { return &l.sharedHosts.machineLoadLimiter }
 
 // releaseLoadAndProbe records that a visit of the process has ended.
-func (l *Limiter) releaseLoadAndProbe(g *permitState) {
+func (l *Limiter) releaseLoadAndProbe(g *issuedPermit) {
 	l.sharedHosts.machineLoadLimiter.removeVisit()
 	l.sharedHosts.breaker.endProbe(g.probeRound)
 }

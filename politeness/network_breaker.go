@@ -44,18 +44,18 @@ const (
 // of any host closes it. Crawls that share SharedHosts share it. It has no clock of its own.
 // Its methods may be called concurrently.
 type NetworkBreaker struct {
-	mu                   sync.Mutex // guards the fields below
-	answerCount          uint64     // how many visits have been answered
-	failures             failureRun // the failures since the last answer
-	meanFailureRunLength float64    // length of recent runs
+	mu                   sync.Mutex        // guards the fields below
+	answerCount          uint64            // how many visits have been answered
+	failureRun           networkFailureRun // the failures since the last answer
+	meanFailureRunLength float64           // length of recent runs
 	firstVisitedDomains  map[string]struct{}
 	answeredHosts        map[string]struct{} // hosts that have answered; guards bounds their number
 	outage               *networkOutage      // nil: the breaker is closed
 	outageCount          uint64              // how often it has opened
 	probeRounds          uint64              // of probes, in all outages
 	gaveUp               bool                // it gave up: failures are the hosts' until one answers
-	lastReportedState    NetworkBreakerState // see StateChange
-	wakePending          chan struct{}       // closed when a PendingFailure may be decided; nil: no PendingFailure waits
+	lastReportedState    NetworkBreakerState // see PollStateChange
+	pendingFailureSignal chan struct{}       // closed when an UnattributedFailure may be decided; nil: no UnattributedFailure waits
 }
 
 // A networkOutage is a time when the breaker is open.
@@ -64,7 +64,7 @@ type networkOutage struct {
 	isCertain    bool          // there was a failure of MachineFaultLikelihood CertainlyMachine
 	giveUpAfter  time.Duration // how long until the breaker gives up, unless the evidence is CertainlyMachine
 	start        time.Time
-	pause        time.Duration
+	probePause   time.Duration
 	probeAt      time.Time // when the next probes may begin
 	probeRound   uint64    // of these probes
 	activeProbes int       // of this round that are under way
@@ -106,13 +106,13 @@ func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
 		}
 		b.answeredHosts[host] = struct{}{}
 	}
-	b.meanFailureRunLength += runLengthWeight * (float64(b.failures.failedOwnerCount()) - b.meanFailureRunLength)
-	b.failures = failureRun{}
+	b.meanFailureRunLength += runLengthWeight * (float64(b.failureRun.failedOwnerCount()) - b.meanFailureRunLength)
+	b.failureRun = networkFailureRun{}
 	b.gaveUp = false
 	if o := b.outage; o != nil && (!o.isCertain || !start.Before(o.probeAt)) {
 		b.outage = nil
 	}
-	b.wakePendingFailures()
+	b.wakeUnattributedFailures()
 }
 
 // addFirstVisitedDomain adds a host's domain to the first that were visited. It requires b.mu.
@@ -122,34 +122,34 @@ func (b *NetworkBreaker) addFirstVisitedDomain(domain string) {
 	}
 }
 
-// wakePendingFailures makes all Doubts check again. It requires b.mu.
-func (b *NetworkBreaker) wakePendingFailures() {
-	if b.wakePending != nil {
-		close(b.wakePending)
-		b.wakePending = nil
+// wakeUnattributedFailures makes all Doubts check again. It requires b.mu.
+func (b *NetworkBreaker) wakeUnattributedFailures() {
+	if b.pendingFailureSignal != nil {
+		close(b.pendingFailureSignal)
+		b.pendingFailureSignal = nil
 	}
 }
 
-// RecordFailure records a failed visit. The returned PendingFailure decides whom it is charged to,
+// RecordFailure records a failed visit. The returned UnattributedFailure decides whom it is charged to,
 // possibly after later events.
-func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *PendingFailure {
+func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *UnattributedFailure {
 	domain := registrableDomain(f.Host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addFirstVisitedDomain(domain)
-	d := &PendingFailure{breaker: b, evidence: f.Evidence, reason: f.Reason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
+	d := &UnattributedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, reason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
 	switch {
 	case b.outage != nil:
 		d.fault = b.recordFailureWhileOpen(now, f)
-	case f.Evidence == CertainlyMachine:
-		b.open(now, f.Reason, true)
+	case f.MachineFaultLikelihood == CertainlyMachine:
+		b.open(now, f.MachineFaultReason, true)
 		d.fault = MachineFault
 	case b.gaveUp:
 		d.fault = HostFault
 	default:
 		_, answeredBefore := b.answeredHosts[f.Host]
-		b.failures.addFailure(now, domain, f.Addr, answeredBefore)
-		if f.Evidence == PossiblyMachine && len(b.firstVisitedDomains) < minFailedDomains { // too few hosts to wait for
+		b.failureRun.addFailure(now, domain, f.Addr, answeredBefore)
+		if f.MachineFaultLikelihood == PossiblyMachine && len(b.firstVisitedDomains) < minFailedDomains { // too few hosts to wait for
 			d.fault = HostFault
 		}
 	}
@@ -159,23 +159,23 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *PendingFa
 // recordFailureWhileOpen records a visit that failed while the breaker is open. It requires b.mu.
 func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) FaultVerdict {
 	o := b.outage
-	if f.Evidence == CertainlyMachine {
-		o.reason, o.isCertain = f.Reason, true
+	if f.MachineFaultLikelihood == CertainlyMachine {
+		o.reason, o.isCertain = f.MachineFaultReason, true
 	}
 	if f.Start.Before(o.probeAt) { // it began before the breaker opened
 		return MachineFault
 	}
-	if f.Evidence != CertainlyMachine && now.Sub(o.start) >= o.giveUpAfter {
-		b.outage, b.failures, b.gaveUp = nil, failureRun{}, true
-		b.wakePendingFailures()
+	if f.MachineFaultLikelihood != CertainlyMachine && now.Sub(o.start) >= o.giveUpAfter {
+		b.outage, b.failureRun, b.gaveUp = nil, networkFailureRun{}, true
+		b.wakeUnattributedFailures()
 		return HostFault
 	}
 	// A failure of a host that never answered is weak evidence if other hosts have
 	// answered: names that do not resolve, which one site can have in any number, must
 	// not lengthen pauses.
 	_, answeredBefore := b.answeredHosts[f.Host]
-	if answeredBefore || len(b.answeredHosts) == 0 || f.Evidence != PossiblyMachine {
-		o.pause = min(2*o.pause, maxPause)
+	if answeredBefore || len(b.answeredHosts) == 0 || f.MachineFaultLikelihood != PossiblyMachine {
+		o.probePause = min(2*o.probePause, maxPause)
 	}
 	b.startPause(now)
 	return MachineFault
@@ -184,19 +184,19 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 // open opens the breaker. It requires b.mu.
 func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
 	b.outageCount++
-	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, pause: minPause, giveUpAfter: giveUpNeverAnswered}
-	if b.failures.mostlyAnsweredBefore() {
+	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, probePause: minPause, giveUpAfter: giveUpNeverAnswered}
+	if b.failureRun.mostDomainsAnsweredBefore() {
 		b.outage.giveUpAfter = giveUpOnceAnswered
 	}
 	b.startPause(now)
-	b.wakePendingFailures()
+	b.wakeUnattributedFailures()
 }
 
 // startPause begins a pause, after which there is a round of probes. It requires b.mu.
 func (b *NetworkBreaker) startPause(now time.Time) {
 	b.probeRounds++
 	o := b.outage
-	o.probeAt, o.probeRound, o.activeProbes = now.Add(o.pause), b.probeRounds, 0
+	o.probeAt, o.probeRound, o.activeProbes = now.Add(o.probePause), b.probeRounds, 0
 }
 
 // availableVisits returns how many of want visits may begin now, and, if none, how long to wait.
@@ -257,9 +257,9 @@ func (b *NetworkBreaker) stateLocked() NetworkBreakerState {
 	return s
 }
 
-// StateChange returns the state, and whether the breaker has opened or closed since the
+// PollStateChange returns the state, and whether the breaker has opened or closed since the
 // last call, so that only one of several callers logs a change.
-func (b *NetworkBreaker) StateChange() (s NetworkBreakerState, changed bool) {
+func (b *NetworkBreaker) PollStateChange() (s NetworkBreakerState, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s = b.stateLocked()

@@ -24,13 +24,13 @@ func newBreakerFixture(t *testing.T) *breakerFixture {
 func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 // failVisit has a visit to a host fail that began at the moment.
-func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.PendingFailure {
-	failure := politeness.VisitFailure{Host: host, Start: c.now, Evidence: e, Reason: "the test says so"}
+func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UnattributedFailure {
+	failure := politeness.VisitFailure{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
 	return c.limits.Breaker().RecordFailure(c.now, failure)
 }
 
 // failDomains has hosts of so many domains fail, and returns their doubts.
-func (c *breakerFixture) failDomains(domains int) (pending []*politeness.PendingFailure) {
+func (c *breakerFixture) failDomains(domains int) (pending []*politeness.UnattributedFailure) {
 	for i := range domains {
 		pending = append(pending, c.failVisit(fmt.Sprintf("www.site%d.test", i), politeness.PossiblyMachine))
 	}
@@ -40,7 +40,7 @@ func (c *breakerFixture) failDomains(domains int) (pending []*politeness.Pending
 func (c *breakerFixture) recordAnswer(host string) { c.limits.Breaker().RecordAnswer(host, c.now) }
 
 // wantFault fails the test unless the verdict on a doubt is so.
-func (c *breakerFixture) wantFault(d *politeness.PendingFailure, want politeness.FaultVerdict) {
+func (c *breakerFixture) wantFault(d *politeness.UnattributedFailure, want politeness.FaultVerdict) {
 	c.t.Helper()
 	if got, _, _ := d.DecideFault(c.now); got != want {
 		c.t.Errorf("after %v: verdict %d, want %d", c.now.Sub(noon), got, want)

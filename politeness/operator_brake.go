@@ -57,20 +57,20 @@ func (b Brake) Expired(now time.Time) bool { return !b.Until.IsZero() && !now.Be
 
 // brakeJSON is a Brake as JSON has it: a Delay is written "1m30s".
 type brakeJSON struct {
-	Host   string    `json:"host"`
-	Domain bool      `json:"domain,omitempty"`
-	Stop   bool      `json:"stop,omitempty"`
-	Delay  string    `json:"delay,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	By     string    `json:"by,omitempty"`
-	Since  time.Time `json:"since,omitzero"`
-	Until  time.Time `json:"until,omitzero"`
+	Host               string    `json:"host"`
+	IncludesSubdomains bool      `json:"domain,omitempty"`
+	Stop               bool      `json:"stop,omitempty"`
+	Delay              string    `json:"delay,omitempty"`
+	Reason             string    `json:"reason,omitempty"`
+	By                 string    `json:"by,omitempty"`
+	Since              time.Time `json:"since,omitzero"`
+	Until              time.Time `json:"until,omitzero"`
 }
 
 // MarshalJSON writes the fields by their names in small letters, those that are
 // not set left out, and Delay as time.Duration prints it.
 func (b Brake) MarshalJSON() ([]byte, error) {
-	j := brakeJSON{Host: b.Host, Domain: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
+	j := brakeJSON{Host: b.Host, IncludesSubdomains: b.IncludesSubdomains, Stop: b.Stop, Reason: b.Reason, By: b.By, Since: b.Since, Until: b.Until}
 	if b.Delay != 0 {
 		j.Delay = b.Delay.String()
 	}
@@ -83,7 +83,7 @@ func (b *Brake) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*b = Brake{Host: j.Host, IncludesSubdomains: j.Domain, Stop: j.Stop, Reason: j.Reason, By: j.By, Since: j.Since, Until: j.Until}
+	*b = Brake{Host: j.Host, IncludesSubdomains: j.IncludesSubdomains, Stop: j.Stop, Reason: j.Reason, By: j.By, Since: j.Since, Until: j.Until}
 	if j.Delay == "" {
 		return nil
 	}

@@ -10,23 +10,23 @@ import (
 
 // A Permit is the proof that a host was due. Only Limiter.RequestPermit makes a valid
 // one. Copies of it are the same permit.
-type Permit struct{ state *permitState }
+type Permit struct{ state *issuedPermit }
 
-// A permitState is what Limiter remembers of a permit. It is guarded by the lock of
+// An issuedPermit is what Limiter remembers of a permit. It is guarded by the lock of
 // limits, but for the first four fields, which do not change.
-type permitState struct {
+type issuedPermit struct {
 	limiter     *Limiter
 	host        string
 	issuedAt    time.Time
 	hostSlots   int        // visits at a time that the crawl asked for
-	addr        netip.Addr // whose slot the visit has; zero if none
+	slotAddr    netip.Addr // whose slot the visit has; zero if none
 	addrBoundAt time.Time  // has it
 	probeRound  uint64     // of the probes of the NetworkBreaker, if it is one
 	ended       bool       // it came back
 }
 
 // tryEnd takes a grant back; false if there is none, or it came back before.
-func (g *permitState) tryEnd() bool {
+func (g *issuedPermit) tryEnd() bool {
 	if g == nil || g.ended {
 		return false
 	}
@@ -62,17 +62,17 @@ func (p Permit) HostSlots() int {
 // WasIssued reports whether p came from Limiter.RequestPermit.
 func (p Permit) WasIssued() bool { return p.state != nil }
 
-// BindAddr says that the visit is about to use a connection to addr, and asks
+// ClaimServerAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
 // over the connection, also over one that was kept open; asking again for the
 // same address changes nothing. It returns a *Busy if the address must not be
 // visited now, or an error of Kind decorum.Unticketed if the permit is not
 // valid or has come back.
-func (p Permit) BindAddr(now time.Time, addr netip.Addr) error {
+func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {
 	if p.state == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	}
-	return p.state.limiter.bindAddr(now, p.state, addr.Unmap().WithZone(""))
+	return p.state.limiter.claimServerAddr(now, p.state, addr.Unmap().WithZone(""))
 }
 
 // NotDueError is the error of Limiter.RequestPermit for a host that rests: by how much.

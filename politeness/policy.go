@@ -36,10 +36,10 @@ type Policy struct {
 	// MaxRetryAfter is the longest Retry-After the crawl waits for: a host that
 	// asks for more is set aside, never visited sooner. Default 24 h.
 	MaxRetryAfter time.Duration
-	// Window is when hosts are visited. Default: always.
-	Window Window
+	// VisitWindow is when hosts are visited. Default: always.
+	VisitWindow Window
 	// HostOverrides says otherwise of single hosts.
-	HostOverrides map[string]Override
+	HostOverrides map[string]HostOverride
 	// JitterSeed makes the back-off of this crawl another than that of others. Chance in
 	// it is the same for the same JitterSeed, host or URL, and number of failures, so that
 	// a crawl which is played again goes as it went.
@@ -147,12 +147,12 @@ func (p Policy) backoffDelay(key string, failures int) time.Duration {
 		}
 		d *= 2
 	}
-	d += time.Duration(p.jitterFraction(key, failures) * float64(d) / 4)
+	d += time.Duration(p.drawJitterFraction(key, failures) * float64(d) / 4)
 	return min(d, p.MaxBackoff)
 }
 
-// jitterFraction returns a number in [0, 1).
-func (p Policy) jitterFraction(key string, failures int) float64 {
+// drawJitterFraction returns a number in [0, 1).
+func (p Policy) drawJitterFraction(key string, failures int) float64 {
 	if p.JitterFunc != nil {
 		return p.JitterFunc()
 	}

@@ -102,8 +102,8 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v is valid", p)
 		}
 	}
-	for _, o := range []politeness.Override{{Delay: new(time.Duration(-2))}, {AdaptiveFactor: new(math.NaN())}, {Concurrency: new(-1)}} {
-		if (politeness.Policy{HostOverrides: map[string]politeness.Override{"a.test": o}}).Validate() == nil {
+	for _, o := range []politeness.HostOverride{{Delay: new(time.Duration(-2))}, {AdaptiveFactor: new(math.NaN())}, {Concurrency: new(-1)}} {
+		if (politeness.Policy{HostOverrides: map[string]politeness.HostOverride{"a.test": o}}).Validate() == nil {
 			t.Errorf("%+v is valid", o)
 		}
 	}

@@ -21,14 +21,14 @@ type SharedHosts struct {
 	crawlCount int           // that have NewLimiter
 	maxDelay   time.Duration // the longest that any of them has asked for: a visit matters for so long
 
-	byHost        map[string]*visitSemaphore
-	hostPruneSize int // so many hosts, and those that are due anyway are forgotten
+	semaphoresByHost map[string]*visitSemaphore
+	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
 
-	byAddr         map[netip.Addr]*visitSemaphore // those in use, and those that rest
-	addrOf         map[crawlHostKey]netip.Addr    // of hosts that were visited, or turned away there
-	addrPruneSize  int                            // so many homes, and those of no further use are forgotten
-	hasAddrLimits  bool                           // some crawl limits the visits to an address
-	limitsLoopback bool                           // to loopback addresses too
+	semaphoresByAddr map[netip.Addr]*visitSemaphore // those in use, and those that rest
+	addrOf           map[crawlHostKey]netip.Addr    // of hosts that were visited, or turned away there
+	addrPruneSize    int                            // so many homes, and those of no further use are forgotten
+	hasAddrLimits    bool                           // some crawl limits the visits to an address
+	limitsLoopback   bool                           // to loopback addresses too
 
 	breaker            *NetworkBreaker    // of the process
 	machineLoadLimiter MachineLoadLimiter // likewise
@@ -38,8 +38,8 @@ type SharedHosts struct {
 
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
-	return &SharedHosts{breaker: newNetworkBreaker(), byHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
-		byAddr: map[netip.Addr]*visitSemaphore{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*visitSemaphore{}, hostPruneSize: pruneThreshold,
+		semaphoresByAddr: map[netip.Addr]*visitSemaphore{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.
@@ -54,21 +54,21 @@ func (h *SharedHosts) NewLimiter(cfg LimiterConfig) *Limiter {
 	return newLimiter(h, cfg)
 }
 
-// isAddrLimited reports whether some crawl limits the visits to addr.
-func (h *SharedHosts) isAddrLimited(addr netip.Addr) bool {
+// hasLimitsForAddr reports whether some crawl limits the visits to addr.
+func (h *SharedHosts) hasLimitsForAddr(addr netip.Addr) bool {
 	return h.hasAddrLimits && (h.limitsLoopback || !addr.IsLoopback())
 }
 
 // getOrCreateHost returns what is known of a host. It requires h.mu.
 func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitSemaphore {
-	p := h.byHost[host]
+	p := h.semaphoresByHost[host]
 	if p == nil {
-		if len(h.byHost) >= h.hostPruneSize {
+		if len(h.semaphoresByHost) >= h.hostPruneSize {
 			h.pruneHosts(now)
-			h.hostPruneSize = max(pruneThreshold, 2*len(h.byHost)) // so that a call costs O(1) on average
+			h.hostPruneSize = max(pruneThreshold, 2*len(h.semaphoresByHost)) // so that a call costs O(1) on average
 		}
-		p = &visitSemaphore{countsWorkers: true}
-		h.byHost[host] = p
+		p = &visitSemaphore{skipsCrawlsWithoutWorker: true}
+		h.semaphoresByHost[host] = p
 	}
 	return p
 }
@@ -80,14 +80,14 @@ func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
 	if h.crawlCount <= 1 {
 		return p.isIdle(now)
 	}
-	return p.isIdle(now) && len(p.demands) == 0 && !p.lastEnd.Add(h.maxDelay).After(now)
+	return p.isIdle(now) && len(p.crawlDemands) == 0 && !p.lastEnd.Add(h.maxDelay).After(now)
 }
 
 // pruneHosts drops the hosts that are due anyway. It requires h.mu.
 func (h *SharedHosts) pruneHosts(now time.Time) {
-	for host, p := range h.byHost {
+	for host, p := range h.semaphoresByHost {
 		if h.isForgettable(p, now) {
-			delete(h.byHost, host)
+			delete(h.semaphoresByHost, host)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (h *SharedHosts) pruneHosts(now time.Time) {
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
 func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphore) {
 	if h.isForgettable(p, now) {
-		delete(h.byAddr, addr)
+		delete(h.semaphoresByAddr, addr)
 	}
 }
 
@@ -103,11 +103,11 @@ func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *visitSemaphor
 // on addresses that nobody uses: they are found again by visiting them. It
 // requires h.mu.
 func (h *SharedHosts) pruneAddrs(now time.Time) {
-	for addr, p := range h.byAddr {
+	for addr, p := range h.semaphoresByAddr {
 		h.pruneAddr(now, addr, p)
 	}
 	for w, addr := range h.addrOf {
-		if h.byAddr[addr] == nil {
+		if h.semaphoresByAddr[addr] == nil {
 			delete(h.addrOf, w)
 		}
 	}

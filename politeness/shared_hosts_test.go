@@ -76,7 +76,7 @@ func TestCrawlsTakeTurns(t *testing.T) {
 		}
 	}
 	mustVisit(t, b, sec, "h", sec)
-	if from, ok := a.HostTurnAt("h"); !ok || !from.Equal(noon.Add(2*sec)) || !isWoken(a) {
+	if from, ok := a.GrantedTurnStart("h"); !ok || !from.Equal(noon.Add(2*sec)) || !isWoken(a) {
 		t.Errorf("called %t, from %v", ok, from)
 	}
 	wantReadyHosts(t, a, map[string]time.Duration{"h": 2 * sec})
@@ -172,14 +172,14 @@ func TestSetDue(t *testing.T) {
 	if a.KnowsHost("h") {
 		t.Error("knows a host that nobody has met")
 	}
-	a.SetDue(noon, "h", time.Time{}, noon.Add(time.Hour))
+	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Hour))
 	if !b.KnowsHost("h") {
 		t.Error("what one crawl has been told, the other does not know")
 	}
 	mustBeBusyUntil(t, b, 0, "h", sec, time.Hour)
-	a.SetDue(noon, "h", time.Time{}, noon.Add(time.Minute)) // it ends no longer one
+	a.PostponeHost(noon, "h", time.Time{}, noon.Add(time.Minute)) // it ends no longer one
 	mustVisit(t, b, time.Hour, "h", sec)
-	a.SetDue(noon, "i", noon.Add(-5*sec), noon.Add(sec)) // each crawl wants its own rest since then
+	a.PostponeHost(noon, "i", noon.Add(-5*sec), noon.Add(sec)) // each crawl wants its own rest since then
 	mustBeBusyUntil(t, b, sec, "i", 20*sec, 15*sec)
 	mustVisit(t, b, 15*sec, "i", 20*sec)
 }

@@ -20,19 +20,19 @@ const maxWaitEstimate = 10 * time.Minute
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
 type visitSemaphore struct {
-	demands       []crawlDemand // of the crawls that visit at the same time
-	slots         int           // the least of theirs
-	delay         time.Duration // the longest of theirs
-	countsWorkers bool          // nobody is called who has no worker for it: see Limiter.SetWorkers
+	crawlDemands             []crawlDemand // of the crawls that visit at the same time
+	minSlots                 int           // the least of theirs
+	maxDelay                 time.Duration // the longest of theirs
+	skipsCrawlsWithoutWorker bool          // nobody is called who has no worker for it: see Limiter.SetWorkers
 
 	activeVisits int       // visits under way
 	lastEnd      time.Time // the last visit
-	due          time.Time // no visit begins before: what visits have earned
+	dueAt        time.Time // no visit begins before: what visits have earned
 	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
 
 	queue             []crawlHostKey // who waits, and some that have left
 	headPosition      int            // the place of line[0], counted from when the pool was met
-	positions         map[crawlHostKey]int
+	queuePositions    map[crawlHostKey]int
 	grantedStartTimes map[crawlHostKey]time.Time // who was called, and from when on it can come
 	meanVisitDuration time.Duration              // how long visits take, a moving mean
 }
@@ -44,13 +44,13 @@ type crawlHostKey struct {
 }
 
 // nextStart is when the next visit may begin.
-func (p *visitSemaphore) nextStart() time.Time { return laterTime(p.due, p.lastEnd.Add(p.delay)) }
+func (p *visitSemaphore) nextStart() time.Time { return laterTime(p.dueAt, p.lastEnd.Add(p.maxDelay)) }
 
-// tryAcquire takes a slot for a visit, of a crawl that has a claim. If there is none
+// acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
+func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
-	if !p.hasWaiters() && p.activeVisits < p.slots && !now.Before(start) {
+	if !p.hasWaiters() && p.activeVisits < p.minSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawl)
 		return now, true
 	}
@@ -58,31 +58,31 @@ func (p *visitSemaphore) tryAcquire(now time.Time, w crawlHostKey) (until time.T
 		// Those who were called do not come: who is here goes first, or with few
 		// workers nobody might ever find his own turn.
 		p.removeWaiter(w)
-		p.setGrant(w, now)
+		p.grantSlotTo(w, now)
 	}
-	if _, waits := p.positions[w]; !waits && !p.isGranted(w) {
+	if _, waits := p.queuePositions[w]; !waits && !p.isGranted(w) {
 		p.enqueue(w)
 	}
 	p.grantSlotsCallerPresent(now, w)
 	delete(w.crawl.readyHosts, w.host) // it is here
 	switch {
-	case !p.isGranted(w), p.activeVisits >= p.slots: // of which there are less than when it was called
+	case !p.isGranted(w), p.activeVisits >= p.minSlots: // of which there are less than when it was called
 		until = p.estimateTurn(now, w)
 	case now.Before(start):
-		p.setGrant(w, start)
+		p.grantSlotTo(w, start)
 		until = start
 	default:
 		p.clearGrant(w) // the slot is the visit's
 		p.addActiveVisit(w.crawl)
 		return now, true
 	}
-	p.extendDemand(w.crawl, until)
+	p.extendDemandExpiry(w.crawl, until)
 	return until, false
 }
 
 // hasWaiters reports whether anybody waits, or was called.
 func (p *visitSemaphore) hasWaiters() bool {
-	return len(p.positions) > 0 || len(p.grantedStartTimes) > 0
+	return len(p.queuePositions) > 0 || len(p.grantedStartTimes) > 0
 }
 
 // addActiveVisit counts a visit of crawl that begins.
@@ -105,17 +105,17 @@ func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
 
 // addBusyWorkers counts n more workers of a crawl that visit hosts, or that hosts wait for.
 func (p *visitSemaphore) addBusyWorkers(crawl *Limiter, n int) {
-	if p.countsWorkers {
+	if p.skipsCrawlsWithoutWorker {
 		crawl.busyWorkers += n
 	}
 }
 
 // enqueue puts a waiter at the end of the line.
 func (p *visitSemaphore) enqueue(w crawlHostKey) {
-	if p.positions == nil {
-		p.positions = map[crawlHostKey]int{}
+	if p.queuePositions == nil {
+		p.queuePositions = map[crawlHostKey]int{}
 	}
-	p.positions[w] = p.headPosition + len(p.queue)
+	p.queuePositions[w] = p.headPosition + len(p.queue)
 	p.queue = append(p.queue, w)
 }
 
@@ -124,16 +124,16 @@ func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(n
 
 // grantSlotsCallerPresent is call while one of those who wait is here.
 func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHostKey) {
-	for i := 0; i < len(p.queue) && p.activeVisits+len(p.grantedStartTimes) < p.slots; {
+	for i := 0; i < len(p.queue) && p.activeVisits+len(p.grantedStartTimes) < p.minSlots; {
 		w := p.queue[i]
-		position, waits := p.positions[w]
+		position, waits := p.queuePositions[w]
 		waits = waits && position == p.headPosition+i
 		switch {
-		case waits && p.countsWorkers && !w.crawl.hasRoomForHost() && (w != caller || now.Before(p.nextStart())):
+		case waits && p.skipsCrawlsWithoutWorker && !w.crawl.hasWorkerForAnotherHost() && (w != caller || now.Before(p.nextStart())):
 			i++ // it keeps its place
 			continue
 		case waits:
-			delete(p.positions, w)
+			delete(p.queuePositions, w)
 			p.grantSlot(w, laterTime(now, p.nextStart()))
 		}
 		if i > 0 {
@@ -142,7 +142,7 @@ func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost
 		}
 		p.queue, p.headPosition = p.queue[1:], p.headPosition+1
 	}
-	if len(p.queue) > 2*len(p.positions)+16 {
+	if len(p.queue) > 2*len(p.queuePositions)+16 {
 		p.compactQueue()
 	}
 }
@@ -152,19 +152,19 @@ func (p *visitSemaphore) compactQueue() {
 	i := -1
 	p.queue = slices.DeleteFunc(p.queue, func(w crawlHostKey) bool {
 		i++
-		position, waits := p.positions[w]
+		position, waits := p.queuePositions[w]
 		return !waits || position != p.headPosition+i
 	})
 	for i, w := range p.queue {
-		p.positions[w] = p.headPosition + i
+		p.queuePositions[w] = p.headPosition + i
 	}
 }
 
 // isGranted reports whether a slot is kept for w.
 func (p *visitSemaphore) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
 
-// setGrant keeps a slot for w.
-func (p *visitSemaphore) setGrant(w crawlHostKey, from time.Time) {
+// grantSlotTo keeps a slot for w.
+func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
 	if p.grantedStartTimes == nil {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
@@ -184,8 +184,8 @@ func (p *visitSemaphore) clearGrant(w crawlHostKey) {
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
 func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
-	p.setGrant(w, from)
-	p.extendDemand(w.crawl, from)
+	p.grantSlotTo(w, from)
+	p.extendDemandExpiry(w.crawl, from)
 	w.crawl.addReadyHost(w.host, from)
 }
 
@@ -202,8 +202,8 @@ func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 
 // removeWaiter takes w out of the line, and its turn from it.
 func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
-	delete(p.positions, w)
-	if len(p.positions) == 0 {
+	delete(p.queuePositions, w)
+	if len(p.queuePositions) == 0 {
 		p.queue = nil
 	}
 	if p.isGranted(w) {
@@ -221,7 +221,7 @@ func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end 
 	}
 	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
 	p.lastEnd = laterTime(p.lastEnd, end)
-	p.extendDemand(crawl, p.nextStart())
+	p.extendDemandExpiry(crawl, p.nextStart())
 	p.updateGrants(end)
 }
 
@@ -246,7 +246,7 @@ func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 			p.removeWaiter(w)
 		}
 	}
-	for w := range p.positions {
+	for w := range p.queuePositions {
 		if w.crawl == crawl {
 			p.removeWaiter(w)
 		}
@@ -264,8 +264,8 @@ func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
 func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
-	ahead := 1 + max(0, p.positions[w]-p.headPosition)/p.slots
-	each := cmp.Or(p.meanVisitDuration, time.Second) + p.delay
+	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minSlots
+	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
 	return laterTime(now, p.nextStart()).Add(wait)
 }

@@ -16,14 +16,14 @@ import (
 // lies within it stays shut that day, and one that reaches beyond it opens at
 // the jump. When they go back, the hour that comes twice is open both times.
 type Window struct {
-	ranges []hourRange
+	ranges []timeOfDayRange
 	zone   *time.Location
 	text   string
 }
 
-// hourRange are a range of a day in seconds from midnight: from is in it, to is
+// timeOfDayRange are a range of a day in seconds from midnight: from is in it, to is
 // not. It runs over midnight if to comes before from.
-type hourRange struct{ from, to int }
+type timeOfDayRange struct{ from, to int }
 
 const secondsPerDay = 24 * 60 * 60 // seconds
 
@@ -40,7 +40,7 @@ func ParseWindow(text, zone string) (Window, error) {
 	}
 	w := Window{zone: location, text: text}
 	for part := range strings.SplitSeq(text, ",") {
-		r, ok := parseHourRange(strings.TrimSpace(part))
+		r, ok := parseTimeOfDayRange(strings.TrimSpace(part))
 		if !ok {
 			return Window{}, fmt.Errorf("%q is not a range of hours; write it as 22:00-06:00", strings.TrimSpace(part))
 		}
@@ -49,11 +49,11 @@ func ParseWindow(text, zone string) (Window, error) {
 	return w, nil
 }
 
-func parseHourRange(s string) (hourRange, bool) {
+func parseTimeOfDayRange(s string) (timeOfDayRange, bool) {
 	begin, end, _ := strings.Cut(s, "-")
 	from, ok := parseClock(strings.TrimSpace(begin))
 	to, ok2 := parseClock(strings.TrimSpace(end))
-	return hourRange{from, to}, ok && ok2 && from != to && from < secondsPerDay
+	return timeOfDayRange{from, to}, ok && ok2 && from != to && from < secondsPerDay
 }
 
 // parseClock reads "06:30" as seconds from midnight.

@@ -73,10 +73,10 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 
 // projectPolicy is the pace of the project.
 func projectPolicy() politeness.Policy {
-	delay := func(d time.Duration) politeness.Override {
-		return politeness.Override{Delay: &d, Reason: "as in project.yaml"}
+	delay := func(d time.Duration) politeness.HostOverride {
+		return politeness.HostOverride{Delay: &d, Reason: "as in project.yaml"}
 	}
-	return politeness.Policy{Delay: 200 * time.Millisecond, HostOverrides: map[string]politeness.Override{
+	return politeness.Policy{Delay: 200 * time.Millisecond, HostOverrides: map[string]politeness.HostOverride{
 		"chain.example": delay(500 * time.Millisecond), "cookie.example": delay(600 * time.Millisecond),
 		"tdm.example": delay(600 * time.Millisecond), "secure.example.com": delay(600 * time.Millisecond),
 		"frozen.example": delay(500_000 * time.Hour),

@@ -38,7 +38,7 @@ func TestConnectionsToABusyAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.BindAddr(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
+	if err := other.ClaimServerAddr(time.Now(), netip.MustParseAddr("127.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
 	for _, url := range []string{reusedURL, newURL} {

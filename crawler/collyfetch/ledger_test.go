@@ -61,7 +61,7 @@ func TestWrapForAPurpose(t *testing.T) {
 		web := aiPolicyWeb()
 		o := quietOptions(web)
 		o.StateDir, o.KeepLedger, o.RobotsConfig.Purposes = dir, true, []string{"ai-train"}
-		o.Policy.HostOverrides = map[string]politeness.Override{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
+		o.Policy.HostOverrides = map[string]politeness.HostOverride{"press.test": {Delay: new(3 * time.Second), Reason: "agreed"}}
 		if got, want := crawlTitles(t, o), []string{"/", "Press", "/open", "Open"}; !slices.Equal(got, want) {
 			t.Errorf("the callbacks saw %q, want %q", got, want)
 		}

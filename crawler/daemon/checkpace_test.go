@@ -76,9 +76,9 @@ func TestPolicyOfAHost(t *testing.T) {
 		{"other.example", winter, 3 * time.Second, 1, 1, true},
 	} {
 		q := policy.ForHost(tt.host, tt.at)
-		if q.Delay != tt.delay || q.AdaptiveFactor != tt.adaptive || q.Concurrency != tt.concurrency || q.Window.IsOpen(tt.at) != tt.open {
+		if q.Delay != tt.delay || q.AdaptiveFactor != tt.adaptive || q.Concurrency != tt.concurrency || q.VisitWindow.IsOpen(tt.at) != tt.open {
 			t.Errorf("%s at %v: delay %v, adaptive %v, concurrency %d, open %t; want %+v", tt.host, tt.at,
-				q.Delay, q.AdaptiveFactor, q.Concurrency, q.Window.IsOpen(tt.at), tt)
+				q.Delay, q.AdaptiveFactor, q.Concurrency, q.VisitWindow.IsOpen(tt.at), tt)
 		}
 	}
 	if err := policy.Validate(); err != nil {

@@ -51,8 +51,8 @@ func (p *Project) politenessPolicy() politeness.Policy {
 	if policy.AdaptiveFactor == 0 {
 		policy.AdaptiveFactor = -1
 	}
-	policy.Window, _ = p.Politeness.Window.parse()
-	policy.HostOverrides = make(map[string]politeness.Override, len(p.Politeness.Hosts))
+	policy.VisitWindow, _ = p.Politeness.Window.parse()
+	policy.HostOverrides = make(map[string]politeness.HostOverride, len(p.Politeness.Hosts))
 	for name, h := range p.Politeness.Hosts {
 		host, _ := canonicalHost(name)
 		policy.HostOverrides[host] = h.toOverride()
@@ -74,8 +74,8 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 }
 
 // toOverride returns what is otherwise for a host.
-func (h HostPoliteness) toOverride() politeness.Override {
-	o := politeness.Override{Concurrency: h.Concurrency, AdaptiveFactor: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
+func (h HostPoliteness) toOverride() politeness.HostOverride {
+	o := politeness.HostOverride{Concurrency: h.Concurrency, AdaptiveFactor: h.AdaptiveFactor, Reason: h.Reason, Expires: h.Expires.endOfDay()}
 	if h.Delay != nil {
 		o.Delay = new(time.Duration(*h.Delay))
 		if *o.Delay == 0 {
@@ -87,7 +87,7 @@ func (h HostPoliteness) toOverride() politeness.Override {
 	}
 	if h.Window != nil {
 		w, _ := h.Window.parse()
-		o.Window = &w
+		o.VisitWindow = &w
 	}
 	return o
 }

@@ -192,7 +192,7 @@ func (p *simulation) step() EndReason {
 // nextOpen returns when g is within its hours, from at on.
 func (g *hostState) nextOpen(at time.Time) time.Time {
 	_, opens := g.RobotsDelayAndNextOpen(at)
-	return latestTime(opens, g.PolicyAt(at).Window.NextOpen(at))
+	return latestTime(opens, g.PolicyAt(at).VisitWindow.NextOpen(at))
 }
 
 // makeVisit visits the next page of g, or the file that must come first.

@@ -38,7 +38,7 @@ func withWindow(hours string) func(*forecast.HostWorkload) {
 		policy := h.PolicyAt
 		h.PolicyAt = func(at time.Time) politeness.Policy {
 			p := policy(at)
-			p.Window = w
+			p.VisitWindow = w
 			return p
 		}
 	}
