@@ -111,7 +111,7 @@ func BenchmarkRobotsParse(b *testing.B) {
 			for b.Loop() {
 				r.addRun(func() {
 					for _, body := range files {
-						robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
+						robots.Parse(body, robots.Google).RulesFor(robots.AgentFromName(productToken))
 					}
 				}, func() {
 					for _, body := range files {
@@ -133,7 +133,7 @@ func BenchmarkRobotsCheck(b *testing.B) {
 			files, all := s.generateFiles(), randomURLs(b)
 			ours, theirs := make([]*robots.Rules, len(files)), make([]*robotstxt.Group, len(files))
 			for i, body := range files {
-				ours[i] = robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
+				ours[i] = robots.Parse(body, robots.Google).RulesFor(robots.AgentFromName(productToken))
 				data, err := robotstxt.FromBytes(body)
 				if err != nil {
 					b.Fatal(err)
@@ -198,7 +198,7 @@ func BenchmarkRobotsCheckGrowth(b *testing.B) {
 			file.WriteString(randomRuleLine(random, 0))
 		}
 		o := robots.ParseOptions{MaxBytes: file.Len()}
-		rules := o.Parse([]byte(file.String())).RulesFor(robots.AgentByName(productToken))
+		rules := o.Parse([]byte(file.String())).RulesFor(robots.AgentFromName(productToken))
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -214,7 +214,7 @@ func BenchmarkRobotsPathological(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).RulesFor(robots.AgentByName(productToken))
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /"+strings.Repeat("*a", 20)+"b\nDisallow: /"+strings.Repeat("*a", 20)+"\n"), robots.Google).RulesFor(robots.AgentFromName(productToken))
 	b.ReportAllocs()
 	for b.Loop() {
 		rules.Check(u)
@@ -233,6 +233,6 @@ func BenchmarkRobotsLargest(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		robots.Parse(body, robots.Google).RulesFor(robots.AgentByName(productToken))
+		robots.Parse(body, robots.Google).RulesFor(robots.AgentFromName(productToken))
 	}
 }

@@ -52,11 +52,11 @@ func (c *Crawler) applyRobotsFetchResult(ctx context.Context, from decorum.URL, 
 	case !result.RedirectURL.IsZero():
 		return c.followRobotsRedirect(ctx, from, result)
 	case !result.HasRulesInForce:
-		if n := result.Postponed.Failures; n&(n-1) == 0 { // the first time, and ever more seldom
+		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // the first time, and ever more seldom
 			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
-				"why", result.Postponed.Reason, "attempts", n, "again_at", result.Postponed.Until)
+				"why", result.PostponedErr.Reason, "attempts", n, "again_at", result.PostponedErr.Until)
 		}
-		return c.Frontier.Hold(ctx, result.Origin, result.Postponed.Until, result.Postponed.Suspended || isHostNotFound(fetchErr))
+		return c.Frontier.Hold(ctx, result.Origin, result.PostponedErr.Until, result.PostponedErr.Suspended || isHostNotFound(fetchErr))
 	}
 	return c.Frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
@@ -66,10 +66,10 @@ func (c *Crawler) applyRobotsFetchResult(ctx context.Context, from decorum.URL, 
 func (c *Crawler) followRobotsRedirect(ctx context.Context, from decorum.URL, result robots.FetchResult) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueRobotsRedirect.
-	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.Postponed.Suspended); err != nil {
+	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.PostponedErr.Suspended); err != nil {
 		return err
 	}
-	return c.queueRobotsRedirect(ctx, from, result.Origin, result.Postponed)
+	return c.queueRobotsRedirect(ctx, from, result.Origin, result.PostponedErr)
 }
 
 // robotsRedirectNote is the note, in the frontier's store, that says which redirect of an

@@ -48,7 +48,7 @@ func NewLedgerRun(p politeness.Policy) ledger.Run {
 // storeRobotsInLedger keeps the robots.txt that a clearance or a refusal rests on, before
 // anything is written that names it. It reports whether that is done: the gate may
 // have forgotten a file that was replaced meanwhile.
-func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file robots.FileStatus) (bool, error) {
+func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, file robots.FetchSummary) (bool, error) {
 	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
@@ -105,7 +105,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 		q.ServerIP = addr.Unmap().String()
 	}
 	if !t.ForRobots() {
-		q.RobotsVerdict = ledger.NewVerdict(cl.Verdict(), cl.FileStatus())
+		q.RobotsVerdict = ledger.NewVerdict(cl.Verdict(), cl.FetchSummary())
 	} else if q.Source = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
@@ -184,12 +184,12 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 	u := urlToVisit(l.Entry)
 	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
 	if byRobots && refusal.TDMRepSHA256 == "" { // else robots.txt does not say so
-		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FileStatus)
+		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
 		if err != nil {
 			return err
 		}
 		if stored {
-			q.RobotsVerdict = ledger.NewVerdict(refusal.Verdict, refusal.FileStatus)
+			q.RobotsVerdict = ledger.NewVerdict(refusal.Verdict, refusal.FetchSummary)
 		}
 	}
 	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {

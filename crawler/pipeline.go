@@ -72,7 +72,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		return c.handleUnvisited(ctx, l, err)
 	}
 	if !clearance.IsForRobots() {
-		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.Origin(), clearance.FileStatus()); err != nil {
+		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.Origin(), clearance.FetchSummary()); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	if c.Settings.DryRun && isVisitToPage(l, clearance) {
 		return c.skipPageInDryRun(ctx, l, clearance)
 	}
-	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FileStatus()); err != nil || !stored {
+	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FetchSummary()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	if why := c.checkAndSpendHostBudget(l, clearance); why != "" {
@@ -149,7 +149,7 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 		return robots.Clearance{}, err
 	}
 	if !l.RobotsFor.IsZero() {
-		return c.Gate.CheckRedirect(ctx, c.now(), l.URL, l.RobotsFor)
+		return c.Gate.CheckRobotsRedirect(ctx, c.now(), l.URL, l.RobotsFor)
 	}
 	clearance, err := c.Gate.Check(ctx, c.now(), urlToVisit(l.Entry))
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &refusal):
-		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FileStatus); err != nil {
+		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 		c.counters.blockedURLs.Add(1)

@@ -46,7 +46,7 @@ func (h *appliedRobotsFiles) setApplied(o decorum.Origin, file string) {
 // time: its sitemaps are queued, and parked URLs that it allows are revived.
 // That this was done is noted in the same store, after it: a crash in between
 // repeats it. So it does not matter which crawl learnt the file, or when.
-func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
+func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
 	id := file.SHA256
 	if id == "" {
 		id = file.Outcome.String()
@@ -76,7 +76,7 @@ func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Orig
 
 // applyRobotsAfterRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
-func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.FileStatus) error {
+func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
 	if err := c.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}

@@ -213,7 +213,7 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 		return robots.Clearance{}, tdmrepPostponedError(cl, decorum.Unreachable, r.RefetchAt, "its tdmrep.json cannot be had")
 	}
 	if v := r.Check(cl.URL(), c.Gate.Purposes()); !v.Allowed && !isRobotsRefresh(l) {
-		refusal := &robots.Refusal{Verdict: v, FileStatus: cl.FileStatus(), TDMRepSHA256: r.SHA256()}
+		refusal := &robots.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.SHA256()}
 		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
 	if !r.firstUseDeadline.IsZero() {

@@ -50,7 +50,7 @@ func (c *Crawler) usagePolicyOf(v *Visit) PageUsagePolicy {
 	if v.Response == nil {
 		return PageUsagePolicy{Signals: stated}
 	}
-	stated = append(stated, robots.HeaderSignals(v.Response.Header)...)
+	stated = append(stated, robots.HeaderUsageSignals(v.Response.Header)...)
 	var header *extract.Document
 	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.Document(); page != nil {
@@ -59,7 +59,7 @@ func (c *Crawler) usagePolicyOf(v *Visit) PageUsagePolicy {
 			stated = append(stated, s)
 		}
 	}
-	return PageUsagePolicy{stated, filterSignalsByContentType(stated, v.Response).Conflict(c.Gate.Purposes())}
+	return PageUsagePolicy{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(c.Gate.Purposes())}
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
@@ -88,7 +88,7 @@ func filterSignalsByContentType(stated robots.UsageSignals, res *decorum.Respons
 // the crawl is for.
 func (c *Crawler) forbidsImageUse(v *Visit) bool {
 	others := func(s robots.UsageSignal) bool { return s.Category != robots.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).Conflict(c.Gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the content of the page is kept from whom it is for:

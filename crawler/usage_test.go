@@ -130,7 +130,7 @@ func TestContentIsWithheld(t *testing.T) {
 			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().PagesWithheld != int64(len(withheld)) {
 				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().PagesWithheld, tt.withheld)
 			}
-			if use := k.visits["/reserved"].UsagePolicy(); len(use.Signals) != 1 || use.Signals[0].Policy != "https://a.test/licence" {
+			if use := k.visits["/reserved"].UsagePolicy(); len(use.Signals) != 1 || use.Signals[0].TDMPolicy != "https://a.test/licence" {
 				t.Errorf("%+v", use)
 			}
 			if n := len(k.visits["/other"].UsagePolicy().Signals); n != 0 {

@@ -11,7 +11,7 @@ import (
 // is addressed by "*" alone.
 type Agent struct {
 	tokens           []string
-	givenName        string // as AgentByName was given it; only GoogleOSS asks for it
+	givenName        string // as AgentFromName was given it; only GoogleOSS asks for it
 	ignoresStarRules bool   // allow and disallow for "*" do not bind it (EXC-03, EXC-10)
 	indexingPreset   string // the preset that decides whether what it fetches is indexed (EXC-06); empty: itself
 }
@@ -38,12 +38,12 @@ func PresetOrNewAgent(d Dialect, token string, fallbacks ...string) (Agent, erro
 	return NewAgent(token, fallbacks...)
 }
 
-// AgentByName returns the agent that goes by name: the preset if there is one, else
+// AgentFromName returns the agent that goes by name: the preset if there is one, else
 // an agent whose only token is what of the name a user-agent line would be
 // read as. It is for questions about crawlers of others, whose tokens may have
 // digits (AGENT-02); a crawler of one's own is made by NewAgent. The GoogleOSS
 // dialect compares the name as it is given, and knows no presets.
-func AgentByName(name string) Agent {
+func AgentFromName(name string) Agent {
 	a, ok := PresetAgent(name)
 	if t := leadingToken(name); !ok && t != "" {
 		a.tokens = []string{t}

@@ -32,7 +32,7 @@ func TestNotForIndexing(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+test.agent+"/"+d.String(), func(t *testing.T) {
-				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentByName(test.agent))
+				u, rules := mustURL(t, "http://h"+test.path), Parse([]byte(test.file), d).RulesFor(AgentFromName(test.agent))
 				v, e := rules.Check(u), rules.Explain(u)
 				if v.Allowed != test.allowed || v.DisallowedForMainRobot != test.marked {
 					t.Errorf("verdict %+v, want allowed %t, marked %t", v, test.allowed, test.marked)
@@ -44,7 +44,7 @@ func TestNotForIndexing(t *testing.T) {
 		}
 	}
 	// Google's parser knows no such agents.
-	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentByName("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
+	if v := Parse([]byte(bot), GoogleOSS).RulesFor(AgentFromName("YandexDirect")).Check(mustURL(t, "http://h/a")); !v.Allowed || v.DisallowedForMainRobot {
 		t.Errorf("in google-oss: %+v", v)
 	}
 }
@@ -53,7 +53,7 @@ func TestNotForIndexing(t *testing.T) {
 // content binds those too whom its rules for everybody do not bind (EXC-09).
 func TestExemptionIsOfRulesAlone(t *testing.T) {
 	file := "User-agent: *\nDisallow: /\nCrawl-delay: 3\nContent-Signal: ai-train=no\n"
-	rules, u := Parse([]byte(file), Yandex).RulesFor(AgentByName("YandexDirect")), mustURL(t, "http://h/a")
+	rules, u := Parse([]byte(file), Yandex).RulesFor(AgentFromName("YandexDirect")), mustURL(t, "http://h/a")
 	if delay, ok := rules.CrawlDelay(); !ok || delay.Seconds() != 3 {
 		t.Errorf("pause %v, %t", delay, ok)
 	}

@@ -60,7 +60,7 @@ func TestAgentByName(t *testing.T) {
 		{"AGENT-03", "kiwi", []string{"KIWI"}, []string{"\u212aiwi"}},
 	} {
 		t.Run(test.req, func(t *testing.T) {
-			a := AgentByName(test.name)
+			a := AgentFromName(test.name)
 			var ranks []agentRank
 			for _, value := range test.order {
 				ranks = append(ranks, a.matchRank(value))

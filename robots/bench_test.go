@@ -57,7 +57,7 @@ func BenchmarkRulesFor(b *testing.B) {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				file.RulesFor(AgentByName("anybot"))
+				file.RulesFor(AgentFromName("anybot"))
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func BenchmarkCheck(b *testing.B) {
 		wildcards int
 	}{{"prefixes", 0}, {"tenth-wildcards", 10}} {
 		for _, n := range benchSizes {
-			rules := Parse(benchFile(n, kind.wildcards), Google).RulesFor(AgentByName("anybot"))
+			rules := Parse(benchFile(n, kind.wildcards), Google).RulesFor(AgentFromName("anybot"))
 			b.Run(fmt.Sprintf("%s/rules=%d", kind.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
@@ -89,7 +89,7 @@ func BenchmarkCheck(b *testing.B) {
 func BenchmarkCheckPathological(b *testing.B) {
 	u := mustURL(b, "https://example.com/"+strings.Repeat("a", 2000))
 	for _, pattern := range []string{"/*a*a*a*a*a*b", "/" + strings.Repeat("*a", 400) + "b", "/*" + strings.Repeat("a", 200) + "b"} {
-		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).RulesFor(AgentByName("anybot"))
+		rules := Parse([]byte("User-agent: *\nDisallow: "+pattern+"\n"), Google).RulesFor(AgentFromName("anybot"))
 		b.Run(fmt.Sprintf("octets=%d", len(pattern)), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,8 +13,8 @@ import (
 // concurrent use. A nil URLCleaner takes off nothing.
 type URLCleaner struct {
 	paths            []cleanParamPath
-	linesByParam     map[string]*paramLines // of each parameter: the lines that name it
-	numWildcardPaths int                    // places with wildcards
+	linesByParam     map[string]*paramLineIndexes // of each parameter: the lines that name it
+	numWildcardPaths int                          // places with wildcards
 }
 
 // A cleanParamPath is the path pattern of a Clean-param line.
@@ -50,7 +50,7 @@ func (f *File) URLCleaner() *URLCleaner {
 
 // newCleaner returns a URLCleaner, possibly without lines, and its lines.
 func (f *File) newCleaner() (c *URLCleaner, applied []line) {
-	c = &URLCleaner{linesByParam: make(map[string]*paramLines)}
+	c = &URLCleaner{linesByParam: make(map[string]*paramLineIndexes)}
 	for _, l := range f.lines {
 		if l.field == cleanParam && len(c.paths) < maxCleanParamLines {
 			c.addLine(l.value)
@@ -80,9 +80,9 @@ func (c *URLCleaner) addLine(value string) {
 		return
 	}
 	for name := range strings.SplitSeq(words[0], "&") {
-		if name = canonicalParam(name); name != "" {
+		if name = canonicalParamName(name); name != "" {
 			if c.linesByParam[name] == nil {
-				c.linesByParam[name] = &paramLines{}
+				c.linesByParam[name] = &paramLineIndexes{}
 			}
 			c.linesByParam[name].add(len(c.paths))
 		}
@@ -103,12 +103,12 @@ func isCleanParamPath(s string) bool {
 			return false
 		}
 	}
-	return isRulePath(s)
+	return beginsWithSlashOrStar(s)
 }
 
-// canonicalParam returns the name of a parameter as URLs in canonical form have it,
+// canonicalParamName returns the name of a parameter as URLs in canonical form have it,
 // empty if none can.
-func canonicalParam(name string) string {
+func canonicalParamName(name string) string {
 	u, err := decorum.ParseURL("http://x/?" + name)
 	if err != nil {
 		return ""
@@ -149,15 +149,15 @@ type cleanParamLineSet [maxCleanParamLines / 64]uint64
 // maxLineList is the longest list of lines: it has as many as a cleanParamLineSet has words.
 const maxLineList = maxCleanParamLines / 64
 
-// paramLines are the lines that name a parameter: a list while it is short, then a set.
+// paramLineIndexes are the lines that name a parameter: a list while it is short, then a set.
 // A file that names a parameter in every line therefore makes no URL costlier.
-type paramLines struct {
+type paramLineIndexes struct {
 	list    []uint16           // ascending
 	lineSet *cleanParamLineSet // nil: the lines are in few
 }
 
 // add adds a line. Lines arrive in order.
-func (l *paramLines) add(line int) {
+func (l *paramLineIndexes) add(line int) {
 	switch n := len(l.list); {
 	case l.lineSet != nil:
 		l.lineSet[line/64] |= 1 << (line % 64)
@@ -166,14 +166,14 @@ func (l *paramLines) add(line int) {
 		l.list = append(l.list, uint16(line))
 	default:
 		l.lineSet = &cleanParamLineSet{}
-		l.addTo(l.lineSet)
+		l.addToSet(l.lineSet)
 		l.lineSet[line/64] |= 1 << (line % 64)
 		l.list = nil
 	}
 }
 
-// addTo adds the lines to a set.
-func (l *paramLines) addTo(dst *cleanParamLineSet) {
+// addToSet adds the lines to a set.
+func (l *paramLineIndexes) addToSet(dst *cleanParamLineSet) {
 	for _, line := range l.list {
 		dst[line/64] |= 1 << (line % 64)
 	}
@@ -185,7 +185,7 @@ func (l *paramLines) addTo(dst *cleanParamLineSet) {
 }
 
 // intersects reports whether a line is in a set.
-func (l *paramLines) intersects(other *cleanParamLineSet) bool {
+func (l *paramLineIndexes) intersects(other *cleanParamLineSet) bool {
 	for _, line := range l.list {
 		if other[line/64]&(1<<(line%64)) != 0 {
 			return true
@@ -206,7 +206,7 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineSet) {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
 		if l := c.linesByParam[name]; l != nil {
-			l.addTo(&set)
+			l.addToSet(&set)
 		}
 	}
 	return set

@@ -15,16 +15,16 @@ type RemovedParam struct {
 	Line         int    `json:"line"`      // counted from 1
 }
 
-// ExplainClean returns u as URLCleaner.Clean does, and which line took what off.
+// ExplainURLCleaning returns u as URLCleaner.Clean does, and which line took what off.
 // If several lines remove the same parameter, it names the first.
-func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, removed []RemovedParam) {
+func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []RemovedParam) {
 	c, applied := f.newCleaner()
 	path, query, _ := strings.Cut(u.PathAndQuery(), "?")
 	set := c.linesForQuery(query)
 	c.dropNonMatching(&set, path)
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
-		if i, ok := c.linesByParam[name].firstIn(&set); ok {
+		if i, ok := c.linesByParam[name].firstLineIn(&set); ok {
 			l := applied[i]
 			removed = append(removed, RemovedParam{parameter, l.field.String() + ": " + l.value, int(l.number)})
 		}
@@ -32,13 +32,13 @@ func (f *File) ExplainClean(u decorum.URL) (clean decorum.URL, removed []Removed
 	return c.CleanURL(u), removed
 }
 
-// firstIn returns the first of the lines that is in a set.
-func (l *paramLines) firstIn(other *cleanParamLineSet) (line int, ok bool) {
+// firstLineIn returns the first of the lines that is in a set.
+func (l *paramLineIndexes) firstLineIn(other *cleanParamLineSet) (line int, ok bool) {
 	if l == nil {
 		return 0, false
 	}
 	var own cleanParamLineSet
-	l.addTo(&own)
+	l.addToSet(&own)
 	for i := range own {
 		if word := own[i] & other[i]; word != 0 {
 			return i*64 + bits.TrailingZeros64(word), true
@@ -47,9 +47,9 @@ func (l *paramLines) firstIn(other *cleanParamLineSet) (line int, ok bool) {
 	return 0, false
 }
 
-// ExplainClean returns u as CleanURL does when the origin's file is in mind, and
+// ExplainURLCleaning returns u as CleanURL does when the origin's file is in mind, and
 // which line took what off.
-func (g *Gate) ExplainClean(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []RemovedParam, err error) {
+func (g *Gate) ExplainURLCleaning(ctx context.Context, u decorum.URL) (clean decorum.URL, removed []RemovedParam, err error) {
 	r, err := g.loadRecord(ctx, u.Origin())
 	if err != nil {
 		return u, nil, err
@@ -58,6 +58,6 @@ func (g *Gate) ExplainClean(ctx context.Context, u decorum.URL) (clean decorum.U
 	if file == nil {
 		return u, nil, nil
 	}
-	clean, removed = file.ExplainClean(u)
+	clean, removed = file.ExplainURLCleaning(u)
 	return clean, removed, nil
 }

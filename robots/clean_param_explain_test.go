@@ -24,7 +24,7 @@ func TestExplainClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean, removed := f.ExplainClean(u)
+		clean, removed := f.ExplainURLCleaning(u)
 		if clean.PathAndQuery() != tt.clean || clean != f.URLCleaner().CleanURL(u) || !slices.Equal(removed, tt.taken) {
 			t.Errorf("%s: %s by %v, want %s by %v", tt.path, clean.PathAndQuery(), removed, tt.clean, tt.taken)
 		}

@@ -145,7 +145,7 @@ func TestCleanManyNames(t *testing.T) {
 	file := Parse([]byte(b.String()), Google)
 	for i := range 201 {
 		page := fmt.Sprintf("https://example.com/p%d/", i)
-		clean, removed := file.ExplainClean(mustURL(t, page+"?s=1&u=2"))
+		clean, removed := file.ExplainURLCleaning(mustURL(t, page+"?s=1&u=2"))
 		switch want := page + "?u=2"; {
 		case i < 200 && (clean.String() != want || len(removed) != 1 || removed[0].Line != i+1):
 			t.Errorf("%v, %v; want %s by line %d", clean, removed, want, i+1)

@@ -8,9 +8,9 @@ import (
 
 // FileChanges are how two versions of a robots.txt differ.
 type FileChanges struct {
-	// Agents are those that either file names, and "*", that now have other
+	// AgentChanges are those that either file names, and "*", that now have other
 	// rules or another delay: "*", then in the order of the new file and the old.
-	Agents          []AgentChange `json:"agents,omitempty"`
+	AgentChanges    []AgentChange `json:"agents,omitempty"`
 	SitemapsAdded   []string      `json:"sitemaps_added,omitempty"`   // that only the new file names
 	SitemapsRemoved []string      `json:"sitemaps_removed,omitempty"` // that only the old file names
 	// AgentsNotComparedCount is how many agents were not compared: only the first 100 are.
@@ -59,7 +59,7 @@ func (d OptionalDelay) String() string {
 
 // IsEmpty reports whether nothing differs.
 func (c FileChanges) IsEmpty() bool {
-	return len(c.Agents)+len(c.SitemapsAdded)+len(c.SitemapsRemoved) == 0
+	return len(c.AgentChanges)+len(c.SitemapsAdded)+len(c.SitemapsRemoved) == 0
 }
 
 // IsEmpty reports whether nothing differs.
@@ -75,13 +75,13 @@ func Diff(old, new *File) FileChanges {
 	tokens, omitted := ComparedAgents(old, new)
 	c.AgentsNotComparedCount = omitted
 	for _, token := range tokens {
-		a := AgentByName(token)
+		a := AgentFromName(token)
 		if change := DiffRules(old.RulesFor(a), new.RulesFor(a)); !change.IsEmpty() {
-			c.Agents = append(c.Agents, AgentChange{token, change})
+			c.AgentChanges = append(c.AgentChanges, AgentChange{token, change})
 		}
 	}
 	before, after := sortedSitemaps(old), sortedSitemaps(new)
-	c.SitemapsAdded, c.SitemapsRemoved = difference(after, before), difference(before, after)
+	c.SitemapsAdded, c.SitemapsRemoved = sortedDifference(after, before), sortedDifference(before, after)
 	return c
 }
 
@@ -150,8 +150,8 @@ func sortedSitemaps(f *File) []string {
 	return all
 }
 
-// difference returns what sorted all has and sorted others has not.
-func difference(all, others []string) []string {
+// sortedDifference returns what sorted all has and sorted others has not.
+func sortedDifference(all, others []string) []string {
 	var rest []string
 	for _, s := range all {
 		if _, ok := slices.BinarySearch(others, s); !ok {

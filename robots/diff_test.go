@@ -37,7 +37,7 @@ func TestDiff(t *testing.T) {
 
 func describeChanges(c FileChanges) []string {
 	var all []string
-	for _, a := range c.Agents {
+	for _, a := range c.AgentChanges {
 		for _, r := range a.Added {
 			all = append(all, fmt.Sprintf("%s + %s (%d)", a.Agent, r.Rule, r.Line))
 		}
@@ -109,8 +109,8 @@ func TestDiffKnowsWhomADialectNames(t *testing.T) {
 		{Yandex, "User-agent: (compatible; SuperBot)\nDisallow: /a\n", "User-agent: (compatible; SuperBot)\nDisallow: /b\n", "superbot"},
 	} {
 		c := Diff(Parse([]byte(tt.old), tt.d), Parse([]byte(tt.new), tt.d))
-		if !slices.ContainsFunc(c.Agents, func(a AgentChange) bool { return a.Agent == tt.agent }) {
-			t.Errorf("%v: %q to %q: %+v, want a change for %s", tt.d, tt.old, tt.new, c.Agents, tt.agent)
+		if !slices.ContainsFunc(c.AgentChanges, func(a AgentChange) bool { return a.Agent == tt.agent }) {
+			t.Errorf("%v: %q to %q: %+v, want a change for %s", tt.d, tt.old, tt.new, c.AgentChanges, tt.agent)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestDiffIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, "User-agent: a%s\nDisallow: /%d\n", strings.Repeat("b", i), i)
 	}
 	c := Diff(Parse([]byte(b.String()), Google), Parse(nil, Google))
-	if len(c.Agents) > maxComparedAgents || c.AgentsNotComparedCount != 201 {
-		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.Agents), c.AgentsNotComparedCount, maxComparedAgents)
+	if len(c.AgentChanges) > maxComparedAgents || c.AgentsNotComparedCount != 201 {
+		t.Errorf("%d agents compared, %d left out; want at most %d, and 201", len(c.AgentChanges), c.AgentsNotComparedCount, maxComparedAgents)
 	}
 }

@@ -52,7 +52,7 @@ func ExampleDiff() {
 	before := robots.Parse([]byte(file), robots.Google)
 	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)
 	changes := robots.Diff(before, after)
-	for _, a := range changes.Agents {
+	for _, a := range changes.AgentChanges {
 		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.Added, a.Removed, a.NewDelay, a.OldDelay)
 	}
 	fmt.Println("sitemaps removed:", changes.SitemapsRemoved)

@@ -90,7 +90,7 @@ func (e *example) check(d Dialect) error {
 	if err := e.checkFile(file); err != nil {
 		return fmt.Errorf("%w\n%s", err, body)
 	}
-	if err := e.checkRules(file.RulesFor(AgentByName(e.Agent))); err != nil {
+	if err := e.checkRules(file.RulesFor(AgentFromName(e.Agent))); err != nil {
 		return fmt.Errorf("%w\n%s", err, body)
 	}
 	return nil

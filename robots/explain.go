@@ -59,15 +59,15 @@ func (r *Rules) Explain(u decorum.URL) Explanation {
 	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
 		return e
 	}
-	var matching []rulePattern
+	var matching []ruleWithPattern
 	for i := range r.rules {
-		for _, m := range r.rulePatterns(&r.rules[i]) {
+		for _, m := range r.patternsOfRule(&r.rules[i]) {
 			if m.pattern.matches(e.Path) {
 				matching = append(matching, m)
 			}
 		}
 	}
-	slices.SortFunc(matching, func(a, b rulePattern) int { return a.rule.compare(b.rule) })
+	slices.SortFunc(matching, func(a, b ruleWithPattern) int { return a.rule.compare(b.rule) })
 	for _, m := range matching {
 		e.Matches = append(e.Matches, m.explainMatch(e.Path, matching[0].rule))
 	}
@@ -84,30 +84,30 @@ func (r *Rules) paceLines() []string {
 	return lines
 }
 
-// A rulePattern is a rule, and a pattern that it stands for.
-type rulePattern struct {
+// A ruleWithPattern is a rule, and a pattern that it stands for.
+type ruleWithPattern struct {
 	*rule
 	pattern pattern
 }
 
-// rulePatterns returns what a rule means: in the GoogleOSS dialect some mean two
+// patternsOfRule returns what a rule means: in the GoogleOSS dialect some mean two
 // things.
-func (r *Rules) rulePatterns(rl *rule) []rulePattern {
+func (r *Rules) patternsOfRule(rl *rule) []ruleWithPattern {
 	if !r.isGoogleOSS {
-		return []rulePattern{{rl, *rl.compilePattern()}}
+		return []ruleWithPattern{{rl, *rl.compilePattern()}}
 	}
 	p, dir := compileGoogleOSSRulePatterns(rl.path(), rl.allow)
 	if dir == nil {
-		return []rulePattern{{rl, p}}
+		return []ruleWithPattern{{rl, p}}
 	}
 	dirRule := *rl
 	dirRule.length = dir.length
-	return []rulePattern{{rl, p}, {&dirRule, *dir}}
+	return []ruleWithPattern{{rl, p}, {&dirRule, *dir}}
 }
 
 // explainMatch says where a rule that matches path does so, and how it fares
 // against the winner.
-func (r rulePattern) explainMatch(path string, winner *rule) RuleMatch {
+func (r ruleWithPattern) explainMatch(path string, winner *rule) RuleMatch {
 	m := RuleMatch{Rule: r.lineText, Line: r.line, RuleLength: r.length}
 	m.Span, m.WildcardSpans = r.pattern.matchSpans(path)
 	switch {
@@ -137,7 +137,7 @@ func (r *rule) compilePattern() *pattern {
 // matchSpans returns what of path, which p matches, p takes, and what of it each
 // wildcard before a literal stands for. It takes literals where match does.
 func (p *pattern) matchSpans(path string) (whole PathSpan, wildcards []PathSpan) {
-	at := p.head.prefixEnd(path)
+	at := p.head.matchedPrefixLen(path)
 	for i := range p.tail {
 		l, end := &p.tail[i], 0
 		if p.anchored && i == len(p.tail)-1 {
@@ -146,7 +146,7 @@ func (p *pattern) matchSpans(path string) (whole PathSpan, wildcards []PathSpan)
 			end = at + l.indexEnd(path[at:])
 		}
 		start := at
-		for l.prefixEnd(path[start:end]) != end-start {
+		for l.matchedPrefixLen(path[start:end]) != end-start {
 			start++
 		}
 		wildcards = append(wildcards, PathSpan{at, start})

@@ -66,7 +66,7 @@ func TestExplainTellsThePace(t *testing.T) {
 }
 
 func TestExplainNamesTheGroup(t *testing.T) {
-	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentByName("bot"))
+	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentFromName("bot"))
 	got := rules.Explain(mustURL(t, "http://h/b"))
 	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLines, []int{2, 7}) || !got.Allowed {
 		t.Errorf("got %+v", got)
@@ -167,7 +167,7 @@ func TestGateExplain(t *testing.T) {
 // TestExplainGoogleOSS: in that dialect a rule may mean two things, and the
 // explanation knows both.
 func TestExplainGoogleOSS(t *testing.T) {
-	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).RulesFor(AgentByName("anybot"))
+	rules := Parse([]byte("User-agent: *\nDisallow: /a\nAllow: /a/index.html\nDisallow: /b*\n"), GoogleOSS).RulesFor(AgentFromName("anybot"))
 	for path, want := range map[string]string{"/a/": "allow: /a/index.html", "/a/x": "disallow: /a", "/b": "disallow: /b*", "/": ""} {
 		u, err := decorum.ParseURL("https://example.com" + path)
 		if err != nil {

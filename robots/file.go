@@ -50,22 +50,22 @@ func (o ParseOptions) Parse(body []byte) *File {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && o.isExtension(l.field) {
+		if !ok || o.NoExtensions && o.isDialectExtension(l.field) {
 			continue
 		}
 		if o.Dialect == Yandex {
 			l = l.invertEmptyRule()
 		}
 		f.hasUsageLines = f.hasUsageLines || l.field == contentUsage || l.field == contentSignal
-		f.hasRateOrVisitTimeLines = f.hasRateOrVisitTimeLines || l.field == requestRateLine || l.field == visitTime
+		f.hasRequestRateOrVisitTime = f.hasRequestRateOrVisitTime || l.field == requestRateLine || l.field == visitTime
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
 	return f
 }
 
-// isExtension reports whether the field is an extension of the dialect.
-func (o ParseOptions) isExtension(f fieldKind) bool {
+// isDialectExtension reports whether the field is an extension of the dialect.
+func (o ParseOptions) isDialectExtension(f fieldKind) bool {
 	return f.isExtension() && (o.Dialect != Yandex || f >= requestRateLine)
 }
 
@@ -95,11 +95,11 @@ func truncateAtLine(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines                   []line
-	dialect                 Dialect
-	crawlDelaySplitsGroups  bool
-	hasUsageLines           bool // some line is about the use of content
-	hasRateOrVisitTimeLines bool // some line is a Request-rate or Visit-time
+	lines                     []line
+	dialect                   Dialect
+	crawlDelaySplitsGroups    bool
+	hasUsageLines             bool // some line is about the use of content
+	hasRequestRateOrVisitTime bool // some line is a Request-rate or Visit-time
 }
 
 // Sitemaps returns the sitemaps that the file names, in its order, each once.

@@ -135,7 +135,7 @@ func FuzzParse(f *testing.F) {
 				t.Error("CR LF is read unlike LF")
 			}
 		}
-		checkRules(t, file, AgentByName("Googlebot-News"))
+		checkRules(t, file, AgentFromName("Googlebot-News"))
 		checkRules(t, file, Agent{})
 	})
 }
@@ -151,7 +151,7 @@ func checkRules(t *testing.T, file *File, a Agent) {
 		if v != file.RulesFor(a).Check(mustURL(t, s)) {
 			t.Errorf("%s: two verdicts differ", s)
 		}
-		if v.Group != rules.Group() || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
+		if v.Group != rules.GroupAgents() || (v.Rule == "") != (v.Line == 0) || !v.Allowed && !strings.HasPrefix(v.Rule, "disallow: ") {
 			t.Errorf("%s: %+v", s, v)
 		}
 	}

@@ -13,22 +13,22 @@ import (
 // A Gate decides whether a URL may be visited now, by the robots.txt of its
 // origin. It remembers answers, knows how long they hold, and asks for a
 // robots.txt to be visited when it must know more. It makes no visit itself,
-// is told the time, and keeps what it learns in NoteStore, so that a restart asks
+// is told the time, and keeps what it learns in OriginNoteStore, so that a restart asks
 // nobody again. All methods may be called at the same time.
 type Gate struct {
 	cfg         GateConfig
-	noteStore   NoteStore
-	cache       gateCache
+	noteStore   OriginNoteStore
+	cache       originCache
 	lastFetchID atomic.Uint64 // made so far
 }
 
 // NewGate returns a Gate that keeps its records in notes. The config must be
 // valid (GateConfig.Validate).
-func NewGate(cfg GateConfig, notes NoteStore) *Gate {
+func NewGate(cfg GateConfig, notes OriginNoteStore) *Gate {
 	cfg = cfg.withDefaults()
 	return &Gate{
 		cfg: cfg, noteStore: notes,
-		cache: gateCache{maxOrigins: cfg.MaxOrigins, entries: make(map[decorum.Origin]*originEntry)},
+		cache: originCache{maxOrigins: cfg.MaxCachedOrigins, entries: make(map[decorum.Origin]*originEntry)},
 	}
 }
 
@@ -44,12 +44,12 @@ func (g *Gate) Dialect() Dialect { return g.cfg.Dialect }
 //   - Unreachable, with a *Closed: the lookup failed, its time has not come;
 //   - Invalid: u is no URL.
 //
-// Any other error is one of the NoteStore. While rules hold, Check allocates
+// Any other error is one of the OriginNoteStore. While rules hold, Check allocates
 // nothing and does no I/O.
 func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearance, error) {
 	o := u.Origin()
 	if o.IsZero() {
-		return Clearance{}, gateError(u, decorum.Invalid, errors.New("no URL"))
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL"))
 	}
 	if s := g.cache.state(o); s.hasRulesInForce(now) {
 		return g.clearByRules(s, u)
@@ -62,12 +62,12 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return Clearance{}, err
 	case s.hasRulesInForce(now):
 		return g.clearByRules(s, u)
-	case e.inFlight.isActive(now):
-		return Clearance{}, gateError(u, decorum.Pending, g.postponedError(s, e.inFlight.expiresAt, "robots.txt is being fetched"))
+	case e.inFlightFetch.isActive(now):
+		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
 	case now.Before(s.expiresAt) && s.redirect != nil:
-		return Clearance{}, gateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
+		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
 	case now.Before(s.expiresAt):
-		return Clearance{}, gateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
+		return Clearance{}, newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 	}
 	return g.newRobotsFetchClearance(now, e, o, o.RobotsURL(), 0), nil
 }
@@ -76,19 +76,19 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	v := g.verdict(s.rules, u)
 	if !v.Allowed {
-		return Clearance{}, gateError(u, decorum.Disallowed, &Refusal{Verdict: v, FileStatus: s.fileStatus})
+		return Clearance{}, newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
 	}
 	if !s.pageCleared.Load() {
 		s.pageCleared.Store(true)
 	}
-	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, state: s}, nil
+	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, originState: s}, nil
 }
 
 // newRobotsFetchClearance makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
 func (g *Gate) newRobotsFetchClearance(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
-	e.inFlight = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchTimeout), redirectCount: redirects}
-	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlight.id, redirectCount: redirects}
+	e.inFlightFetch = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchLeaseTimeout), redirectCount: redirects}
+	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlightFetch.id, redirectCount: redirects}
 }
 
 // CancelFetch takes back a Clearance for a robots.txt that was not visited, or
@@ -123,7 +123,7 @@ func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) 
 		return DisallowAll().Explain(u), nil
 	}
 	e := s.rules.Explain(u)
-	e.SHA256 = s.fileStatus.SHA256
+	e.SHA256 = s.fetchSummary.SHA256
 	return e, nil
 }
 
@@ -197,20 +197,20 @@ func (g *Gate) DelayAndNextOpen(ctx context.Context, o decorum.Origin, now time.
 // redirectPollTime is when to ask again whether a hop has been visited: it may be in the
 // queue of a crawl that has another Gate.
 func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
-	if next := now.Add(g.cfg.FetchTimeout); next.Before(until) {
+	if next := now.Add(g.cfg.FetchLeaseTimeout); next.Before(until) {
 		return next
 	}
 	return until
 }
 
 func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {
-	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, Failures: s.failures, Reason: reason}
+	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, ConsecutiveFailures: s.failures, Reason: reason}
 	if s.redirect != nil {
-		c.RedirectURL, c.RedirectSince = s.redirect.url, s.redirect.Since
+		c.RedirectURL, c.RedirectSince = s.redirect.parsedTarget, s.redirect.Since
 	}
 	return c
 }
 
-func gateError(u decorum.URL, kind decorum.Kind, cause error) error {
+func newGateError(u decorum.URL, kind decorum.Kind, cause error) error {
 	return &decorum.Error{Op: "robots", URL: u.String(), Kind: kind, Err: cause}
 }

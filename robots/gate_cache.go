@@ -8,9 +8,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A gateCache holds the origins in play, at most limit of them but for those
+// An originCache holds the origins in play, at most limit of them but for those
 // whose lookup is under way. What it forgets is in the notes.
-type gateCache struct {
+type originCache struct {
 	maxOrigins int
 
 	mu      sync.RWMutex
@@ -23,9 +23,9 @@ type gateCache struct {
 type originEntry struct {
 	state atomic.Pointer[originState] // nil: the notes have not been read
 
-	mu       sync.Mutex
-	inFlight fetchLease
-	evicted  bool // evicted: look the origin up again
+	mu            sync.Mutex
+	inFlightFetch fetchLease
+	evicted       bool // evicted: look the origin up again
 }
 
 // A fetchLease is the right to make the current visit of a lookup (FETCH-31). It
@@ -39,7 +39,7 @@ type fetchLease struct {
 func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
 // state returns the origin's standing, nil if it is not in memory.
-func (m *gateCache) state(o decorum.Origin) *originState {
+func (m *originCache) state(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -50,7 +50,7 @@ func (m *gateCache) state(o decorum.Origin) *originState {
 }
 
 // lockEntry returns the origin's entry, locked.
-func (m *gateCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
+func (m *originCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
 	for {
 		e := m.getOrCreate(o, now)
 		e.mu.Lock()
@@ -61,7 +61,7 @@ func (m *gateCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
 	}
 }
 
-func (m *gateCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
+func (m *originCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -84,12 +84,12 @@ func (m *gateCache) getOrCreate(o decorum.Origin, now time.Time) *originEntry {
 // evictOne drops an entry that nobody is using: any will do, for it costs one
 // reading of a note to have it back. m.mu is held; TryLock keeps it from
 // waiting for somebody's I/O.
-func (m *gateCache) evictOne(now time.Time) {
+func (m *originCache) evictOne(now time.Time) {
 	for o, e := range m.entries {
 		if !e.mu.TryLock() {
 			continue
 		}
-		e.evicted = !e.inFlight.isActive(now)
+		e.evicted = !e.inFlightFetch.isActive(now)
 		evicted := e.evicted
 		e.mu.Unlock()
 		if evicted {
@@ -100,7 +100,7 @@ func (m *gateCache) evictOne(now time.Time) {
 }
 
 // endFetch ends the claim that c was made for, if it still has it.
-func (m *gateCache) endFetch(c Clearance) {
+func (m *originCache) endFetch(c Clearance) {
 	m.mu.RLock()
 	e := m.entries[c.origin]
 	m.mu.RUnlock()
@@ -109,7 +109,7 @@ func (m *gateCache) endFetch(c Clearance) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.inFlight.id == c.fetchID {
-		e.inFlight = fetchLease{}
+	if e.inFlightFetch.id == c.fetchID {
+		e.inFlightFetch = fetchLease{}
 	}
 }

@@ -13,7 +13,7 @@ type GateConfig struct {
 	// Agent is who crawls. The zero Agent is addressed by "*" alone.
 	Agent Agent
 	// UserAgent is the header with which files are fetched: a server may answer
-	// another crawler otherwise. Gates that share NoteStore share what they learn if
+	// another crawler otherwise. Gates that share OriginNoteStore share what they learn if
 	// it is the same, whatever their Agents (CACHE-03).
 	UserAgent string
 	// Dialect and NoExtensions say how files are read: see ParseOptions.
@@ -34,12 +34,12 @@ type GateConfig struct {
 	// MaxRedirects is how many redirects of a robots.txt are followed, at least 5
 	// (FETCH-02). Default 5.
 	MaxRedirects int
-	// Retry503 says when to ask again after a 503, Retry after any other
+	// Retry503 says when to ask again after a 503, Backoff after any other
 	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
-	Retry503, Retry Backoff
-	// OutageLimit is how long a robots.txt must have been unreachable, without a
+	Backoff503, Backoff Backoff
+	// CachedRulesAfterOutage is how long a robots.txt must have been unreachable, without a
 	// break, for its last good copy to count again (FETCH-13). Default 30 days.
-	OutageLimit time.Duration
+	CachedRulesAfterOutage time.Duration
 	// SuspendAfterFailures is how many lookups of an origin must have failed in a row for
 	// nobody to wait for it any more. Default 3.
 	SuspendAfterFailures int
@@ -47,17 +47,17 @@ type GateConfig struct {
 	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
 	// Russian, Chinese and Czech.
 	NotFoundPhrases []string
-	// FetchTimeout is how long a lookup may take until somebody else may make it, RedirectTimeout
+	// FetchLeaseTimeout is how long a lookup may take until somebody else may make it, RedirectTimeout
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
-	FetchTimeout, RedirectTimeout time.Duration
+	FetchLeaseTimeout, RedirectTimeout time.Duration
 	// MaxVersions is how many files of an origin are kept, the one that counts
 	// included, and MaxArchiveBytes how many bytes the others may have together. The
 	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
 	// that counts.
 	MaxVersions, MaxArchiveBytes int
-	// MaxOrigins is how many origins' rules are held ready in memory; those of
+	// MaxCachedOrigins is how many origins' rules are held ready in memory; those of
 	// others are read from the notes when they are needed. Default 10,000.
-	MaxOrigins int
+	MaxCachedOrigins int
 }
 
 // A Backoff is how long to wait after a failure: First, then twice as long
@@ -82,8 +82,8 @@ func (c GateConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.OutageLimit}, {"Claim", c.FetchTimeout}, {"Hop", c.RedirectTimeout},
-		{"Retry503", min(c.Retry503.First, c.Retry503.Max)}, {"Retry", min(c.Retry.First, c.Retry.Max)},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.CachedRulesAfterOutage}, {"Claim", c.FetchLeaseTimeout}, {"Hop", c.RedirectTimeout},
+		{"Retry503", min(c.Backoff503.First, c.Backoff503.Max)}, {"Retry", min(c.Backoff.First, c.Backoff.Max)},
 	} {
 		if d.value < 0 {
 			return fmt.Errorf("robots gate: %s must not be negative", d.name)
@@ -103,9 +103,9 @@ func (c GateConfig) Validate() error {
 		return fmt.Errorf("robots gate: MinTTL %v is longer than MaxTTL %v", c.MinTTL, c.MaxTTL)
 	case c.MaxRedirects < minRedirects:
 		return fmt.Errorf("robots gate: MaxHops must be at least %d", minRedirects)
-	case c.SuspendAfterFailures < 0, c.MaxOrigins < 0:
+	case c.SuspendAfterFailures < 0, c.MaxCachedOrigins < 0:
 		return fmt.Errorf("robots gate: Patience and Origins must not be negative")
-	case c.Retry503.First > c.Retry503.Max, c.Retry.First > c.Retry.Max:
+	case c.Backoff503.First > c.Backoff503.Max, c.Backoff.First > c.Backoff.Max:
 		return fmt.Errorf("robots gate: a first retry must not wait longer than the longest")
 	}
 	return nil
@@ -118,19 +118,19 @@ func (c GateConfig) withDefaults() GateConfig {
 	c.MinTTL = cmp.Or(c.MinTTL, time.Minute)
 	c.MaxTTL = cmp.Or(c.MaxTTL, day)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, minRedirects)
-	c.Retry503.First = cmp.Or(c.Retry503.First, time.Minute)
-	c.Retry503.Max = cmp.Or(c.Retry503.Max, max(5*time.Minute, c.Retry503.First))
-	c.Retry.First = cmp.Or(c.Retry.First, 5*time.Minute)
-	c.Retry.Max = cmp.Or(c.Retry.Max, max(time.Hour, c.Retry.First))
-	c.OutageLimit = cmp.Or(c.OutageLimit, 30*day)
+	c.Backoff503.First = cmp.Or(c.Backoff503.First, time.Minute)
+	c.Backoff503.Max = cmp.Or(c.Backoff503.Max, max(5*time.Minute, c.Backoff503.First))
+	c.Backoff.First = cmp.Or(c.Backoff.First, 5*time.Minute)
+	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(time.Hour, c.Backoff.First))
+	c.CachedRulesAfterOutage = cmp.Or(c.CachedRulesAfterOutage, 30*day)
 	c.SuspendAfterFailures = cmp.Or(c.SuspendAfterFailures, 3)
 	if c.NotFoundPhrases == nil {
 		c.NotFoundPhrases = defaultNotFoundPhrases
 	}
 	c.NotFoundPhrases = lowerAll(c.NotFoundPhrases)
-	c.FetchTimeout = cmp.Or(c.FetchTimeout, 2*time.Minute)
+	c.FetchLeaseTimeout = cmp.Or(c.FetchLeaseTimeout, 2*time.Minute)
 	c.RedirectTimeout = cmp.Or(c.RedirectTimeout, 15*time.Minute)
-	c.MaxOrigins = cmp.Or(c.MaxOrigins, 10_000)
+	c.MaxCachedOrigins = cmp.Or(c.MaxCachedOrigins, 10_000)
 	c.MaxVersions = cmp.Or(c.MaxVersions, 20)
 	c.MaxArchiveBytes = cmp.Or(c.MaxArchiveBytes, 2<<20)
 	return c

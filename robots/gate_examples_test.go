@@ -86,17 +86,17 @@ func (x *lookupExample) run(t *testing.T, d Dialect) error {
 		if result.RedirectURL.IsZero() {
 			break
 		}
-		c, err = s.gate.CheckRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
+		c, err = s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
 		var end *RedirectDisallowedError
 		if errors.As(err, &end) {
 			outcome = end.Result.Outcome
 		}
 	}
 	got := outcome.String()
-	if requests == 0 && c.FileStatus().Outcome == OutcomeRules {
+	if requests == 0 && c.FetchSummary().Outcome == OutcomeRules {
 		got = OutcomeCachedRules.String() // to the examples, a lookup that the cache answers
 	} else if requests == 0 {
-		got = c.FileStatus().Outcome.String()
+		got = c.FetchSummary().Outcome.String()
 	}
 	if got != x.Want {
 		return fmt.Errorf("outcome = %s, want %s", got, x.Want)
@@ -112,7 +112,7 @@ func (x *lookupExample) run(t *testing.T, d Dialect) error {
 func (x *lookupExample) checkVerdicts(s *gateTest) error {
 	for _, want := range x.Checks {
 		cfg := s.gate.cfg
-		cfg.Agent = AgentByName(want.Agent)
+		cfg.Agent = AgentFromName(want.Agent)
 		c, err := NewGate(cfg, s.notes).Check(s.t.Context(), s.now, mustURL(s.t, want.URL))
 		if c.IsForRobots() {
 			return fmt.Errorf("agent %s: robots.txt is asked for again", want.Agent)
@@ -192,7 +192,7 @@ func newGateTest(t testing.TB, cfg GateConfig) *gateTest {
 		t.Fatal(err)
 	}
 	if cfg.Agent.Token() == "" {
-		cfg.Agent = AgentByName("anybot")
+		cfg.Agent = AgentFromName("anybot")
 	}
 	notes := newMemoryNotes()
 	return &gateTest{t, NewGate(cfg, notes), notes, testStart}

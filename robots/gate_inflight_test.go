@@ -61,7 +61,7 @@ func TestFetchInFlight(t *testing.T) {
 	c := s.wantRobotsFetch(page)
 	for _, late := range []Clearance{lost, forgotten} {
 		l := s.recordFetch(late, respondWith(404)(late.URL()))
-		if l.HasRulesInForce || l.Postponed == nil || !l.Postponed.Until.Equal(s.now.Add(2*time.Minute)) {
+		if l.HasRulesInForce || l.PostponedErr == nil || !l.PostponedErr.Until.Equal(s.now.Add(2*time.Minute)) {
 			t.Errorf("lesson for one who came late: %+v", l)
 		}
 	}
@@ -76,7 +76,7 @@ func TestFetchInFlight(t *testing.T) {
 // TestLateAnswerCounts: a claim that ran out and that nobody else has taken is
 // still good.
 func TestLateAnswerCounts(t *testing.T) {
-	s := newGateTest(t, GateConfig{FetchTimeout: time.Minute})
+	s := newGateTest(t, GateConfig{FetchLeaseTimeout: time.Minute})
 	page := mustURL(t, "https://example.com/b")
 	c := s.wantRobotsFetch(page)
 	s.now = s.now.Add(time.Hour)
@@ -124,7 +124,7 @@ func TestShorterTTLIsKept(t *testing.T) {
 // TestOriginCacheIsBounded: origins beyond the bound are forgotten and read again,
 // those whose lookup is under way are not.
 func TestOriginCacheIsBounded(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxOrigins: 10})
+	s := newGateTest(t, GateConfig{MaxCachedOrigins: 10})
 	origin := func(i int) decorum.URL { return mustURL(t, fmt.Sprintf("https://h%d.test/b", i)) }
 	claims := make([]Clearance, 5)
 	for i := range claims {
@@ -182,7 +182,7 @@ func TestEvictedEntry(t *testing.T) {
 // TestManyWorkers runs many lookups of few origins in a memory too small for
 // them: each origin is asked for once, by one worker at a time.
 func TestManyWorkers(t *testing.T) {
-	s := newGateTest(t, GateConfig{MaxOrigins: 3})
+	s := newGateTest(t, GateConfig{MaxCachedOrigins: 3})
 	const origins = 20
 	var asked [origins]atomic.Int32
 	var all sync.WaitGroup

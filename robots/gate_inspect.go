@@ -39,23 +39,23 @@ func (g *Gate) UsageSignals(u decorum.URL) UsageSignals {
 // or if it is time to ask for its robots.txt. Unlike Check it claims nothing.
 func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Origin) (*OriginPostponedError, error) {
 	s, err := g.lastKnownState(ctx, o)
-	if err != nil || !s.isPostponed || !now.Before(s.expiresAt) {
+	if err != nil || !s.arePagesPostponed || !now.Before(s.expiresAt) {
 		return nil, err
 	}
 	return g.postponedError(s, s.expiresAt, s.postponedReason), nil
 }
 
-// LastFileStatus returns what the Gate last learnt of an origin's robots.txt, however
+// LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
 // long ago. Its FetchOutcome is OutcomeUnknown if that is nothing.
-func (g *Gate) LastFileStatus(ctx context.Context, o decorum.Origin) (FileStatus, error) {
+func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {
 	if s := g.cache.state(o); s != nil {
-		return s.fileStatus, nil
+		return s.fetchSummary, nil
 	}
 	r, err := g.loadRecord(ctx, o)
 	if err != nil {
-		return FileStatus{}, err
+		return FetchSummary{}, err
 	}
-	return g.compileState(&r, new(File)).fileStatus, nil // what stands in the file makes no difference
+	return g.compileState(&r, new(File)).fetchSummary, nil // what stands in the file makes no difference
 }
 
 // ExpiresAt returns until when what the Gate knows of an origin's robots.txt holds:

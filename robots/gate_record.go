@@ -14,9 +14,9 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// NoteStore is where a Gate keeps what it learns, by origin and key. Every
-// storage.Store is one. Gates that share NoteStore share what they learn.
-type NoteStore interface {
+// OriginNoteStore is where a Gate keeps what it learns, by origin and key. Every
+// storage.Store is one. Gates that share OriginNoteStore share what they learn.
+type OriginNoteStore interface {
 	// ReadNote returns what SetNote kept, nil if nothing.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	// SetNote keeps value; nil deletes. Calls take effect in their order.
@@ -35,7 +35,7 @@ const (
 // answer that means no restriction there closes the origin to others. So has each
 // User-Agent, by a part of its SHA-256.
 func (g *Gate) noteKey(name string) string {
-	name = g.baseNoteKey(name)
+	name = g.noteKeyWithoutAgent(name)
 	if g.cfg.UserAgent == "" {
 		return name
 	}
@@ -43,8 +43,8 @@ func (g *Gate) noteKey(name string) string {
 	return name + " " + hex.EncodeToString(sum[:8])
 }
 
-// baseNoteKey is key for a Gate that does not know its User-Agent.
-func (g *Gate) baseNoteKey(name string) string {
+// noteKeyWithoutAgent is key for a Gate that does not know its User-Agent.
+func (g *Gate) noteKeyWithoutAgent(name string) string {
 	if g.cfg.Dialect == Yandex {
 		return name + "-yandex"
 	}
@@ -54,11 +54,11 @@ func (g *Gate) baseNoteKey(name string) string {
 // An originRecord is all that counts of an origin's robots.txt (CACHE-09). It is
 // tied to no agent (CACHE-03).
 type originRecord struct {
-	LastResponse *storedResponse  `json:"last,omitempty"`
-	Outage       *outage          `json:"outage,omitempty"`
-	Redirect     *pendingRedirect `json:"hop,omitempty"`
-	Failures     int              `json:"attempts,omitempty"` // lookups that failed in a row
-	LastAttempt  time.Time        `json:"asked"`              // when the last answer came, of any kind
+	LastResponse        *storedResponse  `json:"last,omitempty"`
+	Outage              *outage          `json:"outage,omitempty"`
+	PendingRedirect     *pendingRedirect `json:"hop,omitempty"`
+	ConsecutiveFailures int              `json:"attempts,omitempty"` // lookups that failed in a row
+	LastAttempt         time.Time        `json:"asked"`              // when the last answer came, of any kind
 
 	noteKey string // of the note that it was read from
 }
@@ -66,7 +66,7 @@ type originRecord struct {
 // A storedResponse is the last one that was no server error. It outlives outages.
 type storedResponse struct {
 	Status       int       `json:"status"` // of the last visit of the chain
-	IsFile       bool      `json:"file,omitempty"`
+	IsRobotsFile bool      `json:"file,omitempty"`
 	SHA256       string    `json:"sha256,omitempty"`
 	FetchedAt    time.Time `json:"fetched"`
 	FirstSeen    time.Time `json:"first,omitzero"` // when the file came first; zero in old records
@@ -75,7 +75,7 @@ type storedResponse struct {
 	LastModified string    `json:"modified,omitempty"`
 	RedirectedTo string    `json:"at,omitempty"` // the URL that redirects led to; empty: there were none
 
-	body []byte // if IsFile
+	body []byte // if IsRobotsFile
 }
 
 // An outage is a row of server errors that has not ended.
@@ -92,7 +92,7 @@ type pendingRedirect struct {
 	Count  int       `json:"count"` // redirects so far
 	Since  time.Time `json:"since"`
 
-	url decorum.URL // Target, parsed
+	parsedTarget decorum.URL // Target, parsed
 }
 
 // recordResponse ends the lookup with an answer.
@@ -103,10 +103,10 @@ func (r *originRecord) recordResponse(now time.Time, a *storedResponse) {
 // recordRedirect waits for the target of a redirect. If one was waited for already, it
 // was not visited in time, and the lookup that began it failed.
 func (r *originRecord) recordRedirect(now time.Time, to decorum.URL, count int) {
-	if r.Redirect != nil && r.Redirect.Count >= count {
-		r.Failures++
+	if r.PendingRedirect != nil && r.PendingRedirect.Count >= count {
+		r.ConsecutiveFailures++
 	}
-	r.Redirect = &pendingRedirect{Target: to.String(), Count: count, Since: now, url: to}
+	r.PendingRedirect = &pendingRedirect{Target: to.String(), Count: count, Since: now, parsedTarget: to}
 	r.LastAttempt = now
 }
 
@@ -121,8 +121,8 @@ func (r *originRecord) recordFailure(now time.Time, reason string, wait, limit t
 		since = r.Outage.Since
 	}
 	r.Outage = &outage{Since: since, RetryAt: now.Add(wait), Reason: reason, PastLimit: now.Sub(since) > limit}
-	r.Redirect = nil
-	r.Failures++
+	r.PendingRedirect = nil
+	r.ConsecutiveFailures++
 	r.LastAttempt = now
 }
 
@@ -172,12 +172,12 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 	if r.LastResponse != nil {
 		r.LastResponse.body = note[notePrefixBytes+n+int(size):]
 	}
-	if r.Redirect != nil {
-		u, err := decorum.ParseURL(r.Redirect.Target)
+	if r.PendingRedirect != nil {
+		u, err := decorum.ParseURL(r.PendingRedirect.Target)
 		if err != nil {
 			return originRecord{}, errDamagedNote
 		}
-		r.Redirect.url = u
+		r.PendingRedirect.parsedTarget = u
 	}
 	return r, nil
 }
@@ -188,7 +188,7 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 func (g *Gate) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
 	key := g.noteKey(recordNoteKey)
 	note, err := g.readNote(ctx, o, key)
-	if oldKey := g.baseNoteKey(recordNoteKey); note == nil && err == nil && oldKey != key {
+	if oldKey := g.noteKeyWithoutAgent(recordNoteKey); note == nil && err == nil && oldKey != key {
 		key = oldKey
 		note, err = g.readNote(ctx, o, key)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// CheckRedirect clears the visit to u, to which the lookup of origin's robots.txt
+// CheckRobotsRedirect clears the visit to u, to which the lookup of origin's robots.txt
 // was redirected. The rules of u's own origin are not looked up for it. If they
 // are known and disallow u, that ends the lookup as if there were no file
 // (FETCH-05): the error is of Kind Dropped, with a *RedirectDisallowedError. If the Gate does
 // not wait for that hop any more, it is of Kind Dropped as well, without one.
-func (g *Gate) CheckRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
+func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
 	if u.IsZero() || origin.IsZero() {
-		return Clearance{}, gateError(u, decorum.Invalid, errors.New("no URL or no origin"))
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL or no origin"))
 	}
 	disallowed, err := g.knownRefusal(ctx, now, u) // before origin is locked: two origins may redirect to each other
 	if err != nil {
@@ -28,19 +28,19 @@ func (g *Gate) CheckRedirect(ctx context.Context, now time.Time, u decorum.URL, 
 	if err != nil {
 		return Clearance{}, err
 	}
-	if s.redirect == nil || s.redirect.url != u || e.inFlight.isActive(now) && e.inFlight.redirectCount != s.redirect.Count {
-		return Clearance{}, gateError(u, decorum.Dropped, errUnexpectedRedirect)
+	if s.redirect == nil || s.redirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.redirect.Count {
+		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
 	c := g.newRobotsFetchClearance(now, e, origin, u, s.redirect.Count)
 	if disallowed == nil {
 		return c, nil
 	}
 	notFound := &decorum.Response{URL: u, Status: http.StatusNotFound}
-	result, err := g.applyResponse(ctx, now, c, e, g.classify(now, c, notFound, nil))
+	result, err := g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, notFound, nil))
 	if err != nil {
 		return Clearance{}, err
 	}
-	return Clearance{}, gateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
+	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
 }
 
 var (
@@ -59,7 +59,7 @@ func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (
 		return nil, err
 	}
 	if v := s.rules.Check(u); !v.Allowed {
-		return &Refusal{Verdict: v, FileStatus: s.fileStatus}, nil
+		return &Refusal{Verdict: v, FetchSummary: s.fetchSummary}, nil
 	}
 	return nil, nil
 }
@@ -67,11 +67,11 @@ func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (
 // RecordFetch takes what came back for a robots.txt or a hop that the Gate cleared:
 // a response, or why there is none. What comes after the claim of c ran out and
 // was given away changes nothing: the FetchResult then says how things stand. An
-// error is one of the NoteStore, or of Kind Invalid for a Clearance that is not for
+// error is one of the OriginNoteStore, or of Kind Invalid for a Clearance that is not for
 // a robots.txt.
 func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res *decorum.Response, fetchErr error) (FetchResult, error) {
 	if c.gate != g || !c.IsForRobots() {
-		return FetchResult{}, gateError(c.url, decorum.Invalid, errNotRobotsClearance)
+		return FetchResult{}, newGateError(c.url, decorum.Invalid, errNotRobotsClearance)
 	}
 	now = now.Round(0).UTC() // the wall clock: others do not stand still while we sleep
 	if now.Before(g.cfg.SessionStart) {
@@ -79,35 +79,35 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 	}
 	e := g.cache.lockEntry(c.origin, now)
 	defer e.mu.Unlock()
-	if e.inFlight.id != c.fetchID {
+	if e.inFlightFetch.id != c.fetchID {
 		s, err := g.currentState(ctx, now, c.origin, e)
 		if err != nil {
 			return FetchResult{}, err
 		}
 		return g.fetchResult(now, c.origin, e, s), nil
 	}
-	return g.applyResponse(ctx, now, c, e, g.classify(now, c, res, fetchErr))
+	return g.applyResponse(ctx, now, c, e, g.classifyResponse(now, c, res, fetchErr))
 }
 
 // applyResponse enters a reading into the record and ends the claim. The lock of e is
 // held.
-func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
+func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified responseOutcome) (FetchResult, error) {
 	r, err := g.loadRecord(ctx, c.origin)
 	if err != nil {
 		return FetchResult{}, err
 	}
 	recheck := r.LastResponse.recheckResult(&classified)
 	switch {
-	case classified.response != nil:
+	case classified.finalResponse != nil:
 		if c.redirectCount > 0 {
-			classified.response.RedirectedTo = c.url.String()
+			classified.finalResponse.RedirectedTo = c.url.String()
 		}
-		if err := g.archiveReplacedVersion(ctx, c.origin, r.LastResponse, classified.response); err != nil {
+		if err := g.archiveReplacedVersion(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
 			return FetchResult{}, err
 		}
-		r.recordResponse(now, classified.response)
+		r.recordResponse(now, classified.finalResponse)
 	case classified.failure != nil:
-		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.Failures+1), g.cfg.OutageLimit)
+		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1), g.cfg.CachedRulesAfterOutage)
 	default:
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
 	}
@@ -117,20 +117,20 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 	s := g.compileState(&r, g.parseStoredFile(&r))
 	s.graceUntil = now.Add(maxGrace)
 	e.state.Store(s)
-	e.inFlight = fetchLease{}
+	e.inFlightFetch = fetchLease{}
 	result := g.fetchResult(now, c.origin, e, s)
 	result.RedirectURL, result.RecheckResult = classified.redirectURL, recheck
 	return result, nil
 }
 
 // recheckResult says what came of looking up again what a, which may be nil, has told.
-func (a *storedResponse) recheckResult(classified *classifiedResponse) RecheckResult {
+func (a *storedResponse) recheckResult(classified *responseOutcome) FileRecheckResult {
 	switch {
-	case a == nil || classified.response == nil && classified.failure == nil:
+	case a == nil || classified.finalResponse == nil && classified.failure == nil:
 		return NoRecheck
 	case classified.failure != nil:
 		return FailedRecheck
-	case a.IsFile == classified.response.IsFile && a.SHA256 == classified.response.SHA256:
+	case a.IsRobotsFile == classified.finalResponse.IsRobotsFile && a.SHA256 == classified.finalResponse.SHA256:
 		return SameFile
 	}
 	return ChangedFile
@@ -138,14 +138,14 @@ func (a *storedResponse) recheckResult(classified *classifiedResponse) RecheckRe
 
 // fetchResult says how things stand.
 func (g *Gate) fetchResult(now time.Time, o decorum.Origin, e *originEntry, s *originState) FetchResult {
-	l := FetchResult{Origin: o, Outcome: s.fileStatus.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
+	l := FetchResult{Origin: o, Outcome: s.fetchSummary.Outcome, HasRulesInForce: s.hasRulesInForce(now)}
 	if l.HasRulesInForce {
 		return l
 	}
 	until, reason := s.expiresAt, s.postponedReason
-	if e.inFlight.isActive(now) {
-		until, reason = e.inFlight.expiresAt, "robots.txt is being fetched"
+	if e.inFlightFetch.isActive(now) {
+		until, reason = e.inFlightFetch.expiresAt, "robots.txt is being fetched"
 	}
-	l.Postponed = g.postponedError(s, until, reason)
+	l.PostponedErr = g.postponedError(s, until, reason)
 	return l
 }

@@ -16,11 +16,11 @@ func TestRecordRoundTrip(t *testing.T) {
 		"nothing": {},
 		"no file": {LastResponse: &storedResponse{Status: 404, FetchedAt: now, ExpiresAt: now.Add(day)}, LastAttempt: now},
 		"all": {
-			LastResponse: &storedResponse{Status: 200, IsFile: true, SHA256: "ab", FetchedAt: now, ExpiresAt: now.Add(day),
+			LastResponse: &storedResponse{Status: 200, IsRobotsFile: true, SHA256: "ab", FetchedAt: now, ExpiresAt: now.Add(day),
 				ETag: `W/"é"`, LastModified: "x", body: []byte("\x00\xff\nUser-agent: *")},
-			Outage:   &outage{Since: now, RetryAt: now.Add(time.Hour), Reason: "robots.txt: status 500", PastLimit: true},
-			Redirect: &pendingRedirect{Target: u.String(), Count: 3, Since: now, url: u},
-			Failures: 7, LastAttempt: now,
+			Outage:              &outage{Since: now, RetryAt: now.Add(time.Hour), Reason: "robots.txt: status 500", PastLimit: true},
+			PendingRedirect:     &pendingRedirect{Target: u.String(), Count: 3, Since: now, parsedTarget: u},
+			ConsecutiveFailures: 7, LastAttempt: now,
 		},
 	} {
 		note, err := r.encode()

@@ -12,7 +12,7 @@ import (
 // checkRedirect expects that the redirect just learnt may be visited.
 func (s *gateTest) checkRedirect(result FetchResult) Clearance {
 	s.t.Helper()
-	c, err := s.gate.CheckRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
+	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
 	if err != nil || c.URL() != result.RedirectURL || c.Origin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
 		s.t.Fatalf("CheckHop(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.Origin(), err)
 	}
@@ -22,7 +22,7 @@ func (s *gateTest) checkRedirect(result FetchResult) Clearance {
 // wantDroppedRedirect expects that u is dropped: nobody waits for it.
 func (s *gateTest) wantDroppedRedirect(u decorum.URL, o decorum.Origin) {
 	s.t.Helper()
-	c, err := s.gate.CheckRedirect(s.t.Context(), s.now, u, o)
+	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, u, o)
 	var end *RedirectDisallowedError
 	if !errors.Is(err, decorum.Dropped) || errors.As(err, &end) || c.WasIssued() {
 		s.t.Errorf("CheckHop(%v) = %v, %v; want it dropped", u, c.URL(), err)
@@ -39,11 +39,11 @@ func TestRedirectChain(t *testing.T) {
 	page := mustURL(t, "http://example.com/b")
 	result := s.fetchRobots(page, redirectTo("https://example.com/robots.txt"))
 	for i, to := range []string{"https://www.example.com/robots.txt", "//cdn.example.net/r.txt?v=1"} {
-		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.Postponed == nil || result.RedirectURL.IsZero() {
+		if result.HasRulesInForce || result.Outcome != OutcomeRedirected || result.PostponedErr == nil || result.RedirectURL.IsZero() {
 			t.Fatalf("lesson = %+v, want a hop", result)
 		}
-		if result.Postponed.Failures != 0 {
-			t.Errorf("closed %+v: a hop is no failure", result.Postponed)
+		if result.PostponedErr.ConsecutiveFailures != 0 {
+			t.Errorf("closed %+v: a hop is no failure", result.PostponedErr)
 		}
 		s.wantCheck(page, pending)
 		s.restart()
@@ -108,7 +108,7 @@ func TestRedirectFails(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	c := s.checkRedirect(s.fetchRobots(page, redirectTo("https://b.test/r.txt")))
 	result := s.recordFetch(c, respondWith(503)(c.URL()))
-	if result.HasRulesInForce || result.Outcome != OutcomeDisallowAll || result.Postponed.Failures != 1 {
+	if result.HasRulesInForce || result.Outcome != OutcomeDisallowAll || result.PostponedErr.ConsecutiveFailures != 1 {
 		t.Errorf("lesson = %+v", result)
 	}
 	s.wantCheck(page, unreachable)
@@ -142,7 +142,7 @@ func TestBlockedHop(t *testing.T) {
 				s.checkRedirect(result)
 				return
 			}
-			_, err := s.gate.CheckRedirect(t.Context(), s.now, result.RedirectURL, result.Origin)
+			_, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, result.Origin)
 			var end *RedirectDisallowedError
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
 				t.Fatalf("CheckHop: %v, want the chain to end", err)
@@ -192,7 +192,7 @@ func TestUnexpectedRedirects(t *testing.T) {
 		u decorum.URL
 		o decorum.Origin
 	}{{decorum.URL{}, page.Origin()}, {target, decorum.Origin{}}} {
-		if _, err := s.gate.CheckRedirect(t.Context(), s.now, bad.u, bad.o); !errors.Is(err, decorum.Invalid) {
+		if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, bad.u, bad.o); !errors.Is(err, decorum.Invalid) {
 			t.Errorf("CheckHop(%v, %v): %v", bad.u, bad.o, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestLostRedirect(t *testing.T) {
 	for stuck := range 4 {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
 			result := s.fetchRobots(page, redirectTo("https://b.test/r.txt"))
-			if c := result.Postponed; c.Failures != stuck || c.Suspended != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
+			if c := result.PostponedErr; c.ConsecutiveFailures != stuck || c.Suspended != (stuck >= 3) || !c.Until.Equal(s.now.Add(15*time.Minute)) {
 				t.Errorf("closed %+v", c)
 			}
 			_, err := s.wantCheck(page, pending)

@@ -13,11 +13,11 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A classifiedResponse is what one response means to a lookup: exactly one field is set.
-type classifiedResponse struct {
-	response    *storedResponse // the lookup is over
-	redirectURL decorum.URL     // it goes on there
-	failure     *fetchFailure   // it is to be made again
+// A responseOutcome is what one response means to a lookup: exactly one field is set.
+type responseOutcome struct {
+	finalResponse *storedResponse // the lookup is over
+	redirectURL   decorum.URL     // it goes on there
+	failure       *fetchFailure   // it is to be made again
 }
 
 // A fetchFailure is a server error, a failed download among them.
@@ -35,37 +35,37 @@ func (f *fetchFailure) retryDelay(failures int) time.Duration {
 // maxRetryAfter bounds what a Retry-After can ask for.
 const maxRetryAfter = day
 
-// classify says what a response means, in the order of the FETCH requirements.
+// classifyResponse says what a response means, in the order of the FETCH requirements.
 // What is not known to mean anything else is a failure.
-func (g *Gate) classify(now time.Time, c Clearance, res *decorum.Response, err error) classifiedResponse {
+func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Response, err error) responseOutcome {
 	if g.cfg.Dialect == Yandex {
 		return g.classifyYandexResponse(now, res, err)
 	}
 	if err != nil || res == nil {
-		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Retry}} // FETCH-18, FETCH-19
+		return responseOutcome{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Backoff}} // FETCH-18, FETCH-19
 	}
 	switch s := res.Status; {
 	case s >= 200 && s <= 299:
-		return classifiedResponse{response: g.newFileResponse(now, res)} // FETCH-01
+		return responseOutcome{finalResponse: g.newFileResponse(now, res)} // FETCH-01
 	case s >= 300 && s <= 399 && s != http.StatusNotModified:
 		if to, ok := res.Location(); ok && c.redirectCount < g.cfg.MaxRedirects {
-			return classifiedResponse{redirectURL: to} // FETCH-02
+			return responseOutcome{redirectURL: to} // FETCH-02
 		}
-		return classifiedResponse{response: g.newNoFileResponse(now, res)} // FETCH-03, FETCH-26
+		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-03, FETCH-26
 	case s >= 400 && s <= 499 && s != http.StatusTooManyRequests:
-		return classifiedResponse{response: g.newNoFileResponse(now, res)} // FETCH-07
+		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-07
 	case s == http.StatusServiceUnavailable:
-		return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Retry503)} // FETCH-12
+		return responseOutcome{failure: newServerFailure(now, res, g.cfg.Backoff503)} // FETCH-12
 	case s >= 500 && s <= 599 && g.isNotFoundPage(res.Body):
-		return classifiedResponse{response: g.newNoFileResponse(now, res)} // FETCH-17
+		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-17
 	}
-	return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Retry)} // FETCH-09, FETCH-10, FETCH-27
+	return responseOutcome{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
 }
 
 // newFileResponse keeps a 2xx.
 func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	a := g.newNoFileResponse(now, res)
-	a.IsFile = true
+	a.IsRobotsFile = true
 	a.body = storableBody(res.Body, res.Truncated)
 	sum := sha256.Sum256(a.body)
 	a.SHA256 = hex.EncodeToString(sum[:])

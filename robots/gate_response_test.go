@@ -93,7 +93,7 @@ func FuzzGateHeaders(f *testing.F) {
 		if d := cfg.responseTTL(res.Header); d < cfg.MinTTL || d > cfg.MaxTTL {
 			t.Errorf("Cache-Control %q: holds for %v", cacheControl, d)
 		}
-		if d := newServerFailure(now, res, cfg.Retry503).retryDelay(1); d < cfg.Retry503.First || d > maxRetryAfter {
+		if d := newServerFailure(now, res, cfg.Backoff503).retryDelay(1); d < cfg.Backoff503.First || d > maxRetryAfter {
 			t.Errorf("Retry-After %q: wait %v", retry, d)
 		}
 	})

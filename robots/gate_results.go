@@ -15,7 +15,7 @@ type Clearance struct {
 	url           decorum.URL
 	origin        decorum.Origin
 	verdict       Verdict
-	state         *originState // whose rules cleared the URL; nil if the visit is for a robots.txt
+	originState   *originState // whose rules cleared the URL; nil if the visit is for a robots.txt
 	fetchID       uint64       // the lookup that the visit is made for; 0 if none
 	redirectCount int
 }
@@ -40,26 +40,26 @@ func (c Clearance) RedirectCount() int { return c.redirectCount }
 // Verdict returns what cleared the URL.
 func (c Clearance) Verdict() Verdict { return c.verdict }
 
-// FileStatus returns what the verdict rests on; it is zero if IsForRobots.
-func (c Clearance) FileStatus() FileStatus {
-	if c.state == nil {
-		return FileStatus{}
+// FetchSummary returns what the verdict rests on; it is zero if IsForRobots.
+func (c Clearance) FetchSummary() FetchSummary {
+	if c.originState == nil {
+		return FetchSummary{}
 	}
-	return c.state.fileStatus
+	return c.originState.fetchSummary
 }
 
 // ClearOtherURL clears another URL of the same origin by the rules that have just cleared
 // c, for a visit that is made in place of c's. The error is one of Gate.Check of Kind
 // Disallowed, or Invalid: the URL is of another origin, or c is for a robots.txt.
 func (c Clearance) ClearOtherURL(u decorum.URL) (Clearance, error) {
-	if c.state == nil || u.Origin() != c.origin {
-		return Clearance{}, gateError(u, decorum.Invalid, errors.New("no URL of the origin that was cleared"))
+	if c.originState == nil || u.Origin() != c.origin {
+		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL of the origin that was cleared"))
 	}
-	return c.gate.clearByRules(c.state, u)
+	return c.gate.clearByRules(c.originState, u)
 }
 
-// A FileStatus says what of a robots.txt is known, and since when.
-type FileStatus struct {
+// A FetchSummary says what of a robots.txt is known, and since when.
+type FetchSummary struct {
 	SHA256    string    // of the bytes that were kept, in hex; empty if the outcome is not of a file
 	FetchedAt time.Time // when the answer came
 	Outcome   FetchOutcome
@@ -91,8 +91,8 @@ func (o FetchOutcome) String() string {
 // decorum.Disallowed.
 type Refusal struct {
 	Verdict      Verdict
-	FileStatus   FileStatus
-	TDMRepSHA256 string // SHA-256, in hex, of the tdmrep.json that the verdict is of; empty: it is of FileStatus
+	FetchSummary FetchSummary
+	TDMRepSHA256 string // SHA-256, in hex, of the tdmrep.json that the verdict is of; empty: it is of FetchSummary
 }
 
 // Error names the rule.
@@ -108,10 +108,10 @@ func (r *Refusal) Error() string {
 // rules are not known: the cause of errors of Kind decorum.Pending, while its
 // robots.txt is being looked up, and decorum.Unreachable, after that failed.
 type OriginPostponedError struct {
-	Until     time.Time // when to ask the Gate again
-	Suspended bool      // it failed so often that nobody should wait for it
-	Failures  int       // how often it failed in a row
-	Reason    string    // for people
+	Until               time.Time // when to ask the Gate again
+	Suspended           bool      // it failed so often that nobody should wait for it
+	ConsecutiveFailures int       // how often it failed in a row
+	Reason              string    // for people
 	// RedirectURL is the redirect of its robots.txt that must be visited first, and
 	// Since when it has been waited for; zero if there is none.
 	RedirectURL   decorum.URL
@@ -128,23 +128,23 @@ type FetchResult struct {
 	Origin  decorum.Origin
 	Outcome FetchOutcome
 	// RedirectURL is where the robots.txt was redirected to; zero if the lookup is
-	// over. The caller queues it, and comes back with Gate.CheckRedirect.
+	// over. The caller queues it, and comes back with Gate.CheckRobotsRedirect.
 	RedirectURL     decorum.URL
 	HasRulesInForce bool                  // pages may be visited
-	Postponed       *OriginPostponedError // why not; nil if HasRulesInForce
-	// RecheckResult is how the answer compares with the one before.
-	RecheckResult RecheckResult
+	PostponedErr    *OriginPostponedError // why not; nil if HasRulesInForce
+	// FileRecheckResult is how the answer compares with the one before.
+	RecheckResult FileRecheckResult
 }
 
-// A RecheckResult says what came of looking up again what was known.
-type RecheckResult string
+// A FileRecheckResult says what came of looking up again what was known.
+type FileRecheckResult string
 
 // The rechecks.
 const (
-	NoRecheck     RecheckResult = ""          // it was not known before, or the lookup goes on
-	SameFile      RecheckResult = "same"      // as it was; of no file as well
-	ChangedFile   RecheckResult = "changed"   // it is another, or there is none any more
-	FailedRecheck RecheckResult = "no_answer" // the server failed: what is known may hold on
+	NoRecheck     FileRecheckResult = ""          // it was not known before, or the lookup goes on
+	SameFile      FileRecheckResult = "same"      // as it was; of no file as well
+	ChangedFile   FileRecheckResult = "changed"   // it is another, or there is none any more
+	FailedRecheck FileRecheckResult = "no_answer" // the server failed: what is known may hold on
 )
 
 // A RedirectDisallowedError says that a hop ended its chain without a visit, since the known

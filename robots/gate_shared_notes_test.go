@@ -70,7 +70,7 @@ func TestGatesByUserAgent(t *testing.T) {
 	notes := openNotes(t, file)
 	server := &cloakingServer{requestCounts: map[string]int{}}
 	gate := func(agent string, dialect Dialect) *Gate {
-		return NewGate(GateConfig{Agent: AgentByName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
+		return NewGate(GateConfig{Agent: AgentFromName(agent), UserAgent: agent, Dialect: dialect, SessionStart: testStart.Add(-time.Hour)}, notes)
 	}
 	a, b, yandex := gate("a", Google), gate("b", Google), gate("a", Yandex)
 	u := mustURL(t, "https://example.com/not-for-a")
@@ -170,7 +170,7 @@ func TestGatesAtOnce(t *testing.T) {
 		now := testStart.AddDate(0, 0, day).Add(time.Duration(day) * time.Hour)
 		var all sync.WaitGroup
 		for i, agent := range agents {
-			g := NewGate(GateConfig{Agent: AgentByName(agent), UserAgent: agent, MaxOrigins: 5}, notes)
+			g := NewGate(GateConfig{Agent: AgentFromName(agent), UserAgent: agent, MaxCachedOrigins: 5}, notes)
 			for w := range 4 {
 				all.Go(func() {
 					for n := range origins {

@@ -11,14 +11,14 @@ import (
 // An originState is what a record means to one Gate: the rules compiled for its
 // agent, the body left behind. But for served it is immutable.
 type originState struct {
-	rules           *Rules // that pages were last judged by; nil if none are known
-	cleaner         *URLCleaner
-	fileStatus      FileStatus
-	expiresAt       time.Time        // what is said below holds until then; after it, ask again
-	isPostponed     bool             // pages wait
-	redirect        *pendingRedirect // that the lookup waits for
-	failures        int
-	postponedReason string // pages wait, if they do
+	rules             *Rules // that pages were last judged by; nil if none are known
+	cleaner           *URLCleaner
+	fetchSummary      FetchSummary
+	expiresAt         time.Time        // what is said below holds until then; after it, ask again
+	arePagesPostponed bool             // pages wait
+	redirect          *pendingRedirect // that the lookup waits for
+	failures          int
+	postponedReason   string // pages wait, if they do
 
 	// graceUntil is until when rules that were just learnt decide at least until a
 	// page has been cleared by them, however short they hold: where a host must
@@ -32,7 +32,7 @@ const maxGrace = day
 
 // hasRulesInForce reports whether the rules decide now. A nil standing is not open.
 func (s *originState) hasRulesInForce(now time.Time) bool {
-	return s != nil && !s.isPostponed && (now.Before(s.expiresAt) || now.Before(s.graceUntil) && !s.pageCleared.Load())
+	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.graceUntil) && !s.pageCleared.Load())
 }
 
 // currentState returns the origin's standing, and reads the note if memory has none,
@@ -40,7 +40,7 @@ func (s *originState) hasRulesInForce(now time.Time) bool {
 // lock of e is held.
 func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin, e *originEntry) (*originState, error) {
 	s := e.state.Load()
-	if s != nil && (e.inFlight.isActive(now) || s.redirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
+	if s != nil && (e.inFlightFetch.isActive(now) || s.redirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
 		return s, nil
 	}
 	r, err := g.loadRecord(ctx, o)
@@ -61,12 +61,12 @@ const maxClockSkew = time.Hour
 
 // compileState works out what a record means. file is the one that it keeps.
 func (g *Gate) compileState(r *originRecord, file *File) *originState {
-	s := &originState{failures: r.Failures, redirect: r.Redirect, isPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
+	s := &originState{failures: r.ConsecutiveFailures, redirect: r.PendingRedirect, arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
 	if a := r.LastResponse; a != nil {
-		s.fileStatus = FileStatus{SHA256: a.SHA256, FetchedAt: a.FetchedAt, Outcome: OutcomeAllowAll}
+		s.fetchSummary = FetchSummary{SHA256: a.SHA256, FetchedAt: a.FetchedAt, Outcome: OutcomeAllowAll}
 		s.rules = AllowAll()
-		if a.IsFile {
-			s.fileStatus.Outcome = OutcomeRules
+		if a.IsRobotsFile {
+			s.fetchSummary.Outcome = OutcomeRules
 			s.rules, s.cleaner = file.RulesFor(g.cfg.Agent), file.URLCleaner()
 		}
 		s.expiresAt = a.ExpiresAt
@@ -78,10 +78,10 @@ func (g *Gate) compileState(r *originRecord, file *File) *originState {
 		}
 	}
 	switch {
-	case r.Redirect != nil:
-		s.isPostponed, s.expiresAt = true, r.Redirect.Since.Add(g.cfg.RedirectTimeout)
-		s.fileStatus.Outcome = OutcomeRedirected
-		s.postponedReason = "robots.txt redirects to " + r.Redirect.Target
+	case r.PendingRedirect != nil:
+		s.arePagesPostponed, s.expiresAt = true, r.PendingRedirect.Since.Add(g.cfg.RedirectTimeout)
+		s.fetchSummary.Outcome = OutcomeRedirected
+		s.postponedReason = "robots.txt redirects to " + r.PendingRedirect.Target
 	case r.Outage != nil:
 		s.applyOutage(r.Outage)
 	}
@@ -91,21 +91,21 @@ func (g *Gate) compileState(r *originRecord, file *File) *originState {
 // applyOutage applies an outage: pages wait (FETCH-09), until it has lasted so long
 // that the last good copy counts again, or nothing does (FETCH-13, FETCH-14).
 func (s *originState) applyOutage(o *outage) {
-	s.isPostponed, s.expiresAt, s.postponedReason = !o.PastLimit, o.RetryAt, o.Reason
+	s.arePagesPostponed, s.expiresAt, s.postponedReason = !o.PastLimit, o.RetryAt, o.Reason
 	switch {
 	case !o.PastLimit:
-		s.fileStatus.Outcome = OutcomeDisallowAll
+		s.fetchSummary.Outcome = OutcomeDisallowAll
 	case s.rules == nil:
 		s.rules = AllowAll()
-		s.fileStatus.Outcome = OutcomeAllowAll
-	case s.fileStatus.Outcome == OutcomeRules:
-		s.fileStatus.Outcome = OutcomeCachedRules
+		s.fetchSummary.Outcome = OutcomeAllowAll
+	case s.fetchSummary.Outcome == OutcomeRules:
+		s.fetchSummary.Outcome = OutcomeCachedRules
 	}
 }
 
 // parseStoredFile reads the file that a record keeps, nil if none.
 func (g *Gate) parseStoredFile(r *originRecord) *File {
-	if r.LastResponse == nil || !r.LastResponse.IsFile {
+	if r.LastResponse == nil || !r.LastResponse.IsRobotsFile {
 		return nil
 	}
 	return ParseOptions{Dialect: g.cfg.Dialect, NoExtensions: g.cfg.NoExtensions, MaxBytes: MaxFileBytes}.Parse(r.LastResponse.body)

@@ -70,7 +70,7 @@ func TestStatus(t *testing.T) {
 			for ; next <= row.to; next++ {
 				s := newGateTest(t, GateConfig{})
 				result := s.fetchRobots(b, respondWith(next, someRules))
-				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) || (result.Postponed == nil) != result.HasRulesInForce {
+				if result.Outcome != row.outcome || result.HasRulesInForce != (row.b == pageCleared) || (result.PostponedErr == nil) != result.HasRulesInForce {
 					t.Errorf("status %d: lesson %+v, want outcome %v", next, result, row.outcome)
 				}
 				s.wantCheck(a, row.a)
@@ -142,14 +142,14 @@ func TestFetchResult(t *testing.T) {
 		t.Errorf("sitemaps = %v, %v", sitemaps, err)
 	}
 	// sha256sum of someRules
-	want := FileStatus{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
+	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
 	c, _ := s.wantCheck(b, pageCleared)
-	if c.URL() != b || c.Origin() != b.Origin() || c.IsForRobots() || c.RedirectCount() != 0 || !c.Verdict().Allowed || c.FileStatus() != want {
-		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.FileStatus(), want)
+	if c.URL() != b || c.Origin() != b.Origin() || c.IsForRobots() || c.RedirectCount() != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
+		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.FetchSummary(), want)
 	}
 	_, err = s.wantCheck(a, disallowed)
 	var no *Refusal
-	if !errors.As(err, &no) || no.Verdict.Rule != "disallow: /a" || no.Verdict.Line != 2 || no.FileStatus != want {
+	if !errors.As(err, &no) || no.Verdict.Rule != "disallow: /a" || no.Verdict.Line != 2 || no.FetchSummary != want {
 		t.Errorf("refusal = %+v", no)
 	}
 	if want := "robots https://example.com/a: disallowed by robots.txt: disallow: /a (line 2, group *)"; err.Error() != want {
@@ -166,7 +166,7 @@ func TestNothingIsKnown(t *testing.T) {
 		t.Errorf("Rules = %v, %v", r, err)
 	}
 	s.wantCheck(decorum.URL{}, string(decorum.Invalid))
-	if (Clearance{}).WasIssued() || (Clearance{}).FileStatus() != (FileStatus{}) {
+	if (Clearance{}).WasIssued() || (Clearance{}).FetchSummary() != (FetchSummary{}) {
 		t.Error("the zero Clearance is good for something")
 	}
 }
@@ -212,7 +212,7 @@ func TestClearanceForURL(t *testing.T) {
 	s.now = s.now.Add(time.Hour)
 	c, _ := s.wantCheck(page, pageCleared)
 	also, err := c.ClearOtherURL(file)
-	if err != nil || also.URL() != file || also.IsForRobots() || also.FileStatus() != c.FileStatus() || also.Origin() != c.Origin() {
+	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() || also.Origin() != c.Origin() {
 		t.Errorf("cleared as %+v, %v", also, err)
 	}
 	if no, err := c.ClearOtherURL(mustURL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
@@ -278,7 +278,7 @@ func TestNotesFail(t *testing.T) {
 	if _, err := s.gate.RecordFetch(t.Context(), s.now, c, respondWith(200)(page), nil); !errors.Is(err, errNotesFailed) {
 		t.Errorf("Learn: %v", err)
 	}
-	if _, err := s.gate.CheckRedirect(t.Context(), s.now, page, mustURL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
+	if _, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, page, mustURL(t, "http://a.test/").Origin()); !errors.Is(err, errNotesFailed) {
 		t.Errorf("CheckHop: %v", err)
 	}
 	s.wantCheck(page, pending)
@@ -322,12 +322,12 @@ func TestGateConfig(t *testing.T) {
 		"least above most":    {MinTTL: 48 * time.Hour},
 		"fewer than 5 hops":   {MaxRedirects: 4},
 		"negative hops":       {MaxRedirects: -1},
-		"negative outage":     {OutageLimit: -1},
+		"negative outage":     {CachedRulesAfterOutage: -1},
 		"negative patience":   {SuspendAfterFailures: -1},
-		"negative origins":    {MaxOrigins: -1},
-		"negative retry":      {Retry: Backoff{First: -1}},
-		"negative retry max":  {Retry503: Backoff{Max: -1}},
-		"retry above its max": {Retry: Backoff{First: 2, Max: 1}},
+		"negative origins":    {MaxCachedOrigins: -1},
+		"negative retry":      {Backoff: Backoff{First: -1}},
+		"negative retry max":  {Backoff503: Backoff{Max: -1}},
+		"retry above its max": {Backoff: Backoff{First: 2, Max: 1}},
 	} {
 		if cfg.Validate() == nil {
 			t.Errorf("%s is taken for valid", name)
@@ -335,8 +335,8 @@ func TestGateConfig(t *testing.T) {
 	}
 	for name, cfg := range map[string]GateConfig{
 		"zero":              {},
-		"long first retry":  {Retry: Backoff{First: 3 * time.Hour}},
-		"short last retry":  {Retry503: Backoff{Max: 2 * time.Minute}},
+		"long first retry":  {Backoff: Backoff{First: 3 * time.Hour}},
+		"short last retry":  {Backoff503: Backoff{Max: 2 * time.Minute}},
 		"more hops, longer": {MaxRedirects: 8, MaxTTL: 7 * day},
 	} {
 		if err := cfg.Validate(); err != nil {

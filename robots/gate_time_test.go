@@ -96,8 +96,8 @@ func TestRetries(t *testing.T) {
 		{"FETCH-11/500", GateConfig{}, respondWith(500), minutes(5, 10, 20, 40, 60, 60)},
 		{"FETCH-11/429", GateConfig{}, respondWith(429), minutes(5, 10)},
 		{"FETCH-11/no response", GateConfig{}, failDownload, minutes(5, 10)},
-		{"Q-21/settings", GateConfig{Retry: Backoff{time.Minute, 3 * time.Minute}}, failDownload, minutes(1, 2, 3)},
-		{"Q-21/first longer than the default bound", GateConfig{Retry503: Backoff{First: time.Hour}}, respondWith(503), minutes(60, 60)},
+		{"Q-21/settings", GateConfig{Backoff: Backoff{time.Minute, 3 * time.Minute}}, failDownload, minutes(1, 2, 3)},
+		{"Q-21/first longer than the default bound", GateConfig{Backoff503: Backoff{First: time.Hour}}, respondWith(503), minutes(60, 60)},
 		{"Q-21/Retry-After", GateConfig{}, respondWith(503, "Retry-After", "1800"), minutes(30, 30)},
 		{"Q-21/Retry-After of 429", GateConfig{}, respondWith(429, "Retry-After", "5400"), minutes(90, 90)},
 		{"Q-21/shorter Retry-After", GateConfig{}, respondWith(500, "Retry-After", "420"), minutes(7, 10, 20)},
@@ -109,15 +109,15 @@ func TestRetries(t *testing.T) {
 			page := mustURL(t, "https://example.com/b")
 			for i, wait := range test.waits {
 				result := s.fetchRobots(page, test.answer)
-				want := OriginPostponedError{Until: s.now.Add(wait), Suspended: i >= 2, Failures: i + 1}
-				if got := result.Postponed; !got.Until.Equal(want.Until) || got.Suspended != want.Suspended || got.Failures != want.Failures {
+				want := OriginPostponedError{Until: s.now.Add(wait), Suspended: i >= 2, ConsecutiveFailures: i + 1}
+				if got := result.PostponedErr; !got.Until.Equal(want.Until) || got.Suspended != want.Suspended || got.ConsecutiveFailures != want.ConsecutiveFailures {
 					t.Errorf("after failure %d: %+v, want %+v", i+1, got, want)
 				}
 				s.now = s.now.Add(wait - time.Nanosecond)
 				_, err := s.wantCheck(page, unreachable)
 				var closed *OriginPostponedError
-				if !errors.As(err, &closed) || *closed != *result.Postponed {
-					t.Errorf("Check says %+v, Learn said %+v", closed, result.Postponed)
+				if !errors.As(err, &closed) || *closed != *result.PostponedErr {
+					t.Errorf("Check says %+v, Learn said %+v", closed, result.PostponedErr)
 				}
 				s.now = s.now.Add(time.Nanosecond)
 				if i%2 == 1 {
@@ -137,7 +137,7 @@ func TestSuccessEndsBackoff(t *testing.T) {
 		s.now = s.now.Add(day)
 	}
 	result := s.fetchRobots(page, respondWith(500))
-	if c := result.Postponed; c.Failures != 1 || c.Suspended || !c.Until.Equal(s.now.Add(5*time.Minute)) {
+	if c := result.PostponedErr; c.ConsecutiveFailures != 1 || c.Suspended || !c.Until.Equal(s.now.Add(5*time.Minute)) {
 		t.Errorf("closed %+v, want a first failure", c)
 	}
 }
@@ -168,8 +168,8 @@ func TestOutage(t *testing.T) {
 		{"FETCH-15/a week unseen", GateConfig{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}}, OutcomeAllowAll},
 		{"FETCH-15/longer unseen", GateConfig{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}}, OutcomeDisallowAll},
 		{"FETCH-16/day 30", GateConfig{}, []outagePhase{{1, good}, {31, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-16/setting", GateConfig{OutageLimit: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-13/setting", GateConfig{OutageLimit: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
+		{"FETCH-16/setting", GateConfig{CachedRulesAfterOutage: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-13/setting", GateConfig{CachedRulesAfterOutage: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
 		{"FETCH-11", GateConfig{}, []outagePhase{{40, failDownload}, {1, good}}, OutcomeRules},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestLastGoodCopy(t *testing.T) {
 	for _, when := range []string{"running", "restarted"} {
 		t.Log(when)
 		c, _ := s.wantCheck(b, pageCleared)
-		if f := c.FileStatus(); f.Outcome != OutcomeCachedRules || !f.FetchedAt.Equal(fetched) || f.SHA256 == "" {
+		if f := c.FetchSummary(); f.Outcome != OutcomeCachedRules || !f.FetchedAt.Equal(fetched) || f.SHA256 == "" {
 			t.Errorf("the verdict rests on %+v", f)
 		}
 		s.wantCheck(a, disallowed)
@@ -290,7 +290,7 @@ func TestRecheck(t *testing.T) {
 	for i, step := range []struct {
 		status int
 		body   string
-		want   RecheckResult
+		want   FileRecheckResult
 	}{
 		{503, "", NoRecheck}, // nothing was known
 		{200, "User-agent: *\nDisallow: /a\n", NoRecheck},

@@ -32,17 +32,17 @@ type archivedVersion struct {
 // file has changed. The caller then writes the record: what is lost with that in
 // a crash is retired again.
 func (g *Gate) archiveReplacedVersion(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
-	if current.IsFile {
+	if current.IsRobotsFile {
 		current.FirstSeen = current.FetchedAt
 	}
-	if previous != nil && !previous.IsFile {
+	if previous != nil && !previous.IsRobotsFile {
 		previous = nil
 	}
 	switch {
 	case previous != nil && previous.SHA256 == current.SHA256:
 		current.FirstSeen = previous.firstSeen()
 		return nil
-	case previous == nil && !current.IsFile:
+	case previous == nil && !current.IsRobotsFile:
 		return nil
 	}
 	files, err := g.archivedVersions(ctx, o)
@@ -60,7 +60,7 @@ func (g *Gate) archiveReplacedVersion(ctx context.Context, o decorum.Origin, pre
 		files = slices.Insert(files, 0, archivedVersion{v, unusedVersionSlot(files)})
 		body = previous.body
 	}
-	files = g.newestWithinLimits(files)
+	files = g.newestVersionsToKeep(files)
 	if slices.Equal(files, before) {
 		return nil
 	}
@@ -89,8 +89,8 @@ func unusedVersionSlot(files []archivedVersion) int {
 	}
 }
 
-// newestWithinLimits returns the newest files, as many as may be kept.
-func (g *Gate) newestWithinLimits(files []archivedVersion) []archivedVersion {
+// newestVersionsToKeep returns the newest files, as many as may be kept.
+func (g *Gate) newestVersionsToKeep(files []archivedVersion) []archivedVersion {
 	total := 0
 	for i, f := range files {
 		if total += f.Size; total > g.cfg.MaxArchiveBytes || i+1 >= g.cfg.MaxVersions {
@@ -139,14 +139,14 @@ func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []
 }
 
 // FileVersions returns the files that an origin has had, each once, the one that it
-// had last first. They are those that the Gate, or one that shares its NoteStore and
+// had last first. They are those that the Gate, or one that shares its OriginNoteStore and
 // User-Agent, was answered with: see GateConfig.MaxVersions.
 func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []FileVersion, err error) {
 	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if a := r.LastResponse; a != nil && a.IsFile {
+	if a := r.LastResponse; a != nil && a.IsRobotsFile {
 		versions = append(versions, FileVersion{SHA256: a.SHA256, Size: len(a.body), FirstSeen: a.firstSeen(), RedirectedTo: a.RedirectedTo})
 	}
 	files, err := g.archivedVersions(ctx, o)
@@ -166,7 +166,7 @@ func (g *Gate) FileBody(ctx context.Context, o decorum.Origin, hash string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	if a := r.LastResponse; a != nil && a.IsFile && (hash == "" || hash == a.SHA256) {
+	if a := r.LastResponse; a != nil && a.IsRobotsFile && (hash == "" || hash == a.SHA256) {
 		return append([]byte{}, a.body...), nil
 	}
 	files, err := g.archivedVersions(ctx, o)

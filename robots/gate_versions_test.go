@@ -194,8 +194,8 @@ func TestExpiresAt(t *testing.T) {
 		if !at.Equal(testStart.Add(2*time.Hour)) || err != nil {
 			t.Errorf("%s: fresh until %v, %v", when, at, err)
 		}
-		known, err := s.gate.LastFileStatus(t.Context(), page.Origin())
-		if want := (FileStatus{hashOf(someRules), testStart, OutcomeRules}); known != want || err != nil {
+		known, err := s.gate.LastFetchSummary(t.Context(), page.Origin())
+		if want := (FetchSummary{hashOf(someRules), testStart, OutcomeRules}); known != want || err != nil {
 			t.Errorf("%s: known %+v, %v", when, known, err)
 		}
 	}

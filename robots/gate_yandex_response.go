@@ -15,19 +15,19 @@ import (
 // classifyYandexResponse says what a response means to Yandex: a text file of at most
 // MaxYandexFileBytes bytes, answered with 200, has rules; all else restricts nobody
 // (FETCH-21 to FETCH-25, FMT-10). A request that never left tells nothing.
-func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) classifiedResponse {
+func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) responseOutcome {
 	switch {
-	case isUnsentError(err):
-		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Retry}}
+	case isRefusedOrCanceled(err):
+		return responseOutcome{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Backoff}}
 	case err != nil || res == nil:
-		failure := fetchFailure{backoff: g.cfg.Retry}
-		return classifiedResponse{response: g.newUnrestrictedResponse(now, 0, &failure)}
+		failure := fetchFailure{backoff: g.cfg.Backoff}
+		return responseOutcome{finalResponse: g.newUnrestrictedResponse(now, 0, &failure)}
 	case res.Status == http.StatusTooManyRequests, res.Status >= 500:
-		return classifiedResponse{response: g.newUnrestrictedResponse(now, res.Status, newServerFailure(now, res, g.cfg.Retry))}
+		return responseOutcome{finalResponse: g.newUnrestrictedResponse(now, res.Status, newServerFailure(now, res, g.cfg.Backoff))}
 	case res.Status != http.StatusOK, len(res.Body) > MaxYandexFileBytes, !isTextResponse(res):
-		return classifiedResponse{response: g.newNoFileResponse(now, res)}
+		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)}
 	}
-	return classifiedResponse{response: g.newFileResponse(now, res)}
+	return responseOutcome{finalResponse: g.newFileResponse(now, res)}
 }
 
 // newUnrestrictedResponse keeps a failure that restricts nobody. It holds no longer than
@@ -38,8 +38,8 @@ func (g *Gate) newUnrestrictedResponse(now time.Time, status int, f *fetchFailur
 	return &storedResponse{Status: status, FetchedAt: now, ExpiresAt: now.Add(ttl)}
 }
 
-// isUnsentError reports whether err says that we refused or broke off the request.
-func isUnsentError(err error) bool {
+// isRefusedOrCanceled reports whether err says that we refused or broke off the request.
+func isRefusedOrCanceled(err error) bool {
 	return errors.Is(err, decorum.Forbidden) || errors.Is(err, decorum.Invalid) ||
 		errors.Is(err, decorum.Unticketed) || errors.Is(err, context.Canceled)
 }

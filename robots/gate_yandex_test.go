@@ -151,7 +151,7 @@ func TestSessionClockSetBack(t *testing.T) {
 	page := mustURL(t, "https://example.com/b")
 	s.now = s.now.Add(-30 * time.Minute)
 	if l := s.fetchRobots(page, respondWith(http.StatusOK, cleanRules)); !l.HasRulesInForce {
-		t.Fatalf("closed: %v", l.Postponed)
+		t.Fatalf("closed: %v", l.PostponedErr)
 	}
 	if c, err := s.check(page); err != nil || c.IsForRobots() {
 		t.Errorf("asked for again: %v, %v", c.URL(), err)

@@ -51,7 +51,7 @@ func parseGoogleOSSLine(s string) (line, bool) {
 	if !ok {
 		return line{}, false
 	}
-	f, ok := parseGoogleOSSField(strings.TrimRight(name, googleOSSBlankChars))
+	f, ok := parseGoogleOSSFieldName(strings.TrimRight(name, googleOSSBlankChars))
 	return line{field: f, value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
@@ -66,9 +66,9 @@ func cutMissingColon(s string) (name, value string, ok bool) {
 	return s[:i], value, !strings.ContainsAny(value, blankChars)
 }
 
-// parseGoogleOSSField returns the field that name begins with. The extensions, which
+// parseGoogleOSSFieldName returns the field that name begins with. The extensions, which
 // that parser does not know, are spelt in full.
-func parseGoogleOSSField(name string) (fieldKind, bool) {
+func parseGoogleOSSFieldName(name string) (fieldKind, bool) {
 	for _, known := range googleOSSFieldPrefixes {
 		if n := len(known.prefix); len(name) >= n && equalFoldASCII(name[:n], known.prefix) {
 			return known.field, true

@@ -130,7 +130,7 @@ func FuzzOSS(f *testing.F) {
 			return // the reference is slow
 		}
 		file := Parse([]byte(body), GoogleOSS)
-		got := file.RulesFor(AgentByName(agent)).CheckRawURL(url)
+		got := file.RulesFor(AgentFromName(agent)).CheckRawURL(url)
 		want := ossReference{agent: agent, path: googleOSSPath(url)}
 		if got.Allowed == want.disallows(file.lines) {
 			t.Errorf("%q\nagent %q, URL %q: got %+v, want the other", body, agent, url, got)

@@ -88,7 +88,7 @@ func TestOSSGroup(t *testing.T) {
 		{"rules before any group", "disallow: /a\nuser-agent: x\ndisallow: /b", "x", "/b"},
 	} {
 		t.Run("google-oss/"+test.name, func(t *testing.T) {
-			rules := Parse([]byte(test.body), GoogleOSS).RulesFor(AgentByName(test.agent))
+			rules := Parse([]byte(test.body), GoogleOSS).RulesFor(AgentFromName(test.agent))
 			for _, path := range []string{"/a", "/b", "/c"} {
 				if v := rules.CheckRawURL("http://h" + path); v.Allowed != (path != test.blocks) {
 					t.Errorf("%s: %+v", path, v)
@@ -102,7 +102,7 @@ func TestOSSGroup(t *testing.T) {
 	}
 	rules := Parse([]byte("user-agent: ExampleBot\ncrawl-delay: 2\ndisallow: /a"), GoogleOSS).RulesFor(own)
 	if d, ok := rules.CrawlDelay(); rules.CheckRawURL("/a").Allowed || !ok || d != 2*time.Second {
-		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.Group(), d)
+		t.Errorf("the agent of a project is not met by its token: %q, %v", rules.GroupAgents(), d)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestCheckRaw(t *testing.T) {
 		if got := rules.CheckRawURL("no URL").Allowed; got != (d == GoogleOSS) {
 			t.Errorf("%v: what is no URL allowed = %v", d, got)
 		}
-		unnamed := Parse([]byte("user-agent: y\ndisallow: /"), d).RulesFor(AgentByName("x"))
+		unnamed := Parse([]byte("user-agent: y\ndisallow: /"), d).RulesFor(AgentFromName("x"))
 		if got := unnamed.CheckRawURL("no URL").Allowed; got != (d == GoogleOSS) {
 			t.Errorf("%v: nobody is named: what is no URL allowed = %v", d, got)
 		}

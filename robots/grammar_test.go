@@ -109,7 +109,7 @@ func TestGrammar(t *testing.T) {
 			}
 			for _, d := range []Dialect{Google, GoogleOSS} {
 				var got []string
-				for _, r := range Parse([]byte(p.text.String()), d).RulesFor(AgentByName(name)).rules {
+				for _, r := range Parse([]byte(p.text.String()), d).RulesFor(AgentFromName(name)).rules {
 					got = append(got, fmt.Sprintf("%d %s", r.line, r.lineText))
 				}
 				if !slices.Equal(got, p.rulesByToken[token]) {

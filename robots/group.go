@@ -11,14 +11,14 @@ import (
 // RulesFor compiles what the file says to one agent: the rules of all groups that
 // name it most specifically, and of no other (GRP-06, GRP-07, AGENT-01).
 func (f *File) RulesFor(a Agent) *Rules {
-	r := f.compileRules(a)
+	r := f.compileRulesFor(a)
 	if indexing, ok := PresetAgent(a.indexingPreset); ok && f.dialect != GoogleOSS {
-		r.mainRobotRules = f.compileRules(indexing)
+		r.mainRobotRules = f.compileRulesFor(indexing)
 	}
 	return r
 }
 
-func (f *File) compileRules(a Agent) *Rules {
+func (f *File) compileRulesFor(a Agent) *Rules {
 	best := rankNoMatch
 	for _, l := range f.lines {
 		if l.field == userAgent {
@@ -28,7 +28,7 @@ func (f *File) compileRules(a Agent) *Rules {
 	if best == rankNoMatch {
 		rules := &Rules{isGoogleOSS: f.dialect == GoogleOSS}
 		if a.ignoresStarRules {
-			starRules := f.compileRules(Agent{}) // EXC-09
+			starRules := f.compileRulesFor(Agent{}) // EXC-09
 			rules.delay, rules.hasDelay, rules.rateAndVisitTimes = starRules.delay, starRules.hasDelay, starRules.rateAndVisitTimes
 			rules.usageRules = starRules.usageRules
 		}
@@ -38,7 +38,7 @@ func (f *File) compileRules(a Agent) *Rules {
 	if f.hasUsageLines {
 		r.usageRules = f.usageRulesFor(a, best)
 	}
-	if f.hasRateOrVisitTimeLines {
+	if f.hasRequestRateOrVisitTime {
 		r.rateAndVisitTimes = f.rateAndVisitTimesFor(a, best)
 	}
 	return r
@@ -57,11 +57,11 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 
 // A combinedGroup is what a file says to one agent, in the order of the file.
 type combinedGroup struct {
-	agentValues []string // user-agent values that name the agent
-	agentLines  []int    // where they stand
-	rules       []line   // allow and disallow, void ones left out
-	delay       time.Duration
-	hasDelay    bool // a delay is given, if only of zero
+	agentValues      []string // user-agent values that name the agent
+	agentLineNumbers []int    // where they stand
+	rules            []line   // allow and disallow, void ones left out
+	delay            time.Duration
+	hasDelay         bool // a delay is given, if only of zero
 }
 
 // combinedGroupFor collects what follows the user-agent lines of the given rank. A run
@@ -76,13 +76,13 @@ func (f *File) combinedGroupFor(a Agent, best agentRank) combinedGroup {
 		case userAgent:
 			named := f.agentMatchRank(a, l.value) == best
 			if named {
-				c.agentValues, c.agentLines = append(c.agentValues, l.value), append(c.agentLines, int(l.number))
+				c.agentValues, c.agentLineNumbers = append(c.agentValues, l.value), append(c.agentLineNumbers, int(l.number))
 			}
 			group.addAgentLine(named)
 			record.addAgentLine(named)
 		case allow, disallow:
 			group.isOpen, record.isOpen = false, false
-			if group.namesAgent && isRulePath(l.value) {
+			if group.namesAgent && beginsWithSlashOrStar(l.value) {
 				c.rules = append(c.rules, l)
 			}
 		case crawlDelay:
@@ -111,9 +111,9 @@ func (c *combinedGroup) groupName() string {
 	return strings.Join(slices.Compact(c.agentValues), ", ")
 }
 
-// isRulePath reports whether a rule with this path has an effect: the path
+// beginsWithSlashOrStar reports whether a rule with this path has an effect: the path
 // begins with the root or a wildcard (SYN-09 to SYN-11).
-func isRulePath(path string) bool {
+func beginsWithSlashOrStar(path string) bool {
 	return path != "" && (path[0] == '/' || path[0] == '*')
 }
 

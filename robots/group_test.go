@@ -28,8 +28,8 @@ func TestGroup(t *testing.T) {
 		{"SYS-09/family does", "user-agent: *\ndisallow: /a\nuser-agent: yandex\ndisallow: /b", "YandexDirect", "yandex", "/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rules := Parse([]byte(test.body), Google).RulesFor(AgentByName(test.agent))
-			if got := rules.Group(); got != test.group {
+			rules := Parse([]byte(test.body), Google).RulesFor(AgentFromName(test.agent))
+			if got := rules.GroupAgents(); got != test.group {
 				t.Errorf("group = %q, want %q", got, test.group)
 			}
 			for _, path := range []string{"/a", "/b", "/c", "/d"} {
@@ -68,7 +68,7 @@ func TestCrawlDelay(t *testing.T) {
 		{"DELAY-11/empty", "crawl-delay:", -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d, ok := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentByName("x")).CrawlDelay()
+			d, ok := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentFromName("x")).CrawlDelay()
 			if ok != (test.want >= 0) || ok && d != test.want {
 				t.Errorf("Crawl-delay = %v, %v, want %v", d, ok, test.want)
 			}
@@ -79,7 +79,7 @@ func TestCrawlDelay(t *testing.T) {
 // TestNoExtensions pins DELAY-07: switched off, Crawl-delay is no line at all.
 func TestNoExtensions(t *testing.T) {
 	f := ParseOptions{NoExtensions: true}.Parse([]byte("user-agent: x\ncrawl-delay: 2\ndisallow: /a\nsitemap: http://h/"))
-	rules := f.RulesFor(AgentByName("x"))
+	rules := f.RulesFor(AgentFromName("x"))
 	if d, ok := rules.CrawlDelay(); ok {
 		t.Errorf("Crawl-delay = %v, want none", d)
 	}
@@ -94,10 +94,10 @@ func TestCrawlDelaySplitsGroups(t *testing.T) {
 	body := []byte("User-agent: *\nCrawl-delay: 10\nUser-agent: badbot\nDisallow: /")
 	for _, ends := range []bool{false, true} {
 		f := ParseOptions{CrawlDelaySplitsGroups: ends}.Parse(body)
-		if got := f.RulesFor(AgentByName("x")).Check(mustURL(t, "http://h/")).Allowed; got != ends {
+		if got := f.RulesFor(AgentFromName("x")).Check(mustURL(t, "http://h/")).Allowed; got != ends {
 			t.Errorf("DelayEndsRun %v: allowed = %v", ends, got)
 		}
-		if f.RulesFor(AgentByName("badbot")).Check(mustURL(t, "http://h/")).Allowed {
+		if f.RulesFor(AgentFromName("badbot")).Check(mustURL(t, "http://h/")).Allowed {
 			t.Errorf("DelayEndsRun %v: the rule is lost", ends)
 		}
 	}

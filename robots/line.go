@@ -42,7 +42,7 @@ var fieldNames = [...]string{
 // String returns the name of the field, in lower case.
 func (f fieldKind) String() string { return fieldNames[f] }
 
-// isExtension reports whether Google does not know the field (SYN-07, SYN-15).
+// isDialectExtension reports whether Google does not know the field (SYN-07, SYN-15).
 func (f fieldKind) isExtension() bool { return f >= crawlDelay }
 
 // A line is one that means something: a known field and its value, without
@@ -98,16 +98,16 @@ func parseLine(s string) (line, bool) {
 
 // trimBlanks removes outer space. strings.Trim would do, at three times the cost.
 func trimBlanks(s string) string {
-	for s != "" && isBlank(s[0]) {
+	for s != "" && isSpaceOrTab(s[0]) {
 		s = s[1:]
 	}
-	for s != "" && isBlank(s[len(s)-1]) {
+	for s != "" && isSpaceOrTab(s[len(s)-1]) {
 		s = s[:len(s)-1]
 	}
 	return s
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+func isSpaceOrTab(c byte) bool { return c == ' ' || c == '\t' }
 
 func parseFieldName(name string) (fieldKind, bool) {
 	for f, known := range fieldNames {

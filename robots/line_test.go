@@ -16,7 +16,7 @@ func TestLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := robots.Parse([]byte(text), robots.Google).RulesFor(robots.AgentByName("bot")).Check(u)
+	v := robots.Parse([]byte(text), robots.Google).RulesFor(robots.AgentFromName("bot")).Check(u)
 	got := ""
 	for n, line := range robots.Lines(text) {
 		got += fmt.Sprintf("%d %q ", n, line)

@@ -42,15 +42,15 @@ type linter struct {
 type lintLine struct {
 	number    int
 	text      string // as written, without outer space
-	name      string // before the colon
+	fieldName string // before the colon
 	value     string // after it, without comment and outer space
 	hasColon  bool
 	isComment bool // the line has a comment and nothing else
 }
 
 func (s *lintLine) isEmpty() bool     { return s.text == "" }
-func (s *lintLine) isUserAgent() bool { return s.name == "user-agent" }
-func (s *lintLine) isRule() bool      { return s.name == "allow" || s.name == "disallow" }
+func (s *lintLine) isUserAgent() bool { return s.fieldName == "user-agent" }
+func (s *lintLine) isRule() bool      { return s.fieldName == "allow" || s.fieldName == "disallow" }
 
 // splitLines cuts the text into lines.
 func (l *linter) splitLines() {
@@ -63,15 +63,15 @@ func (l *linter) splitLines() {
 		var name string
 		name, s.value, s.hasColon = strings.Cut(content, ":")
 		if s.hasColon {
-			s.name = strings.ToLower(strings.Trim(name, blankChars))
+			s.fieldName = strings.ToLower(strings.Trim(name, blankChars))
 		}
 		s.value = strings.Trim(s.value, blankChars)
 		l.lines = append(l.lines, s)
 	}
 }
 
-// isYandex reports whether the file is looked at as Yandex reads it.
-func (l *linter) isYandex() bool { return l.opts.Dialect == Yandex }
+// usesYandexDialect reports whether the file is looked at as Yandex reads it.
+func (l *linter) usesYandexDialect() bool { return l.opts.Dialect == Yandex }
 
 // maxFindingsPerRequirement is how many findings of one requirement are told one by one.
 const maxFindingsPerRequirement = 100

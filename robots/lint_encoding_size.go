@@ -16,7 +16,7 @@ func (l *linter) lintEncoding() bool {
 		return false
 	}
 	if i := strings.IndexByte(l.text, 0); i >= 0 {
-		l.addFinding(l.lineAt(i), LintError, "FMT-13", "there is a NUL byte", "Yandex takes the file for no text and allows everything", "save it as plain text")
+		l.addFinding(l.lineNumberAtOffset(i), LintError, "FMT-13", "there is a NUL byte", "Yandex takes the file for no text and allows everything", "save it as plain text")
 	}
 	start := strings.ToLower(strings.TrimLeft(l.text[:min(len(l.text), 1024)], " \t\r\n"))
 	if strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html") || strings.HasPrefix(start, "<?xml") {
@@ -35,7 +35,7 @@ func (l *linter) lintUTF8() {
 			continue
 		}
 		if _, size := utf8.DecodeRuneInString(l.text[i:]); size == 1 {
-			l.addFinding(l.lineAt(i), LintWarning, "FMT-07", "the file is not valid UTF-8 from here on",
+			l.addFinding(l.lineNumberAtOffset(i), LintWarning, "FMT-07", "the file is not valid UTF-8 from here on",
 				"rules with such bytes match only URLs in the same old encoding", "save it as UTF-8")
 			return
 		}
@@ -52,21 +52,21 @@ func (l *linter) lintSize() {
 	switch {
 	case size > limit:
 		has = fmt.Sprintf("the file has more than %d KiB", limit>>10)
-		l.addFinding(l.lineAt(limit-l.bomBytes), LintError, "LINT-06", has, "Google ignores this line and all that follow", sizeAdvice)
+		l.addFinding(l.lineNumberAtOffset(limit-l.bomBytes), LintError, "LINT-06", has, "Google ignores this line and all that follow", sizeAdvice)
 	case size > limit/10*9:
 		l.addFinding(0, LintWarning, "LINT-06", fmt.Sprintf("%s, close to %d KiB", has, limit>>10), "Google ignores what is beyond", sizeAdvice)
 	}
 	if size > MaxYandexFileBytes {
 		severity := LintHint
-		if l.isYandex() {
+		if l.usesYandexDialect() {
 			severity = LintError
 		}
 		l.addFinding(0, severity, "LINT-06", has+", and the limit of Yandex is 32 KB", "Yandex takes it for none and allows everything", sizeAdvice)
 	}
 }
 
-// lineAt returns the number of the line that the byte at offset i is in.
-func (l *linter) lineAt(i int) int {
+// lineNumberAtOffset returns the number of the line that the byte at offset i is in.
+func (l *linter) lineNumberAtOffset(i int) int {
 	before := l.text[:i]
 	return 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")
 }

@@ -16,7 +16,7 @@ func (l *linter) lintGroups() {
 			l.lintAgentInGroup(&g, s)
 		case s.isRule():
 			l.lintRuleInGroup(&g, s)
-		case s.name == "crawl-delay":
+		case s.fieldName == "crawl-delay":
 			l.lintCrawlDelayInGroup(&g, s)
 		}
 	}
@@ -42,7 +42,7 @@ type groupLintState struct {
 // lintAgentInGroup looks for groups that Crawl-delay does not end (Q-05), and for
 // agents listed twice.
 func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
-	if g.inAgentRun && g.crawlDelayLine > 0 && !l.opts.CrawlDelaySplitsGroups && !l.isYandex() {
+	if g.inAgentRun && g.crawlDelayLine > 0 && !l.opts.CrawlDelaySplitsGroups && !l.usesYandexDialect() {
 		l.addFinding(g.crawlDelayLine, LintWarning, "LINT-04", fmt.Sprintf("crawl-delay does not end the group of %q", truncateForMessage(g.lastAgent)),
 			fmt.Sprintf("Google gives it the rules after line %d, Yandex does not (GRP-15, GRP-16); the delay itself is only for %q", s.number, truncateForMessage(g.lastAgent)),
 			"put the rules of a group before its crawl-delay, or \"Disallow:\" if it has none")
@@ -74,7 +74,7 @@ func (l *linter) lintRuleInGroup(g *groupLintState, s *lintLine) {
 		g.reportedOrphanRule = true
 		l.addFinding(s.number, LintError, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
 	}
-	if g.namesStar && !g.reportedDisallowAll && s.name == "disallow" && (s.value == "/" || s.value == "/*") {
+	if g.namesStar && !g.reportedDisallowAll && s.fieldName == "disallow" && (s.value == "/" || s.value == "/*") {
 		g.reportedDisallowAll = true
 		l.addFinding(s.number, LintHint, "LINT-08", "the site is closed to all crawlers", "pages that no allow rule opens are not fetched; their URLs may stay in search",
 			"to pause crawling for a while answer 503 to every URL, neither 401 nor 403 (LINT-07)")

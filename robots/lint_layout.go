@@ -30,7 +30,7 @@ func (l *linter) lintLayout() {
 				inside.addLine(s)
 			}
 			hasRule = true
-		case s.name == "host", s.name == "crawl-delay":
+		case s.fieldName == "host", s.fieldName == "crawl-delay":
 			if !hasRule || blanks > 0 {
 				misplaced.addLine(s)
 			}
@@ -38,7 +38,7 @@ func (l *linter) lintLayout() {
 		before, blanks = s, 0
 	}
 	severity := LintHint
-	if l.isYandex() {
+	if l.usesYandexDialect() {
 		severity = LintWarning
 	}
 	inside.report(l, severity, "LINT-02", "a blank line inside a group", "the rules are kept; robots of the 1994 standard take it for the end of the group",

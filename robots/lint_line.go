@@ -24,28 +24,28 @@ func (l *linter) lintLines() {
 			l.lintUserAgent(s)
 		case s.isRule():
 			l.lintRulePath(s)
-		case s.name == "sitemap":
+		case s.fieldName == "sitemap":
 			l.lintSitemap(s)
-		case s.name == "crawl-delay":
+		case s.fieldName == "crawl-delay":
 			l.lintCrawlDelay(s)
-		case s.name == "host":
+		case s.fieldName == "host":
 			if problem := hostDirectiveProblem(s.value); problem != "" {
 				l.addFinding(s.number, LintError, "HOST-10", fmt.Sprintf("incorrect Host %q: %s", s.value, problem), effectIgnored,
 					"one host name, with https:// before it if it has no other scheme and :port after it if need be")
 			}
-		case s.name == "clean-param":
+		case s.fieldName == "clean-param":
 			if problem := cleanParamProblem(s.value); problem != "" {
 				l.addFinding(s.number, LintError, "CLEAN-10", fmt.Sprintf("incorrect Clean-param: %s", problem), effectIgnored,
 					"parameters joined by &, and a path after a space if need be, as in \"sid&sort /forum/*.php\"")
 			}
-		case s.name == "content-usage", s.name == "content-signal":
+		case s.fieldName == "content-usage", s.fieldName == "content-signal":
 			l.lintUsagePreferences(s)
-		case s.name == "request-rate":
+		case s.fieldName == "request-rate":
 			if _, ok := parseRequestRate(s.value); !ok {
 				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("request-rate %q is not a rate", truncateForMessage(s.value)), effectIgnored,
 					"documents/time, and hours in UTC if need be, as in 1/10, 1/5m or \"1/5m 0800-1300\"")
 			}
-		case s.name == "visit-time":
+		case s.fieldName == "visit-time":
 			if _, ok := parseTimeOfDayRange(s.value); !ok {
 				l.addFinding(s.number, LintError, "SYN-15", fmt.Sprintf("visit-time %q is no range of hours", truncateForMessage(s.value)), effectIgnored,
 					"hours in UTC, as in 0600-0845")
@@ -75,16 +75,16 @@ func (l *linter) lintUnknownField(s *lintLine) {
 	if l.isHTML {
 		return
 	}
-	if near := nearestField(s.name); near != "" {
-		l.addFinding(s.number, LintError, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.name)), effectIgnored+", some guess what is meant",
+	if near := nearestField(s.fieldName); near != "" {
+		l.addFinding(s.number, LintError, "SYN-08", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored+", some guess what is meant",
 			fmt.Sprintf("probably %q", near))
 		return
 	}
 	advice := ""
-	if s.name == "noindex" {
+	if s.fieldName == "noindex" {
 		advice = "to keep pages out of search use <meta name=robots> or X-Robots-Tag, and do not disallow them"
 	}
-	l.addFinding(s.number, LintHint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.name)), effectIgnored, advice)
+	l.addFinding(s.number, LintHint, "SYN-15", fmt.Sprintf("unknown field %q", truncateForMessage(s.fieldName)), effectIgnored, advice)
 }
 
 // lintUserAgent looks at the value of a user-agent line.
@@ -109,11 +109,11 @@ func (l *linter) lintRulePath(s *lintLine) {
 	case s.value == "":
 		l.lintEmptyRule(s)
 		return
-	case !isRulePath(s.value):
-		advice := fmt.Sprintf("probably \"%s: /%s\"", s.name, truncateForMessage(strings.TrimLeft(s.value, "./")))
+	case !beginsWithSlashOrStar(s.value):
+		advice := fmt.Sprintf("probably \"%s: /%s\"", s.fieldName, truncateForMessage(strings.TrimLeft(s.value, "./")))
 		what := "the path does not begin with /"
 		if u, err := decorum.ParseURL(s.value); err == nil {
-			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.name, truncateForMessage(u.PathAndQuery()))
+			what, advice = "the path is an absolute URL", fmt.Sprintf("probably \"%s: %s\"", s.fieldName, truncateForMessage(u.PathAndQuery()))
 		}
 		l.addFinding(s.number, LintError, "SYN-10", fmt.Sprintf("%s: %q", what, truncateForMessage(s.value)), "the rule has no effect", advice)
 		return
@@ -130,7 +130,7 @@ func (l *linter) lintRulePath(s *lintLine) {
 // lintEmptyRule looks at a rule without a path, which the dialects read in opposite
 // ways (LINT-04; C-05, C-06).
 func (l *linter) lintEmptyRule(s *lintLine) {
-	if s.name == "disallow" {
+	if s.fieldName == "disallow" {
 		l.addFinding(s.number, LintHint, "LINT-04", "disallow without a path", "Google ignores it, Yandex reads \"Allow: /\"", "\"Allow: /\" says it to all")
 		return
 	}
@@ -165,7 +165,7 @@ func (l *linter) lintUsagePreferences(s *lintLine) {
 	_, list := splitPathAndPreferences(s.value)
 	hasPreference := slices.ContainsFunc(parsePreferences(list, UsageSignal{}), func(w UsageSignal) bool { return w.Preference != UseUnset })
 	if !hasPreference {
-		l.addFinding(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.name), "whoever uses the content reads nothing into it",
+		l.addFinding(s.number, LintWarning, "LINT-05", fmt.Sprintf("%s states no preference", s.fieldName), "whoever uses the content reads nothing into it",
 			"a category and y or n, or yes or no, as in \"train-ai=n\"; a path, if any, comes first")
 	}
 }

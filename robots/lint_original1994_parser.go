@@ -61,7 +61,7 @@ func (c *original1994File) allows(agent, path string) bool {
 		return true
 	}
 	for i := range r.disallowed {
-		if r.disallowed[i].prefixEnd(path) >= 0 {
+		if r.disallowed[i].matchedPrefixLen(path) >= 0 {
 			return false
 		}
 	}

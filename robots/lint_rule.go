@@ -17,12 +17,12 @@ const (
 // makes of the others.
 func (l *linter) lintRules(body []byte) {
 	file := l.opts.Parse(body)
-	r := ruleLinter{parsedAs1994: parseOriginal1994(l.text), lines: l.lines, neverWin: make(map[int]LintFinding), canWin: make(map[int]bool)}
+	r := ruleLinter{parsed1994File: parseOriginal1994(l.text), lines: l.lines, neverWinsFindings: make(map[int]LintFinding), winningLines: make(map[int]bool)}
 	linted := make(map[string]bool) // sets of rules
 	remaining := maxComparedRules
 	tokens := file.AgentTokens()
 	for _, token := range tokens[:min(len(tokens), maxComparedAgents)] {
-		rules := file.RulesFor(AgentByName(token))
+		rules := file.RulesFor(AgentFromName(token))
 		key := fmt.Sprint(ruleLineNumbers(rules.rules))
 		if linted[key] {
 			continue
@@ -34,8 +34,8 @@ func (l *linter) lintRules(body []byte) {
 			r.lintRule(token, rules, &rules.rules[i])
 		}
 	}
-	for line, f := range r.neverWin {
-		if !r.canWin[line] {
+	for line, f := range r.neverWinsFindings {
+		if !r.winningLines[line] {
 			l.findings = append(l.findings, f)
 		}
 	}
@@ -46,23 +46,23 @@ func (l *linter) lintRules(body []byte) {
 
 // A ruleLinter is what is known of rules, by their lines.
 type ruleLinter struct {
-	parsedAs1994         original1994File
+	parsed1994File       original1994File
 	lines                []lintLine
-	neverWin             map[int]LintFinding // never win for some agent
-	canWin               map[int]bool        // win for some agent
+	neverWinsFindings    map[int]LintFinding // never win for some agent
+	winningLines         map[int]bool        // win for some agent
 	original1994Findings [len(original1994Reasons)]repeatedFinding
 }
 
 // lintRule looks at one rule of an agent.
 func (l *ruleLinter) lintRule(token string, rules *Rules, rl *rule) {
 	if f, ok := rules.neverWinsFinding(rl); ok {
-		l.neverWin[rl.line] = f
+		l.neverWinsFindings[rl.line] = f
 		return
 	}
-	l.canWin[rl.line] = true
+	l.winningLines[rl.line] = true
 	path := rl.samplePath()
 	best := rules.decidingRule(path)
-	if allowed := best == nil || best.allow; allowed != l.parsedAs1994.allows(token, path) {
+	if allowed := best == nil || best.allow; allowed != l.parsed1994File.allows(token, path) {
 		l.original1994Findings[rl.original1994ReasonIndex()].addLine(&l.lines[rl.line-1])
 	}
 }

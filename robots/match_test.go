@@ -157,7 +157,7 @@ func FuzzLiteralMeetsURL(f *testing.F) {
 		if err != nil {
 			t.Skip(err)
 		}
-		if l, _ := newLiteral(path); l.prefixEnd(u.PathAndQuery()) != len(u.PathAndQuery()) {
+		if l, _ := newLiteral(path); l.matchedPrefixLen(u.PathAndQuery()) != len(u.PathAndQuery()) {
 			t.Errorf("%q becomes %q in a rule and %q in a link", path, l.text, u.PathAndQuery())
 		}
 	})

@@ -54,7 +54,7 @@ func (p *pattern) isPrefix() bool {
 // occurs; that leaves the most of the path to those after it, so no choice is
 // ever undone (MATCH-26).
 func (p *pattern) matches(path string) bool {
-	n := p.head.prefixEnd(path)
+	n := p.head.matchedPrefixLen(path)
 	if n < 0 {
 		return false
 	}

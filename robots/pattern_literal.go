@@ -66,8 +66,8 @@ func endsInPartialEscape(text []byte) bool {
 	return n >= 1 && text[n-1] == '%' || n >= 2 && text[n-2] == '%' && isHex(text[n-1])
 }
 
-// prefixEnd returns where the literal ends in s if s begins with it, and -1 if not.
-func (l *literal) prefixEnd(s string) int {
+// matchedPrefixLen returns where the literal ends in s if s begins with it, and -1 if not.
+func (l *literal) matchedPrefixLen(s string) int {
 	if !l.hasOptionalEscapes {
 		if strings.HasPrefix(s, l.text) {
 			return len(l.text)
@@ -98,7 +98,7 @@ func (l *literal) indexEnd(s string) int {
 		return -1
 	}
 	for i := range len(s) {
-		if n := l.prefixEnd(s[i:]); n >= 0 {
+		if n := l.matchedPrefixLen(s[i:]); n >= 0 {
 			return i + n
 		}
 	}
@@ -111,7 +111,7 @@ func (l *literal) isSuffixOf(s string) bool {
 		return strings.HasSuffix(s, l.text)
 	}
 	for i := range len(s) {
-		if l.prefixEnd(s[i:]) == len(s)-i {
+		if l.matchedPrefixLen(s[i:]) == len(s)-i {
 			return true
 		}
 	}

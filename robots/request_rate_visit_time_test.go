@@ -52,7 +52,7 @@ func TestDelayAt(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
-				rules := Parse([]byte("user-agent: x\n"+test.body), d).RulesFor(AgentByName("x"))
+				rules := Parse([]byte("user-agent: x\n"+test.body), d).RulesFor(AgentFromName("x"))
 				if got := rules.DelayAt(test.at); got != test.want {
 					t.Errorf("%v: pause %v, want %v", d, got, test.want)
 				}
@@ -83,7 +83,7 @@ func TestNextOpen(t *testing.T) {
 		{"another's", "disallow:\nuser-agent: y\nvisit-time: 0600-0845", timeOfDay(9, 0, 0), timeOfDay(9, 0, 0)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rules := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentByName("x"))
+			rules := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentFromName("x"))
 			if got := rules.NextOpen(test.at); !got.Equal(test.want) {
 				t.Errorf("opens %v, want %v", got, test.want)
 			}
@@ -95,7 +95,7 @@ func TestNextOpen(t *testing.T) {
 func TestPaceShapesNoGroups(t *testing.T) {
 	body := []byte("user-agent: x\nrequest-rate: 1/5\nvisit-time: 0600-0845\nuser-agent: y\ndisallow: /")
 	for _, d := range []Dialect{Google, Yandex, GoogleOSS} {
-		if rules := Parse(body, d).RulesFor(AgentByName("x")); rules.Check(mustURL(t, "http://h/")).Allowed {
+		if rules := Parse(body, d).RulesFor(AgentFromName("x")); rules.Check(mustURL(t, "http://h/")).Allowed {
 			t.Errorf("%v: x has no part in the rule", d)
 		}
 	}

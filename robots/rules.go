@@ -15,7 +15,7 @@ type Rules struct {
 	prefixRules       prefixIndex
 	wildcardRules     wildcardRules
 	rules             []rule // in the order of the file, those that lose to an equal too
-	group             string
+	groupAgents       string
 	groupAgentLines   []int // the lines of the user-agent values in group
 	usageRules        [len(signalFields)]usageRules
 	delay             time.Duration
@@ -31,7 +31,7 @@ type Verdict struct {
 	Allowed bool   `json:"allowed"`
 	Rule    string `json:"rule,omitempty"` // the rule that decided, as in "disallow: /x"; empty if none did
 	Line    int    `json:"line,omitempty"` // its line in the file, counted from 1; 0 if none did
-	Group   string `json:"group"`          // as Rules.Group
+	Group   string `json:"group"`          // as Rules.GroupAgents
 	// DisallowedForMainRobot marks what the agent may fetch and the main robot of its
 	// operator may not: it is never to be indexed (EXC-06). Only agents that are
 	// IgnoresStarRules have another main robot.
@@ -53,7 +53,7 @@ func DisallowAll() *Rules { return &Rules{disallowByDefault: true} }
 func (r *Rules) Check(u decorum.URL) Verdict {
 	path := u.PathAndQuery()
 	if path == "" || path == "/robots.txt" {
-		return Verdict{Allowed: path != "", Group: r.group}
+		return Verdict{Allowed: path != "", Group: r.groupAgents}
 	}
 	v := r.verdictOfRule(r.decidingRule(path))
 	v.DisallowedForMainRobot = v.Allowed && r.mainRobotRules != nil && !r.mainRobotRules.Check(u).Allowed
@@ -79,9 +79,9 @@ func (r *Rules) CheckRawURL(url string) Verdict {
 // verdictOfRule returns the verdict of the rule that wins, nil if none matches.
 func (r *Rules) verdictOfRule(best *rule) Verdict {
 	if best == nil {
-		return Verdict{Allowed: !r.disallowByDefault, Group: r.group}
+		return Verdict{Allowed: !r.disallowByDefault, Group: r.groupAgents}
 	}
-	return Verdict{Allowed: best.allow, Rule: best.lineText, Line: best.line, Group: r.group}
+	return Verdict{Allowed: best.allow, Rule: best.lineText, Line: best.line, Group: r.groupAgents}
 }
 
 // decidingRule returns the rule that decides on a path, nil if none matches.
@@ -93,9 +93,9 @@ func (r *Rules) decidingRule(path string) *rule {
 // if it asks for none. It is never negative and at most a year.
 func (r *Rules) CrawlDelay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
-// Group returns the user-agent values of the chosen group as the file has
+// GroupAgents returns the user-agent values of the chosen group as the file has
 // them, separated by commas; it is empty if no group speaks to the agent.
-func (r *Rules) Group() string { return r.group }
+func (r *Rules) GroupAgents() string { return r.groupAgents }
 
 // A rule is an allow or disallow line.
 type rule struct {
@@ -124,7 +124,7 @@ func (r *rule) compare(o *rule) int {
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
 func compileGroup(c combinedGroup, d Dialect) *Rules {
-	r := &Rules{group: strings.Clone(c.groupName()), groupAgentLines: c.agentLines, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
+	r := &Rules{groupAgents: strings.Clone(c.groupName()), groupAgentLines: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
 	rules := newRuleList(c.rules)
 	r.rules = rules
 	keys := make([]prefixRule, 0, len(rules))
@@ -160,22 +160,22 @@ func compileGroup(c combinedGroup, d Dialect) *Rules {
 func newRuleList(lines []line) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(allowOrDisallowPrefix(l.field)) + len(l.value)
+		size += len(allowOrDisallowLabel(l.field)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(allowOrDisallowPrefix(l.field))
+		b.WriteString(allowOrDisallowLabel(l.field))
 		b.WriteString(l.value)
 		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.field == allow}
 	}
 	return rules
 }
 
-// allowOrDisallowPrefix returns what stands before the path in the text of a rule.
-func allowOrDisallowPrefix(f fieldKind) string {
+// allowOrDisallowLabel returns what stands before the path in the text of a rule.
+func allowOrDisallowLabel(f fieldKind) string {
 	if f == allow {
 		return "allow: "
 	}

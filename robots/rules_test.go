@@ -126,8 +126,8 @@ func TestRulesCheckAllocatesNothing(t *testing.T) {
 // most of which is not about them.
 func TestRulesKeepNoFile(t *testing.T) {
 	file := Parse([]byte("User-agent: bot\nDisallow: /a\n"+strings.Repeat("# much else\n", 1000)), Google)
-	rules := file.RulesFor(AgentByName("bot"))
-	if text := file.lines[0].value; sharesMemory(rules.Group(), text) {
+	rules := file.RulesFor(AgentFromName("bot"))
+	if text := file.lines[0].value; sharesMemory(rules.GroupAgents(), text) {
 		t.Error("the group is part of the file's text")
 	}
 	if v := rules.Check(mustURL(t, "http://h/a")); !strings.HasSuffix(v.Rule, file.lines[1].value) || sharesMemory(v.Rule[len("disallow: "):], file.lines[1].value) {

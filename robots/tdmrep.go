@@ -104,7 +104,7 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 		Reservation json.RawMessage `json:"tdm-reservation"`
 		Policy      json.RawMessage `json:"tdm-policy"`
 	}
-	if json.Unmarshal(text, &rule) != nil || !isRulePath(rule.Location) {
+	if json.Unmarshal(text, &rule) != nil || !beginsWithSlashOrStar(rule.Location) {
 		return tdmRule{}, false
 	}
 	policy := ""
@@ -131,7 +131,7 @@ func (t *TDMRep) UsageSignals(u decorum.URL) UsageSignals {
 // Check judges u for a crawl of the stated purposes. The file has no groups: that
 // of the verdict is InTDMRep.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
-	if conflict := t.UsageSignals(u).Conflict(purposes); conflict != nil {
+	if conflict := t.UsageSignals(u).ConflictWithPurposes(purposes); conflict != nil {
 		return conflict.verdict(string(InTDMRep))
 	}
 	return Verdict{Allowed: true, Group: string(InTDMRep)}
@@ -150,7 +150,7 @@ func ParseTDMReservation(in SignalSource, value, policy string) (UsageSignal, bo
 		return UsageSignal{}, false
 	}
 	if policy = strings.TrimSpace(policy); len(policy) <= maxPolicyBytes {
-		s.Policy = strings.Clone(policy)
+		s.TDMPolicy = strings.Clone(policy)
 	}
 	return s, true
 }

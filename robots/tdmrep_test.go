@@ -49,7 +49,7 @@ func TestTDMRep(t *testing.T) {
 			u := mustURL(t, "http://h"+test.path)
 			var got string
 			for _, s := range file.UsageSignals(u) {
-				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.Policy))
+				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.TDMPolicy))
 				if s.Line != test.line || s.Source != InTDMRep || s.Category != "tdm" {
 					t.Errorf("%+v, want line %d", s, test.line)
 				}
@@ -101,7 +101,7 @@ func FuzzTDMRep(f *testing.F) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1
 		for _, s := range file.UsageSignals(u) {
-			if s.Line < 1 || s.Line > lines || len(s.Policy) > maxPolicyBytes || !slices.Contains([]UsagePreference{UseAllowed, UseDisallowed}, s.Preference) {
+			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes || !slices.Contains([]UsagePreferenceValue{UseAllowed, UseDisallowed}, s.Preference) {
 				t.Errorf("%+v of %d lines", s, lines)
 			}
 		}

@@ -15,11 +15,11 @@ const maxCategories = 64
 // of a dictionary may (RFC 9651, section 3.2).
 const maxCategoryBytes = 64
 
-// HeaderSignals returns what the header of an answer asks of the use of its
+// HeaderUsageSignals returns what the header of an answer asks of the use of its
 // content by Content-Usage, Content-Signal and tdm-reservation. Each field line
 // is a statement: where they disagree the stricter one stays. Of a field that is
 // not well formed counts what can be read.
-func HeaderSignals(h http.Header) UsageSignals {
+func HeaderUsageSignals(h http.Header) UsageSignals {
 	var found UsageSignals
 	for _, name := range []string{"Content-Usage", "Content-Signal"} {
 		var strictest strictestSignals
@@ -116,7 +116,7 @@ func dictionaryMemberEnd(list string) (end int, closed bool) {
 }
 
 // parsePreference reads what either field writes: y and n, or yes and no.
-func parsePreference(value string) UsagePreference {
+func parsePreference(value string) UsagePreferenceValue {
 	switch strings.ToLower(value) {
 	case "y", "yes":
 		return UseAllowed

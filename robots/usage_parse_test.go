@@ -12,7 +12,7 @@ import (
 func describeSignals(all UsageSignals) []string {
 	var got []string
 	for _, s := range all {
-		got = append(got, strings.TrimSpace(fmt.Sprint(s.Field, " ", s.Category, " ", s.Preference, " ", s.Policy)))
+		got = append(got, strings.TrimSpace(fmt.Sprint(s.Field, " ", s.Category, " ", s.Preference, " ", s.TDMPolicy)))
 	}
 	return got
 }
@@ -46,7 +46,7 @@ func TestHeaderSignals(t *testing.T) {
 		{"neither", http.Header{"Tdm-Reservation": {"2", "yes", ""}, "Tdm-Policy": {"/p"}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := HeaderSignals(test.header)
+			got := HeaderUsageSignals(test.header)
 			if !slices.Equal(describeSignals(got), test.want) {
 				t.Errorf("got %q, want %q", describeSignals(got), test.want)
 			}
@@ -63,7 +63,7 @@ func TestHeaderSignals(t *testing.T) {
 func TestHeaderSignalsAreLinear(t *testing.T) {
 	const long = 1 << 20
 	for _, list := range []string{"(,", `a="(,`, "a=n,", `\",`, ")(,", `",`} {
-		if n := len(HeaderSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > maxCategories {
+		if n := len(HeaderUsageSignals(http.Header{"Content-Usage": {strings.Repeat(list, long/len(list))}})); n > maxCategories {
 			t.Errorf("%q: %d categories", list, n)
 		}
 	}
@@ -74,7 +74,7 @@ func FuzzHeaderSignals(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, list string) {
-		got := HeaderSignals(http.Header{"Content-Usage": {list}})
+		got := HeaderUsageSignals(http.Header{"Content-Usage": {list}})
 		if len(got) > maxCategories {
 			t.Errorf("%d categories", len(got))
 		}

@@ -74,10 +74,10 @@ func (s UsageSignal) ruleText() string {
 	return s.Field + ": " + s.Category
 }
 
-// Conflict returns the first signal that asks not to use the content for one of
+// ConflictWithPurposes returns the first signal that asks not to use the content for one of
 // the purposes, nil if none does. A purpose that nothing speaks of is not
 // objected to, and no signal takes back what another asks.
-func (s UsageSignals) Conflict(purposes []string) *UsageConflictError {
+func (s UsageSignals) ConflictWithPurposes(purposes []string) *UsageConflictError {
 	for _, o := range s {
 		if o.Preference != UseDisallowed {
 			continue
@@ -111,11 +111,11 @@ func (r *Rules) purposeVerdict(u decorum.URL, purposes []string) (Verdict, bool)
 	if len(purposes) == 0 {
 		return Verdict{}, false
 	}
-	conflict := r.UsageSignals(u).Conflict(purposes)
+	conflict := r.UsageSignals(u).ConflictWithPurposes(purposes)
 	if conflict == nil {
 		return Verdict{}, false
 	}
-	return conflict.verdict(r.group), true
+	return conflict.verdict(r.groupAgents), true
 }
 
 // PurposesIncludeTDM reports whether one of the purposes is what the TDM Reservation Protocol

@@ -75,7 +75,7 @@ func TestPurposes(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	signal := func(in SignalSource, field, category string, p UsagePreference) UsageSignal {
+	signal := func(in SignalSource, field, category string, p UsagePreferenceValue) UsageSignal {
 		return UsageSignal{Source: in, Field: field, Category: category, Preference: p}
 	}
 	reserved, _ := ParseTDMReservation(InPage, "1", "")
@@ -103,14 +103,14 @@ func TestConflict(t *testing.T) {
 	} {
 		var against []string
 		for _, p := range strings.Split(KnownPurposes, ", ") {
-			if o := tt.signals.Conflict([]string{p}); o != nil {
+			if o := tt.signals.ConflictWithPurposes([]string{p}); o != nil {
 				against = append(against, o.Purpose)
 			}
 		}
 		if got := strings.Join(against, " "); got != tt.against {
 			t.Errorf("%s: against %q, want %q", tt.name, got, tt.against)
 		}
-		if tt.signals.Conflict(nil) != nil {
+		if tt.signals.ConflictWithPurposes(nil) != nil {
 			t.Errorf("%s: objected to no purpose", tt.name)
 		}
 	}
@@ -119,7 +119,7 @@ func TestConflict(t *testing.T) {
 		"not to be used for ai-train: x-robots-tag: noai (header)":            NewDirectiveSignal(InHeader, "noai"),
 		"not to be used for ai-train: content-usage: train-ai=n (robots.txt)": signal(InRobots, "content-usage", "train-ai", UseDisallowed),
 	} {
-		if got := (UsageSignals{s}).Conflict([]string{"ai-train"}).Error(); got != want {
+		if got := (UsageSignals{s}).ConflictWithPurposes([]string{"ai-train"}).Error(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -51,7 +51,7 @@ func newUsageRules(lines []line) usageRules {
 // splitPathAndPreferences cuts "[path] preferences" in two. Without a path the line speaks of the
 // whole site.
 func splitPathAndPreferences(value string) (path, list string) {
-	if !isRulePath(value) {
+	if !beginsWithSlashOrStar(value) {
 		return "/", value
 	}
 	path = value

@@ -93,8 +93,8 @@ func refUsage(text string, u decorum.URL) (all UsageSignals) {
 }
 
 // refPreferences reads a list in which nothing is quoted.
-func refPreferences(list string) map[string]UsagePreference {
-	said := map[string]UsagePreference{}
+func refPreferences(list string) map[string]UsagePreferenceValue {
+	said := map[string]UsagePreferenceValue{}
 	for pref := range strings.SplitSeq(list, ", ") {
 		category, value, _ := strings.Cut(pref, "=")
 		switch value {

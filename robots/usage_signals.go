@@ -19,11 +19,11 @@ type UsageSignal struct {
 	Source SignalSource `json:"source"`
 	// Field is the field, meta element or property that says it, in lower case,
 	// as in "content-usage", "x-robots-tag" or "tdm-reservation".
-	Field      string          `json:"field"`
-	Category   string          `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
-	Preference UsagePreference `json:"preference"`
-	Line       int             `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
-	Policy     string          `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
+	Field      string               `json:"field"`
+	Category   string               `json:"category"` // of use, in lower case, as in "train-ai"; or a directive, as in "noai"
+	Preference UsagePreferenceValue `json:"preference"`
+	Line       int                  `json:"line,omitempty"`   // in the file, counted from 1; 0 if it is of none
+	TDMPolicy  string               `json:"policy,omitempty"` // where a licence is offered: the tdm-policy, as it was written
 }
 
 // A SignalSource is where a signal stands.
@@ -37,14 +37,14 @@ const (
 	InPage   SignalSource = "page"   // a meta element
 )
 
-// A UsagePreference is what is wished of a category of use.
-type UsagePreference string
+// A UsagePreferenceValue is what is wished of a category of use.
+type UsagePreferenceValue string
 
 // The preferences.
 const (
-	UseAllowed    UsagePreference = "allow"
-	UseDisallowed UsagePreference = "disallow"
-	UseUnset      UsagePreference = "unset" // named, but with a value that says neither
+	UseAllowed    UsagePreferenceValue = "allow"
+	UseDisallowed UsagePreferenceValue = "disallow"
+	UseUnset      UsagePreferenceValue = "unset" // named, but with a value that says neither
 )
 
 // UsageSignals returns the preferences for u, raw: what a category means, and what
@@ -87,9 +87,9 @@ func (un *strictestSignals) add(more ...UsageSignal) {
 }
 
 // preferencesByStrictness are the preferences, the strictest last.
-var preferencesByStrictness = [...]UsagePreference{UseUnset, UseAllowed, UseDisallowed}
+var preferencesByStrictness = [...]UsagePreferenceValue{UseUnset, UseAllowed, UseDisallowed}
 
-func (p UsagePreference) strictness() int { return slices.Index(preferencesByStrictness[:], p) }
+func (p UsagePreferenceValue) strictness() int { return slices.Index(preferencesByStrictness[:], p) }
 
 // signalFields are the fields that speak of the use of content.
 var signalFields = [...]fieldKind{contentUsage, contentSignal}

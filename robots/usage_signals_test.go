@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, s := range Parse([]byte(test.file), Google).RulesFor(AgentByName(test.agent)).UsageSignals(mustURL(t, "http://h"+test.path)) {
+			for _, s := range Parse([]byte(test.file), Google).RulesFor(AgentFromName(test.agent)).UsageSignals(mustURL(t, "http://h"+test.path)) {
 				got = append(got, fmt.Sprint(s.Line, " ", s.Field, " ", s.Category, " ", s.Preference))
 			}
 			if !slices.Equal(got, test.want) {
@@ -50,10 +50,10 @@ func TestUsage(t *testing.T) {
 func TestSignalsShapeNoGroup(t *testing.T) {
 	f := Parse([]byte("User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /x\n"), Google)
 	u := mustURL(t, "http://h/x")
-	if f.RulesFor(AgentByName("a")).Check(u).Allowed {
+	if f.RulesFor(AgentFromName("a")).Check(u).Allowed {
 		t.Error("GRP-08: the signal line has split the group")
 	}
-	if n := len(f.RulesFor(AgentByName("b")).UsageSignals(u)); n != 0 {
+	if n := len(f.RulesFor(AgentFromName("b")).UsageSignals(u)); n != 0 {
 		t.Errorf("b has %d signals of a's record", n)
 	}
 	if o := (ParseOptions{NoExtensions: true}); len(o.Parse([]byte("User-agent: *\nContent-Usage: a=n")).RulesFor(Agent{}).UsageSignals(u)) != 0 {

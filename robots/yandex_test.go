@@ -64,7 +64,7 @@ func TestYandexRank(t *testing.T) {
 		{"SYS-10", "YandexCalendar", []string{"YandexCalendar", "Yandex"}, []string{"*", "SomeBot*"}},
 	} {
 		t.Run(test.req, func(t *testing.T) {
-			f, a := Parse(nil, Yandex), AgentByName(test.agent)
+			f, a := Parse(nil, Yandex), AgentFromName(test.agent)
 			var ranks []agentRank
 			for _, value := range test.order {
 				ranks = append(ranks, f.agentMatchRank(a, value))
@@ -107,18 +107,18 @@ func TestYandexLimit(t *testing.T) {
 	largest := []byte(file + strings.Repeat("#", MaxYandexFileBytes-len(file)))
 	u := mustURL(t, "https://example.com/a")
 	t.Run("FMT-10/largest", func(t *testing.T) {
-		if Parse(largest, Yandex).RulesFor(AgentByName("x")).Check(u).Allowed {
+		if Parse(largest, Yandex).RulesFor(AgentFromName("x")).Check(u).Allowed {
 			t.Error("its rules are not heeded")
 		}
 	})
 	t.Run("FMT-10/larger", func(t *testing.T) {
 		f := ParseOptions{Dialect: Yandex, MaxBytes: 1 << 20}.Parse(append(largest, '#'))
-		if !f.RulesFor(AgentByName("x")).Check(u).Allowed || len(f.Sitemaps()) > 0 {
+		if !f.RulesFor(AgentFromName("x")).Check(u).Allowed || len(f.Sitemaps()) > 0 {
 			t.Error("something of it is heeded")
 		}
 	})
 	t.Run("FMT-10/not in google", func(t *testing.T) {
-		if Parse(append(largest, '#'), Google).RulesFor(AgentByName("x")).Check(u).Allowed {
+		if Parse(append(largest, '#'), Google).RulesFor(AgentFromName("x")).Check(u).Allowed {
 			t.Error("the limit of another dialect is applied")
 		}
 	})
@@ -141,7 +141,7 @@ func TestNamedOnly(t *testing.T) {
 	} {
 		for _, d := range []Dialect{Google, Yandex} {
 			t.Run(test.name+"/"+d.String(), func(t *testing.T) {
-				rules := Parse([]byte(test.file), d).RulesFor(AgentByName("YandexDirect"))
+				rules := Parse([]byte(test.file), d).RulesFor(AgentFromName("YandexDirect"))
 				delay, slow := rules.CrawlDelay()
 				if v := rules.Check(u); v.Allowed != test.allowed || delay != test.delay || slow != (test.delay > 0) {
 					t.Errorf("allowed = %v, delay %v; want %v, %v", v.Allowed, delay, test.allowed, test.delay)
@@ -151,7 +151,7 @@ func TestNamedOnly(t *testing.T) {
 	}
 	t.Run("EXC-10", func(t *testing.T) {
 		a, err := NewAgent("newbot", "yandex")
-		if err != nil || a.ignoresStarRules || AgentByName("newbot").ignoresStarRules {
+		if err != nil || a.ignoresStarRules || AgentFromName("newbot").ignoresStarRules {
 			t.Errorf("a new agent ignores the rules for all (%v)", err)
 		}
 	})

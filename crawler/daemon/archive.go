@@ -188,7 +188,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("source", source.String())
 	add("depth", strconv.Itoa(v.Lease.Depth))
 	add("referrer", v.Lease.Referrer)
-	if file := v.Clearance.FileStatus(); !v.Clearance.IsForRobots() {
+	if file := v.Clearance.FetchSummary(); !v.Clearance.IsForRobots() {
 		verdict := v.Clearance.Verdict()
 		add("robots_file_sha256", file.SHA256)
 		add("robots_rule", verdict.Rule)

@@ -156,7 +156,7 @@ func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsCacheK
 	r := f.rulesByAgent[agent]
 	if r == nil {
 		c.reserveCache(10*len(s.text) + len(agent)) // compiled rules are larger than their text
-		r = f.file.RulesFor(robots.AgentByName(agent))
+		r = f.file.RulesFor(robots.AgentFromName(agent))
 		f.rulesByAgent[agent] = r
 	}
 	return r

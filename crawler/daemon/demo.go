@@ -110,8 +110,8 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 // seconds, and setFastHostRetries pages. They are for servers that only play at being in
 // trouble.
 func setFastRobotsRetries(gateConfig *robots.GateConfig) {
-	gateConfig.Retry503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
-	gateConfig.Retry = gateConfig.Retry503
+	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
+	gateConfig.Backoff = gateConfig.Backoff503
 }
 
 func setFastHostRetries(policy *politeness.Policy) {

@@ -91,7 +91,7 @@ func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 		if result.RedirectURL.IsZero() {
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		} else {
-			c, err = e.gate.CheckRedirect(ctx, time.Now(), result.RedirectURL, o)
+			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
 		if blocked := new(robots.RedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.

@@ -86,7 +86,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		step.Changes = append(step.Changes, strings.TrimSpace(c.Removed+" by "+c.Rule))
 	}
 	steps = append(steps, step)
-	u, removedParams, err := q.gate.ExplainClean(ctx, u)
+	u, removedParams, err := q.gate.ExplainURLCleaning(ctx, u)
 	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range removedParams {
 		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, replaceControlChars(t.Rule), t.Line))
@@ -128,7 +128,7 @@ func (q *inspector) urlsJudgedAtVisit(ctx context.Context, u decorum.URL, stored
 	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
 		return []decorum.URL{stored.URL}, nil
 	}
-	clean, _, err := q.gate.ExplainClean(ctx, q.paramCleaner.CleanURL(stored.URL))
+	clean, _, err := q.gate.ExplainURLCleaning(ctx, q.paramCleaner.CleanURL(stored.URL))
 	if clean == stored.URL {
 		return []decorum.URL{stored.URL}, err
 	}
@@ -165,7 +165,7 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 // explainRules asks the robots.txt that is kept, and the tdmrep.json.
 func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.ExplainedRules) error {
 	o := u.Origin()
-	file, err := q.gate.LastFileStatus(ctx, o)
+	file, err := q.gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decoru
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
 	}
-	file, err := f.gate.LastFileStatus(ctx, o)
+	file, err := f.gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return origin, nil, err
 	}

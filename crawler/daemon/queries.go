@@ -112,7 +112,7 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 	if err := q.setHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
-	status, err := q.gate.LastFileStatus(ctx, h.firstOrigin)
+	status, err := q.gate.LastFetchSummary(ctx, h.firstOrigin)
 	if err != nil {
 		return h.Host, err
 	}

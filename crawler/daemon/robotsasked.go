@@ -12,7 +12,7 @@ import (
 
 // robotsFileInfo tells of the robots.txt of an origin, but for its text.
 func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.RobotsFile, error) {
-	status, err := q.gate.LastFileStatus(ctx, o)
+	status, err := q.gate.LastFetchSummary(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (q *robotsCheckOptions) addFetchFlags(fs *pflag.FlagSet) {
 
 // checkRobots prints a verdict for each URL.
 func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []string) error {
-	agent := robots.AgentByName(q.agent)
+	agent := robots.AgentFromName(q.agent)
 	if agent.Token() == "" {
 		return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot", q.agent)
 	}

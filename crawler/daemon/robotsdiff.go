@@ -67,7 +67,7 @@ func (a *program) diffRobots(ctx context.Context, q robotsDiffOptions, stdin io.
 		return usage.Errorf("--dialect: %w", err)
 	}
 	for _, name := range q.agents {
-		if name != "*" && robots.AgentByName(name).Token() == "" {
+		if name != "*" && robots.AgentFromName(name).Token() == "" {
 			return usage.Errorf("--agent: %q names no crawler; expected a product token, as in examplebot, or *", name)
 		}
 	}
@@ -92,7 +92,7 @@ func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error
 		return jsonline.NewEscapingEncoder(w).Encode(c)
 	}
 	var b strings.Builder
-	for _, agent := range c.Agents {
+	for _, agent := range c.AgentChanges {
 		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
 		for _, r := range agent.Added {
 			fmt.Fprintf(&b, "  + %s (line %d)\n", replaceControlChars(r.Rule), r.Line)
@@ -184,7 +184,7 @@ func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []compared
 	for _, name := range names {
 		if !seen[name] {
 			seen[name] = true
-			a := robots.AgentByName(name)
+			a := robots.AgentFromName(name)
 			agents = append(agents, comparedAgentRules{name, old.RulesFor(a), new.RulesFor(a)})
 		}
 	}

@@ -78,8 +78,8 @@ func usageSignalText(s robots.UsageSignal) string {
 	default:
 		text += fmt.Sprintf(" (%s)", s.Source)
 	}
-	if s.Policy != "" {
-		text += ", policy " + replaceControlChars(s.Policy)
+	if s.TDMPolicy != "" {
+		text += ", policy " + replaceControlChars(s.TDMPolicy)
 	}
 	return text
 }

@@ -165,7 +165,7 @@ func (r *hostList) sortedIndexes(ctx context.Context, q *inspector, key string) 
 func (r *hostList) robotsAges(ctx context.Context, q *inspector) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
 	for i := range r.hosts {
-		status, err := q.gate.LastFileStatus(ctx, r.hosts[i].firstOrigin)
+		status, err := q.gate.LastFetchSummary(ctx, r.hosts[i].firstOrigin)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 		p.reportDifference(recorded.recordNumber, url, "its host was owed %d ms, and would be %d", recorded.RequiredDelayMS, v.RequiredDelay().Milliseconds())
 	}
 	if !v.Clearance.IsForRobots() {
-		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.FileStatus()))
+		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.FetchSummary()))
 	}
 }
 
@@ -81,7 +81,7 @@ func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) 
 	case u.String() != recorded.URL:
 		p.reportDifference(r.Number, recorded.URL, "it was refused, and in its place would be %s", u)
 	case byRobots && refusal.TDMRepSHA256 == "" && recorded.RobotsVerdict != nil:
-		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewVerdict(refusal.Verdict, refusal.FileStatus))
+		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewVerdict(refusal.Verdict, refusal.FetchSummary))
 	case byRobots && reason != recorded.Reason:
 		p.reportDifference(r.Number, recorded.URL, "it was refused by %q, and would be by %q", recorded.Reason, reason)
 	case byRobots:

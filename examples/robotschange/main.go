@@ -44,7 +44,7 @@ func main() {
 func compareRobots(w io.Writer, before, after string, urls, agents []string) (closed int, err error) {
 	oldFile, newFile := robots.Parse([]byte(before), robots.Google), robots.Parse([]byte(after), robots.Google)
 	for _, name := range agents {
-		agent := robots.AgentByName(name)
+		agent := robots.AgentFromName(name)
 		oldRules, newRules := oldFile.RulesFor(agent), newFile.RulesFor(agent)
 		for _, s := range urls {
 			u, err := decorum.ParseURL(s)

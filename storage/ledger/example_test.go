@@ -57,7 +57,7 @@ func visit(l *ledger.Ledger, url string) error {
 	}
 	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
 	sum := sha256.Sum256(body)
-	file := robots.FileStatus{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
+	file := robots.FetchSummary{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
 	if err := l.StoreRobots(file.SHA256, body); err != nil {
 		return err
 	}

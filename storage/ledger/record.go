@@ -109,7 +109,7 @@ type Verdict struct {
 	Outcome    string    `json:"outcome"`               // as robots.FetchOutcome: rules, allow_all, cached_rules
 	FileSHA256 string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
 	FetchedAt  time.Time `json:"fetched"`               // when the answer came
-	Group      string    `json:"group"`                 // as robots.Rules.Group
+	Group      string    `json:"group"`                 // as robots.Rules.GroupAgents
 	Rule       string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
 	RuleLine   int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
@@ -119,7 +119,7 @@ type Verdict struct {
 
 // NewVerdict returns what the record says of a verdict by a file. Rules and groups
 // of more than 1 KiB are cut.
-func NewVerdict(v robots.Verdict, file robots.FileStatus) *Verdict {
+func NewVerdict(v robots.Verdict, file robots.FetchSummary) *Verdict {
 	return &Verdict{
 		Allowed: v.Allowed, Outcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
 		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,

@@ -72,7 +72,7 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Verdi
 		w.t.Fatal(err)
 	}
 	if host == 3 { // has none
-		return u, NewVerdict(robots.AllowAll().Check(u), robots.FileStatus{Outcome: robots.OutcomeAllowAll, FetchedAt: time.Now()})
+		return u, NewVerdict(robots.AllowAll().Check(u), robots.FetchSummary{Outcome: robots.OutcomeAllowAll, FetchedAt: time.Now()})
 	}
 	body := sampleRobots(host)
 	hash := sha256Hex(body)
@@ -83,7 +83,7 @@ func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Verdi
 	}
 	agent, _ := robots.NewAgent("examplebot")
 	rules := robots.Parse(body, robots.Google).RulesFor(agent)
-	return u, NewVerdict(rules.Check(u), robots.FileStatus{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules})
+	return u, NewVerdict(rules.Check(u), robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules})
 }
 
 // sampleDelay is what the samples' hosts are owed.

@@ -89,7 +89,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *Verdict) string {
 	if reason != "" {
 		return reason
 	}
-	want := NewVerdict(rules.CheckForPurposes(u, j.purposes), robots.FileStatus{})
+	want := NewVerdict(rules.CheckForPurposes(u, j.purposes), robots.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.NotForIndexing != got.NotForIndexing {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())

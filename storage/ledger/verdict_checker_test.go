@@ -43,7 +43,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := robots.FileStatus{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
+			file := robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
 			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), Source: "seed",
 				RobotsVerdict: NewVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})
