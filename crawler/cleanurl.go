@@ -71,7 +71,7 @@ func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
 // CLEAN-24).
 func (c *Crawler) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
-	e.URL, e.FailedAttempts, e.History = clean, 0, nil // what was left there says nothing of another URL
+	e.URL, e.FailedAttempts, e.VisitSummary = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.SourceRevisit {
 		e.Source = storage.SourceLink
 	}

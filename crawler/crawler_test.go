@@ -65,7 +65,7 @@ func addSeeds(t *testing.T, c *crawler.Crawler, seeds ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, Class: storage.ClassEarly}); err != nil {
+		if _, err := c.Frontier.Discover(t.Context(), storage.Entry{URL: u, PriorityClass: storage.ClassEarly}); err != nil {
 			t.Fatal(err)
 		}
 	}

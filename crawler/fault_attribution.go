@@ -77,10 +77,10 @@ func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
 	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
 	if err != nil {
-		delay = v.Lease.Host.Delay
+		delay = v.Lease.HostState.LostVisitDelay
 	}
 	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
-		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.Host.ConsecutiveFailures})
+		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
 	c.Limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 

@@ -73,7 +73,7 @@ const announcedFeedContext = "feed"
 // isAnnouncedFeed reports whether a page announced what l leads to as a feed. It stays one
 // when it is visited again, and when it has moved.
 func isAnnouncedFeed(l storage.Lease) bool {
-	return l.Source == storage.SourceFeed && string(l.Context) == announcedFeedContext
+	return l.Source == storage.SourceFeed && string(l.CallbackData) == announcedFeedContext
 }
 
 // mayBeFeed reports whether an answer of this content type to the visit of l is

@@ -32,7 +32,7 @@ func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.A
 		c.addBytes(v.BodyLen())
 	}
 	var restErr error
-	ack.Host, restErr = c.updateHostDue(ctx, v) // after receiving: a robots.txt may just have asked for a delay
+	ack.HostState, restErr = c.updateHostDue(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(c.visitWithoutWithheldContent(v))
 	}
@@ -171,8 +171,8 @@ func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []Link
 		if l.Request == nil && c.Frontier.WasRecentlyOffered(l.URL) { // as most links of a site are
 			continue
 		}
-		found.URL, found.Context, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
-		if err := found.Check(); err != nil {
+		found.URL, found.CallbackData, found.Source, found.Request = l.URL, l.CallbackData, l.discoverySource(), l.Request
+		if err := found.Validate(); err != nil {
 			c.Log.Warn("a handler returned a link that cannot be kept", "page", v.URL(), "error", err)
 			continue
 		}

@@ -84,7 +84,7 @@ func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o d
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}
-	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite, Class: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
+	entry := storage.Entry{URL: postponed.RedirectURL, Source: storage.SourcePrerequisite, PriorityClass: storage.ClassFirst, RobotsFor: o, Referrer: from.String()}
 	if _, err := c.Frontier.Discover(ctx, entry); err != nil {
 		return err
 	}

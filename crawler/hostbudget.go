@@ -20,7 +20,7 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
 func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
-	isRepeat := l.FailedAttempts > 0 || l.UseOriginal || l.History != nil
+	isRepeat := l.FailedAttempts > 0 || l.UseOriginal || l.VisitSummary != nil
 	switch {
 	case isRepeat || cl.IsForRobots():
 		return ""
@@ -44,9 +44,9 @@ func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why s
 		c.Hooks.VisitRefused(l, &robots.OriginPostponedError{Until: until, Suspended: true, Reason: why})
 	}
 	requeued := l
-	requeued.Class = max(l.Class, storage.ClassNormal)
+	requeued.PriorityClass = max(l.PriorityClass, storage.ClassNormal)
 	ack := storage.Ack{Outcome: storage.RetryAt, NotBefore: now, Lease: requeued}
-	if l.Class < requeued.Class || !c.hostTable.markOverBudget(l) {
+	if l.PriorityClass < requeued.PriorityClass || !c.hostTable.markOverBudget(l) {
 		return ack, nil // what goes before revisits is only handed out so once
 	}
 	return ack, c.Frontier.Hold(ctx, l.URL.Origin(), until, true)

@@ -55,7 +55,7 @@ func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limi
 // cannot be for now, or the crawl is being halted, it goes the usual way.
 func (r *HostDueStore) saveHostDue(ctx context.Context, host string, state storage.HostState) error {
 	httpOrigin, ok := parseOrigin("http://" + host)
-	if r == nil || state.Delay < minDurableDelay || !ok {
+	if r == nil || state.LostVisitDelay < minDurableDelay || !ok {
 		return nil
 	}
 	if err := r.Store.SetNote(ctx, httpOrigin, hostDueNote, []byte(state.Due.UTC().Format(time.RFC3339Nano))); err != nil {

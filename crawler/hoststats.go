@@ -7,7 +7,7 @@ import (
 )
 
 // A HostStats is what a crawl remembers of a host beyond its clock, for reports
-// and budgets: storage.HostState.Stats, read. It covers all runs of the crawl, all
+// and budgets: storage.HostState.EncodedStats, read. It covers all runs of the crawl, all
 // origins of the host, and every request: robots.txt, sitemaps and retries too.
 type HostStats struct {
 	Pages                 int64         // visits to pages that were answered
@@ -30,7 +30,7 @@ type HostStats struct {
 // another version: who does not know them leaves them.
 const hostStatsVersion = 1
 
-// DecodeHostStats reads a storage.HostState.Stats. One that is empty, damaged or of a
+// DecodeHostStats reads a storage.HostState.EncodedStats. One that is empty, damaged or of a
 // later version says nothing: it is the zero memo.
 func DecodeHostStats(b []byte) HostStats {
 	if len(b) == 0 || b[0] != hostStatsVersion {

@@ -28,13 +28,13 @@ func storedHost(t *testing.T, store storage.Store, origin string) storage.HostSt
 	if err != nil || !met {
 		t.Fatalf("origin %s: met %t, %v", origin, met, err)
 	}
-	return o.Host
+	return o.HostState
 }
 
 // storedHostStats returns the memo of the host of an origin.
 func storedHostStats(t *testing.T, store storage.Store, origin string) crawler.HostStats {
 	t.Helper()
-	return crawler.DecodeHostStats(storedHost(t, store, origin).Stats)
+	return crawler.DecodeHostStats(storedHost(t, store, origin).EncodedStats)
 }
 
 // A memo counts what the server saw, over all origins of the host and two runs.
@@ -144,8 +144,8 @@ func TestHostStatsReportShortfall(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		hastyStore := &faultyStore{Store: store, ack: func(acks []storage.Ack) []storage.Ack {
 			if len(acks) == 1 && acks[0].Outcome == storage.Done {
-				h := acks[0].Host
-				h.Due = h.Due.Add(-h.Delay / 4)
+				h := acks[0].HostState
+				h.Due = h.Due.Add(-h.LostVisitDelay / 4)
 				stop()
 			}
 			return acks

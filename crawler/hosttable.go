@@ -41,13 +41,13 @@ func (ms *hostTable) acquireHost(l storage.Lease) {
 		if ms.hosts == nil || len(ms.hosts) >= maxCached {
 			ms.evictUnused()
 		}
-		m = &hostEntry{state: l.Host, firstVisitTokens: map[uint64]struct{}{}, saveLock: make(chan struct{}, 1)}
+		m = &hostEntry{state: l.HostState, firstVisitTokens: map[uint64]struct{}{}, saveLock: make(chan struct{}, 1)}
 		ms.hosts[host] = m
 	}
-	if l.Host.Due.After(m.state.Due) { // another process was there
-		m.state = l.Host
+	if l.HostState.Due.After(m.state.Due) { // another process was there
+		m.state = l.HostState
 	}
-	if stored := DecodeHostStats(l.Host.Stats); m.leaseCount == 0 && stored.Requests > m.Requests {
+	if stored := DecodeHostStats(l.HostState.EncodedStats); m.leaseCount == 0 && stored.Requests > m.Requests {
 		m.HostStats = stored // the host is new here, or another process was there
 	}
 	m.leaseCount++
@@ -131,8 +131,8 @@ func (m *HostStats) recordVisitGap(v *Visit) {
 	}
 	m.Gaps.add(gap)
 	shortfall := v.RequiredDelay() - gap
-	if v.Lease.Host.Slots > 1 {
-		shortfall = v.Lease.Host.Due.Sub(v.Start)
+	if v.Lease.HostState.Slots > 1 {
+		shortfall = v.Lease.HostState.Due.Sub(v.Start)
 	}
 	m.LargestDelayShortfall = max(m.LargestDelayShortfall, shortfall)
 }
@@ -151,14 +151,14 @@ func (ms *hostTable) updateState(l storage.Lease, update func(storage.HostState)
 // two visits that end together, the ack that comes last must not bring the
 // older one.
 func (c *Crawler) ackLease(ctx context.Context, a *storage.Ack) error {
-	if a.Host == nil {
+	if a.HostState == nil {
 		return c.Frontier.Ack(ctx, *a)
 	}
 	m := c.hostTable.entryOf(a.Lease)
 	m.saveLock <- struct{}{}
 	defer func() { <-m.saveLock }()
 	newest := c.hostTable.stateToStore(m)
-	a.Host = &newest
+	a.HostState = &newest
 	return c.Frontier.Ack(ctx, *a)
 }
 
@@ -174,6 +174,6 @@ func (ms *hostTable) stateToStore(m *hostEntry) storage.HostState {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	h := m.state
-	h.Stats = m.encode()
+	h.EncodedStats = m.encode()
 	return h
 }

@@ -96,7 +96,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
 		Source: visitSource(l).String(), Referrer: l.Referrer,
-		RequiredDelayMS: l.Host.Delay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.Host, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
+		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
 		q.Method = r.Method
@@ -130,7 +130,7 @@ func (t Ticket) LedgerKind() string {
 
 // visitSource returns how a URL came to be visited.
 func visitSource(l storage.Lease) storage.Source {
-	if l.History != nil {
+	if l.VisitSummary != nil {
 		return storage.SourceRevisit
 	}
 	return l.Source
@@ -141,7 +141,7 @@ func sinceLastHostVisit(h storage.HostState, now time.Time) time.Duration {
 	if h.Due.IsZero() {
 		return 0
 	}
-	return now.Sub(h.Due) + h.Delay
+	return now.Sub(h.Due) + h.LostVisitDelay
 }
 
 // writeLedgerResponse writes down what came of a visit whose request was written down, also

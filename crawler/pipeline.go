@@ -36,7 +36,7 @@ func (c *Crawler) step(ctx, workCtx context.Context) error {
 		c.Log.Warn("lease ran out during its visit; the URL will be visited again", "url", lease.URL)
 		ackErr = nil
 	}
-	if ack.Host != nil && ack.Host.Delay >= minDurableDelay && ack.Host.Delay > lease.Host.Delay {
+	if ack.HostState != nil && ack.HostState.LostVisitDelay >= minDurableDelay && ack.HostState.LostVisitDelay > lease.HostState.LostVisitDelay {
 		err = errors.Join(err, c.flushAcks(workCtx))
 	}
 	if c.Hooks.Acked != nil {
@@ -234,10 +234,10 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 // requeueAndDelayHost gives back a lease whose host has to rest for so long, from now on.
 func (c *Crawler) requeueAndDelayHost(l storage.Lease, delay time.Duration) storage.Ack {
 	host := c.hostTable.updateState(l, func(h storage.HostState) storage.HostState {
-		h.Due, h.Delay = laterTime(h.Due, c.now().Add(delay)), max(h.Delay, delay)
+		h.Due, h.LostVisitDelay = laterTime(h.Due, c.now().Add(delay)), max(h.LostVisitDelay, delay)
 		return h
 	})
-	return storage.Ack{Outcome: storage.Requeue, Host: &host}
+	return storage.Ack{Outcome: storage.Requeue, HostState: &host}
 }
 
 // recheckDelay is when a worker that found a robots.txt being looked up by another

@@ -48,19 +48,19 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if err != nil {
 		return politeness.Permit{}, err
 	}
-	if l.Host.Delay < delay {
+	if l.HostState.LostVisitDelay < delay {
 		return politeness.Permit{}, politeness.NotDueError(delay)
 	}
 	if err := c.HostDueStore.loadHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, err
 	}
-	slots := min(max(l.Host.Slots, 1), policy.Concurrency) // it may have been lowered since
+	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // it may have been lowered since
 	if delay > 0 || brake.Delay > 0 {
 		slots = 1 // DELAY-12; what the store says may be of before it was learnt
 	}
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
 	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
-		politeness.PermitRequest{NotBefore: l.Host.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
+		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
 	var busy *politeness.ResourceBusyError
 	if brake.Delay > 0 && errors.As(err, &busy) {
 		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
@@ -112,7 +112,7 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostSta
 	policy := c.politenessPolicyOf(origin.Host(), v.End)
 	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
 	if err != nil {
-		delay = v.Lease.Host.Delay
+		delay = v.Lease.HostState.LostVisitDelay
 	}
 	visit := politeness.Visit{
 		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
@@ -135,7 +135,7 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostSta
 		next := policy.NextVisit(visit)
 		c.Limiter.RecordNextVisit(origin.Host(), next, bytes)
 		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
-		h.Due, h.Delay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
+		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, c.HostDueStore.saveHostDue(commitContext(ctx), origin.Host(), host))

@@ -153,8 +153,8 @@ func TestConcurrentVisitsLoseNoFailures(t *testing.T) {
 		end := lastAnswerEnd(web.Log(), "a.test")
 		exchanges := hostLog(web.Log(), "a.test")
 		first := slices.IndexFunc(exchanges, func(x crawltest.Exchange) bool { return x.URL == "http://a.test/2" })
-		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.Delay != want.Sub(end) {
-			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.Delay, want, want.Sub(end))
+		if want := exchanges[first].End.Add(15 * time.Minute); !last.Due.Equal(want) || last.LostVisitDelay != want.Sub(end) {
+			t.Errorf("due %v with a gap of %v, want %v, %v", last.Due, last.LostVisitDelay, want, want.Sub(end))
 		}
 	})
 }

@@ -50,9 +50,9 @@ func RedirectTarget(original *storage.Request, res *decorum.Response) (to decoru
 // redirectEntry returns the entry of a redirect's target: one redirect more, and no
 // deeper than what led there, which it stands for.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
-	e := storage.Entry{URL: to, Source: storage.SourceRedirect, Class: v.Lease.Class, Rank: v.Lease.Rank,
+	e := storage.Entry{URL: to, Source: storage.SourceRedirect, PriorityClass: v.Lease.PriorityClass, Rank: v.Lease.Rank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
-		Referrer: v.URL().String(), Context: v.Lease.Context}
+		Referrer: v.URL().String(), CallbackData: v.Lease.CallbackData}
 	if isAnnouncedFeed(v.Lease) {
 		e.Source = storage.SourceFeed
 	}
@@ -67,7 +67,7 @@ func (c *Crawler) recordHTTPSEvidence(ctx context.Context, v *Visit) error {
 	switch {
 	case v.Response == nil:
 		return c.recordIfHTTPSUnreachable(ctx, v)
-	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.HTTPSUpgraded:
+	case isTransientStatus(status), status == http.StatusNotModified, isNotFound(status) && v.Lease.HTTPSUpgradeTried:
 		return nil
 	}
 	to, _ := v.Response.Location()
@@ -89,7 +89,7 @@ func (c *Crawler) recordIfHTTPSUnreachable(ctx context.Context, v *Visit) error 
 // there before is only gone. How http answers says whether the origin is on https.
 func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
-	if !e.HTTPSUpgraded || e.History != nil {
+	if !e.HTTPSUpgradeTried || e.VisitSummary != nil {
 		return nil
 	}
 	if !e.Original.IsZero() {

@@ -28,7 +28,7 @@ type faultyStore struct {
 	renew func() error
 }
 
-func (f *faultyStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
+func (f *faultyStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if f.add != nil {
 		if err := f.add(es); err != nil {
 			return nil, err
@@ -198,8 +198,8 @@ func TestLimiterDoesNotTrustTheStore(t *testing.T) {
 			Robots: robotsText("User-agent: *\nCrawl-delay: 10\n", 10*time.Second, nil)})
 		store := &faultyStore{Store: newMemoryStore(), ack: func(acks []storage.Ack) []storage.Ack {
 			for i := range acks {
-				if h := acks[i].Host; h != nil && acks[i].Outcome == storage.Done {
-					acks[i].Host = &storage.HostState{Delay: h.Delay}
+				if h := acks[i].HostState; h != nil && acks[i].Outcome == storage.Done {
+					acks[i].HostState = &storage.HostState{LostVisitDelay: h.LostVisitDelay}
 				}
 			}
 			return acks
@@ -293,7 +293,7 @@ func TestHaltEndsTheRun(t *testing.T) {
 			t.Errorf("Run returned %v, want ErrHalted", err)
 		}
 		leases, _, err := store.Lease(t.Context(), time.Now().Add(time.Hour), time.Minute, 9)
-		if err != nil || len(leases) != 1 || leases[0].Host.ConsecutiveFailures != 0 {
+		if err != nil || len(leases) != 1 || leases[0].HostState.ConsecutiveFailures != 0 {
 			t.Errorf("left %+v, %v: want the page, and no strike for what we broke off", leases, err)
 		}
 	})
@@ -358,7 +358,7 @@ func TestBadLinksOfAHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Handler = func(context.Context, *crawler.Visit) ([]crawler.LinkToVisit, error) {
-			return []crawler.LinkToVisit{{}, {URL: good, CallbackData: make([]byte, storage.MaxContextBytes+1)}, {URL: good}}, nil
+			return []crawler.LinkToVisit{{}, {URL: good, CallbackData: make([]byte, storage.MaxCallbackDataBytes+1)}, {URL: good}}, nil
 		}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -464,8 +464,8 @@ func TestBackoffOutlivesAHalt(t *testing.T) {
 		}
 		u, _ := decorum.ParseURL("http://a.test/")
 		info, _, err := store.(storage.Inspector).Origin(t.Context(), u.Origin())
-		if err != nil || info.Host.ConsecutiveFailures != 3 || info.Host.Delay != 20*time.Second {
-			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.Host.ConsecutiveFailures, info.Host.Delay, err)
+		if err != nil || info.HostState.ConsecutiveFailures != 3 || info.HostState.LostVisitDelay != 20*time.Second {
+			t.Errorf("%d strikes and a rest of %v (%v), want the 3 and the 20 s of before", info.HostState.ConsecutiveFailures, info.HostState.LostVisitDelay, err)
 		}
 	})
 }
@@ -543,7 +543,7 @@ func TestRobotsRedirectVisitedEarly(t *testing.T) {
 // A slowAddStore holds up whoever adds a hop.
 type slowAddStore struct{ storage.Store }
 
-func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
+func (s *slowAddStore) Add(ctx context.Context, es []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	results, err := s.Store.Add(ctx, es, maxPerOrigin)
 	if !es[0].RobotsFor.IsZero() {
 		time.Sleep(50 * time.Millisecond)

@@ -155,7 +155,7 @@ func (c *Crawler) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) stora
 // its next revisit.
 func (c *Crawler) giveUp(v *Visit) storage.Ack {
 	c.counters.givenUp.Add(1)
-	if page := v.Lease.History; page != nil && c.Settings.Revisit.IsEnabled() {
+	if page := v.Lease.VisitSummary; page != nil && c.Settings.Revisit.IsEnabled() {
 		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
 	}
 	return storage.Ack{Outcome: storage.Drop}

@@ -23,7 +23,7 @@ func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, 
 	if !plan.IsEnabled() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
-	before, observed := v.Lease.History, pageObservation(v)
+	before, observed := v.Lease.VisitSummary, pageObservation(v)
 	if before != nil && !observed.IsMissing() {
 		if err := c.recordRevisitResult(ctx, v, observed.DiffersFrom(*before)); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
@@ -42,15 +42,15 @@ func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed boo
 	if !changed {
 		c.counters.unchanged.Add(1)
 	}
-	if v.Lease.History.SitemapLastmod.IsZero() {
+	if v.Lease.VisitSummary.SitemapLastmod.IsZero() {
 		return nil
 	}
 	return c.recordLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // revisitAck returns the ack of a page that is visited again after d.
-func revisitAck(v *Visit, page storage.VisitHistory, d time.Duration) storage.Ack {
-	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{History: &page}}}
+func revisitAck(v *Visit, page storage.VisitSummary, d time.Duration) storage.Ack {
+	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{VisitSummary: &page}}}
 }
 
 // leaseAfterAck returns the lease as its ack gives it back to the store: as it was,
@@ -63,13 +63,13 @@ func leaseAfterAck(l storage.Lease, ack storage.Ack) storage.Lease {
 	case storage.RetryAt:
 		l.FailedAttempts++
 	case storage.RevisitAt:
-		l.FailedAttempts, l.History = 0, ack.Lease.History
+		l.FailedAttempts, l.VisitSummary = 0, ack.Lease.VisitSummary
 		if l.Source != storage.SourcePrerequisite && !isAnnouncedFeed(l) {
 			l.Source = storage.SourceRevisit
 		}
 	}
 	if ack.Lease.UseOriginal {
-		l.Original, l.UseOriginal, l.History = ack.Lease.Original, true, nil // what was left there says nothing of another URL
+		l.Original, l.UseOriginal, l.VisitSummary = ack.Lease.Original, true, nil // what was left there says nothing of another URL
 	}
 	return l
 }
@@ -114,8 +114,8 @@ func storableValidator(res *decorum.Response, name string) string {
 // setValidators puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func setValidators(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.History != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
-		t.data.etag, t.data.lastModified = l.History.ETag, l.History.LastModified
+	if l.VisitSummary != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
+		t.data.etag, t.data.lastModified = l.VisitSummary.ETag, l.VisitSummary.LastModified
 	}
 }
 
@@ -128,7 +128,7 @@ const robotsRefreshInterval = 24 * time.Hour
 // itself, which is never made. The gate is asked about it, has the file fetched
 // if it is old, and what it says is heeded.
 func robotsRefreshEntry(o decorum.Origin) storage.Entry {
-	return storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite, Class: storage.ClassLate, Referrer: o.RobotsURL().String()}
+	return storage.Entry{URL: o.RobotsURL(), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassLate, Referrer: o.RobotsURL().String()}
 }
 
 // isRobotsRefresh reports whether l is such an errand.

@@ -95,8 +95,8 @@ func (c *Crawler) queueSitemapsAndUnpark(ctx context.Context, o decorum.Origin) 
 		}
 		entries := make([]storage.Entry, len(sitemaps))
 		for i, u := range sitemaps {
-			entries[i] = storage.Entry{URL: u, Source: storage.SourcePrerequisite, Class: storage.ClassEarly,
-				Referrer: o.RobotsURL().String(), Context: encodeSitemapDeclaration(o, u)}
+			entries[i] = storage.Entry{URL: u, Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly,
+				Referrer: o.RobotsURL().String(), CallbackData: encodeSitemapDeclaration(o, u)}
 		}
 		if err := c.queueSitemaps(ctx, o, entries); err != nil {
 			return err

@@ -45,7 +45,7 @@ func queueURLs(t *testing.T, c *crawler.Crawler, n int, patterns ...string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			entries[j] = storage.Entry{URL: u, Class: storage.ClassNormal}
+			entries[j] = storage.Entry{URL: u, PriorityClass: storage.ClassNormal}
 		}
 		if _, err := c.Frontier.Discover(t.Context(), entries...); err != nil {
 			t.Fatal(err)

@@ -116,7 +116,7 @@ func (r *sitemapReader) mayList(e sitemap.Entry) bool {
 // leads: whose robots.txt names it, and as what.
 func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decorum.URL) []byte {
 	w := declaringOrigin.String() + " " + declaredURL.String()
-	if len(w) > storage.MaxContextBytes {
+	if len(w) > storage.MaxCallbackDataBytes {
 		w = declaringOrigin.String()
 	}
 	return []byte(w)
@@ -125,7 +125,7 @@ func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decoru
 // decodeSitemapDeclaration returns who vouches for the sitemap of v, and what it was named
 // as: the index or the redirect that led to it, if one did.
 func decodeSitemapDeclaration(v *Visit) (declaringOrigin decorum.Origin, declaredURL decorum.URL) {
-	origin, sitemap, _ := strings.Cut(string(v.Lease.Context), " ")
+	origin, sitemap, _ := strings.Cut(string(v.Lease.CallbackData), " ")
 	declaringOrigin, _ = parseOrigin(origin)
 	declaredURL, err := decorum.ParseURL(sitemap)
 	if err != nil { // only the origin is kept
@@ -219,8 +219,8 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, Rank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
 		if s.IsSitemap {
-			e.Source, e.Class, e.Rank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
-			e.Context = v.Lease.Context // who vouches for the index vouches for its sitemaps
+			e.Source, e.PriorityClass, e.Rank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
+			e.CallbackData = v.Lease.CallbackData // who vouches for the index vouches for its sitemaps
 			if e.Depth > maxSitemapNesting {
 				c.Log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)
 				continue

@@ -42,6 +42,6 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 func (c *Crawler) StillSuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)
-	return o.Host.Due.After(now) &&
-		(o.Host.Delay > policy.MaxRetryAfter || DecodeHostStats(o.Host.Stats).CrawlDelay > policy.MaxCrawlDelay)
+	return o.HostState.Due.After(now) &&
+		(o.HostState.LostVisitDelay > policy.MaxRetryAfter || DecodeHostStats(o.HostState.EncodedStats).CrawlDelay > policy.MaxCrawlDelay)
 }

@@ -61,7 +61,7 @@ func (v *Visit) Status() int {
 }
 
 // IsRevisit reports whether the page had been visited before.
-func (v *Visit) IsRevisit() bool { return v.Lease.History != nil }
+func (v *Visit) IsRevisit() bool { return v.Lease.VisitSummary != nil }
 
 // Source returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
@@ -115,11 +115,11 @@ func (v *Visit) OK() bool { return v.Status()/100 == 2 }
 
 // RequiredDelay returns the rest that the host was owed before this visit, 0 for
 // its first.
-func (v *Visit) RequiredDelay() time.Duration { return v.Lease.Host.Delay }
+func (v *Visit) RequiredDelay() time.Duration { return v.Lease.HostState.LostVisitDelay }
 
 // ObservedDelay returns the rest that the host had: from the end of the visit
 // before. It is 0 for the host's first visit.
-func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.Host, v.Start) }
+func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.HostState, v.Start) }
 
 // Document returns what extract.ScanPage finds in the page, nil if it is no HTML.
 // The page is scanned once, when Document is called first.
@@ -173,7 +173,7 @@ func (v *Visit) CanonicalURL() decorum.URL {
 // A LinkToVisit is a URL that a handler wants visited.
 type LinkToVisit struct {
 	URL          decorum.URL      // where to
-	CallbackData []byte           // travels with the URL to its own visit; at most storage.MaxContextBytes bytes
+	CallbackData []byte           // travels with the URL to its own visit; at most storage.MaxCallbackDataBytes bytes
 	Request      *storage.Request // how it is asked for; nil: by GET
 
 	isFeedLink bool // a feed announces it, or it is one that a page announces

@@ -93,7 +93,7 @@ func (f *Frontier) addUnlimited(ctx context.Context, entries ...storage.Entry) (
 }
 
 // notifyDiscovered tells who wants to know of the entries that were new.
-func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.AddResult) {
+func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.AddOutcome) {
 	if f.cfg.OnNewURLQueued == nil {
 		return
 	}

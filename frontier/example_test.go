@@ -50,7 +50,7 @@ func Example() {
 		}
 		fmt.Println(len(found), "links,", added, "new")
 		host := &storage.HostState{Due: time.Now().Add(10 * time.Millisecond)}
-		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, Host: host}); err != nil {
+		if err := f.Ack(ctx, storage.Ack{Lease: lease, Outcome: storage.Done, HostState: host}); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ func entries(t *testing.T, host string, n int) []storage.Entry {
 	t.Helper()
 	es := make([]storage.Entry, n)
 	for i := range es {
-		es[i] = storage.Entry{URL: mustURL(t, fmt.Sprintf("http://%s/%d", host, i)), Class: storage.ClassNormal}
+		es[i] = storage.Entry{URL: mustURL(t, fmt.Sprintf("http://%s/%d", host, i)), PriorityClass: storage.ClassNormal}
 	}
 	return es
 }
@@ -38,8 +38,8 @@ func discover(t *testing.T, f *frontier.Frontier, es ...storage.Entry) {
 // ackDone acks a lease of a visit that ends now and earns the host a rest.
 func ackDone(t *testing.T, f *frontier.Frontier, l storage.Lease, delay time.Duration) {
 	t.Helper()
-	host := storage.HostState{Due: time.Now().Add(delay), Delay: delay}
-	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, Host: &host}); err != nil {
+	host := storage.HostState{Due: time.Now().Add(delay), LostVisitDelay: delay}
+	if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.Done, HostState: &host}); err != nil {
 		t.Error(err)
 	}
 }

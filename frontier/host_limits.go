@@ -31,14 +31,14 @@ func RegistrableDomain(host string) string {
 const maxRecentHosts = 1 << 15
 
 // newHostToAdmit returns a host and its domain, as the store counts them.
-func newHostToAdmit(host string) storage.HostCandidate {
-	return storage.HostCandidate{Host: host, Domain: RegistrableDomain(host)}
+func newHostToAdmit(host string) storage.HostToAdmit {
+	return storage.HostToAdmit{Host: host, Domain: RegistrableDomain(host)}
 }
 
 // hostLimits returns the present limits of hosts.
-func (f *Frontier) hostLimits() storage.HostLimits {
+func (f *Frontier) hostLimits() storage.HostCountLimits {
 	cfg := &f.cfg.Scope.cfg
-	return storage.HostLimits{
+	return storage.HostCountLimits{
 		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
 		RefuseNewHosts: f.cfg.IsMemoryLow != nil && f.cfg.IsMemoryLow(),
 	}
@@ -92,7 +92,7 @@ func (f *Frontier) filterByHostLimits(
 // unadmittedHosts returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostCandidate, at []int) {
+func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
@@ -142,7 +142,7 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.NewHostResult) 
 // checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.HostCountsFor(ctx, newHostToAdmit(u.Origin().Host()))
+	count, err := f.store.AdmittedHostCountsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +179,11 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 		return err
 	}
 	for batch := range slices.Chunk(names, 1000) {
-		hosts := make([]storage.HostCandidate, len(batch))
+		hosts := make([]storage.HostToAdmit, len(batch))
 		for i, host := range batch {
 			hosts[i] = newHostToAdmit(host)
 		}
-		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostLimits{}); err != nil {
+		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostCountLimits{}); err != nil {
 			return err
 		}
 	}

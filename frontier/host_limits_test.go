@@ -143,8 +143,8 @@ func TestCountHosts(t *testing.T) {
 	if n := discoverURLs(t, f, storage.SourceLink, hostURLs(8, "http://h%d.wild.example/x")...); n != 5 {
 		t.Errorf("%d URLs were added, want those of the 5 hosts of before", n)
 	}
-	h := storage.HostCandidate{Host: "h1.wild.example", Domain: "wild.example"}
-	if got, err := store.HostCountsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {
+	h := storage.HostToAdmit{Host: "h1.wild.example", Domain: "wild.example"}
+	if got, err := store.AdmittedHostCountsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {
 		t.Errorf("%+v (%v), want 5 hosts", got, err)
 	}
 }

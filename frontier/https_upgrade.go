@@ -146,14 +146,14 @@ func (s *httpsUpgradeState) setConsecutiveRedirects(o decorum.Origin, n byte) {
 // upgradeEntryToHTTPS takes an entry for its twin on https if that is where its origin has gone:
 // once, for one that has come back to http from there stays.
 func (f *Frontier) upgradeEntryToHTTPS(ctx context.Context, e *storage.Entry) error {
-	if e.HTTPSUpgraded {
+	if e.HTTPSUpgradeTried {
 		return nil
 	}
 	upgraded, err := f.UpgradeToHTTPS(ctx, e.URL)
 	if err != nil || upgraded == e.URL {
 		return err
 	}
-	e.URL, e.Original, e.UseOriginal, e.HTTPSUpgraded = upgraded, decorum.URL{}, false, true // Found must be of the same origin
+	e.URL, e.Original, e.UseOriginal, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
 	f.httpsUpgradeState.upgradeCount.Add(1)
 	return nil
 }

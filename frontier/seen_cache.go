@@ -87,7 +87,7 @@ const maxRecentURLs = 1 << 17
 
 // addStored remembers the entries that the store has, to judge by what became of them. They
 // are clean, but for the crawl's own errands.
-func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddResult) {
+func (f *seenCache) addStored(entries []storage.Entry, results []storage.AddOutcome) {
 	for i, result := range results {
 		e := &entries[i]
 		if result == storage.OverLimit || e.Request != nil || e.Source == storage.SourcePrerequisite {

@@ -171,7 +171,7 @@ func discoverURLs(t *testing.T, f *frontier.Frontier, source storage.Source, url
 	t.Helper()
 	entries := make([]storage.Entry, len(urls))
 	for i, u := range urls {
-		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, Class: storage.ClassNormal}
+		entries[i] = storage.Entry{URL: mustURL(t, u), Source: source, PriorityClass: storage.ClassNormal}
 	}
 	added, err := f.Discover(t.Context(), entries...)
 	if err != nil {

@@ -46,7 +46,7 @@ func Example() {
 	}
 	first := lease(now)
 	due := now.Add(5 * time.Second)
-	if err := store.Ack(ctx, []storage.Ack{{Lease: first[0], Outcome: storage.Done, Host: &storage.HostState{Due: due}}}); err != nil {
+	if err := store.Ack(ctx, []storage.Ack{{Lease: first[0], Outcome: storage.Done, HostState: &storage.HostState{Due: due}}}); err != nil {
 		log.Fatal(err)
 	}
 	lease(now)

@@ -14,20 +14,20 @@ type HostCounter interface {
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHosts(ctx context.Context, hosts []HostCandidate, limits HostLimits) ([]NewHostResult, error)
-	// HostCountsFor returns how many hosts were counted, and whether h is one of them.
-	HostCountsFor(ctx context.Context, h HostCandidate) (HostCounts, error)
+	AdmitHosts(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]NewHostResult, error)
+	// AdmittedHostCountsFor returns how many hosts were counted, and whether h is one of them.
+	AdmittedHostCountsFor(ctx context.Context, h HostToAdmit) (AdmittedHostCounts, error)
 }
 
-// A HostCandidate is a host that is offered to AdmitHosts.
-type HostCandidate struct {
+// A HostToAdmit is a host that is offered to AdmitHosts.
+type HostToAdmit struct {
 	Host         string // as Origin.Host returns it
 	Domain       string // the domain that the host counts for
 	IgnoreLimits bool   // admit it whatever the limits are
 }
 
-// HostLimits say how many hosts AdmitHosts may count.
-type HostLimits struct {
+// HostCountLimits say how many hosts AdmitHosts may count.
+type HostCountLimits struct {
 	MaxHosts          int  // of the whole crawl; 0: no limit
 	MaxHostsPerDomain int  // of one domain; 0: no limit
 	RefuseNewHosts    bool // admit no new host for now
@@ -40,22 +40,22 @@ type NewHostResult uint8
 const (
 	HostAdmitted       NewHostResult = iota // new: it is counted
 	HostAlreadyCounted                      // counted before
-	NewHostsRefused                         // new, and HostLimits.RefuseNewHosts
-	DomainLimitReached                      // new, and its domain has HostLimits.MaxHostsPerDomain hosts
-	HostLimitReached                        // new, and the crawl has HostLimits.MaxHosts hosts
+	NewHostsRefused                         // new, and HostCountLimits.RefuseNewHosts
+	DomainLimitReached                      // new, and its domain has HostCountLimits.MaxHostsPerDomain hosts
+	HostLimitReached                        // new, and the crawl has HostCountLimits.MaxHosts hosts
 )
 
-// A HostCounts is how many hosts were counted.
-type HostCounts struct {
-	Hosts       int  // of the whole crawl
-	DomainHosts int  // of the domain
-	Counted     bool // the host is one of them
+// An AdmittedHostCounts is how many hosts were counted.
+type AdmittedHostCounts struct {
+	Hosts        int  // of the whole crawl
+	DomainHosts  int  // of the domain
+	IncludesHost bool // the host is one of them
 }
 
 // AdmitResult returns the result of AdmitHosts for a host in the state c.
-func (l HostLimits) AdmitResult(c HostCounts, ignoreLimits bool) NewHostResult {
+func (l HostCountLimits) AdmitResult(c AdmittedHostCounts, ignoreLimits bool) NewHostResult {
 	switch {
-	case c.Counted:
+	case c.IncludesHost:
 		return HostAlreadyCounted
 	case ignoreLimits:
 		return HostAdmitted
@@ -69,8 +69,8 @@ func (l HostLimits) AdmitResult(c HostCounts, ignoreLimits bool) NewHostResult {
 	return HostAdmitted
 }
 
-// CheckHostCandidates returns an error if no Store may count one of the hosts.
-func CheckHostCandidates(hosts []HostCandidate) error {
+// ValidateHostsToAdmit returns an error if no Store may count one of the hosts.
+func ValidateHostsToAdmit(hosts []HostToAdmit) error {
 	for _, h := range hosts {
 		if h.Host == "" || h.Domain == "" || strings.ContainsRune(h.Host+h.Domain, 0) {
 			return errors.New("admit hosts: a host without a name or domain")

@@ -24,7 +24,7 @@ type Importer interface {
 // An OriginDump is what a Store held of an origin, or some of it.
 type OriginDump struct {
 	Origin    decorum.Origin // whose it was
-	Host      *HostState     // the clock of the host; nil leaves it, and the hold, as they are
+	HostState *HostState     // the clock of the host; nil leaves it, and the hold, as they are
 	HeldUntil time.Time      // as OriginInfo.HeldUntil
 	Suspended bool           // as OriginInfo.Suspended
 	URLs      []StoredEntry  // in the order of their queues
@@ -40,13 +40,13 @@ type StoredEntry struct {
 	NotBefore time.Time  // StateQueued: until when it is put off, zero if it is not; StateAwaitingRevisit: when its revisit is due
 }
 
-// Check returns an error if no Store may take the parcel.
-func (p *OriginDump) Check() error {
+// Validate returns an error if no Store may take the parcel.
+func (p *OriginDump) Validate() error {
 	if p.Origin.IsZero() {
 		return errors.New("a parcel of no origin")
 	}
-	if p.Host != nil && len(p.Host.Stats) > MaxStatsBytes {
-		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.Host.Stats), MaxStatsBytes)
+	if p.HostState != nil && len(p.HostState.EncodedStats) > MaxStatsBytes {
+		return fmt.Errorf("memo of %v: %d bytes, the most is %d", p.Origin.Host(), len(p.HostState.EncodedStats), MaxStatsBytes)
 	}
 	for i := range p.URLs {
 		if err := p.URLs[i].check(p.Origin); err != nil {
@@ -58,7 +58,7 @@ func (p *OriginDump) Check() error {
 
 // check returns an error if no Store may keep k, as a URL of the origin.
 func (k *StoredEntry) check(o decorum.Origin) error {
-	if err := k.Entry.Check(); err != nil {
+	if err := k.Entry.Validate(); err != nil {
 		return err
 	}
 	switch {
@@ -72,10 +72,10 @@ func (k *StoredEntry) check(o decorum.Origin) error {
 	return nil
 }
 
-// CheckDumps returns an error if no Store may take one of the parcels.
-func CheckDumps(dumps []OriginDump) error {
+// ValidateDumps returns an error if no Store may take one of the parcels.
+func ValidateDumps(dumps []OriginDump) error {
 	for i := range dumps {
-		if err := dumps[i].Check(); err != nil {
+		if err := dumps[i].Validate(); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}

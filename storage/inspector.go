@@ -17,9 +17,9 @@ type Inspector interface {
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	// Origin tells of one; false if it was never met.
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
-	// URLs tells of the URLs of an origin that are in the state, in the order
+	// OriginURLs tells of the OriginURLs of an origin that are in the state, in the order
 	// in which they would be handed out. Leased ones count as Queued.
-	URLs(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
+	OriginURLs(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
 	// HasSeen reports whether the seen set holds u, as asked for by GET.
 	HasSeen(ctx context.Context, u decorum.URL) (bool, error)
 	// SeenFingerprints tells the Fingerprints of the entries of an origin that the seen set
@@ -68,7 +68,7 @@ const (
 // An OriginInfo is what a Store holds of one origin.
 type OriginInfo struct {
 	Origin          decorum.Origin // whose URLs these are
-	Host            HostState      // the clock, shared by all origins of the host
+	HostState       HostState      // the clock, shared by all origins of the host
 	HeldUntil       time.Time      // its queue is shut until then; zero: it is not
 	Suspended       bool           // the hold is one that nobody waits for
 	Queued          int            // put off ones included

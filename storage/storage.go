@@ -52,11 +52,11 @@ type FailureNotifier interface {
 
 // Limits of what a Store is given; a call that goes beyond is refused whole.
 const (
-	MaxContextBytes   = 64 << 10 // bytes of Entry.Context
-	MaxStatsBytes     = 1 << 10  // bytes of Host.Stats
-	MaxValidatorBytes = 1 << 10  // bytes of VisitHistory.ETag, and of VisitHistory.LastModified
-	MaxBodyBytes      = 16 << 20 // bytes of Request.Body
-	MaxNoteBytes      = 16 << 20 // bytes of a note
+	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
+	MaxStatsBytes        = 1 << 10  // bytes of Host.Stats
+	MaxValidatorBytes    = 1 << 10  // bytes of VisitSummary.ETag, and of VisitSummary.LastModified
+	MaxBodyBytes         = 16 << 20 // bytes of Request.Body
+	MaxNoteBytes         = 16 << 20 // bytes of a note
 )
 
 // A Store is the state of one crawl. A URL belongs to the queue of its
@@ -70,11 +70,11 @@ type Store interface {
 	// their origin (0: no limit). Different Requests to a URL count as several. It
 	// returns what became of each, or an error and nothing. Entries with For set
 	// (robots.txt hops) pass by seen set and limit.
-	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddResult, error)
+	Add(ctx context.Context, entries []Entry, maxPerOrigin int) ([]AddOutcome, error)
 
 	// Lease takes at most max URLs of hosts that are due: no host before its
 	// Due, no origin that is held, never more of a host at a time than its
-	// Slots, longest due first, and within an origin by Class, then by Rank,
+	// Slots, longest due first, and within an origin by PriorityClass, then by Rank,
 	// then in the order of Add. Pages whose revisit has come take turns with
 	// URLs of class ClassNormal and ClassLate. A lease that is neither acked nor renewed
 	// within ttl runs out: its URL goes back to the head of its queue, and the
@@ -103,7 +103,7 @@ type Store interface {
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
 
 	// RescheduleModified makes pages that wait for their revisit due at once which were
-	// visited last before they were modified, notes that time in VisitHistory.SitemapLastmod,
+	// visited last before they were modified, notes that time in VisitSummary.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
 	RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
@@ -168,40 +168,40 @@ func ParseSource(name string) (Source, error) {
 	return 0, fmt.Errorf("%q is no source of a URL", name)
 }
 
-// A Class orders the URLs of one origin: lower first. Classes are 0 to 3.
-type Class uint8
+// A PriorityClass orders the URLs of one origin: lower first. Classes are 0 to 3.
+type PriorityClass uint8
 
 // NumClasses.
 const (
-	ClassFirst  Class  = iota // robots.txt hops, URLs given back
-	ClassEarly                // seeds, sitemaps
-	ClassNormal               // links
-	ClassLate                 // what can wait
-	NumClasses  = iota        // how many there are
+	ClassFirst  PriorityClass = iota // robots.txt hops, URLs given back
+	ClassEarly                       // seeds, sitemaps
+	ClassNormal                      // links
+	ClassLate                        // what can wait
+	NumClasses  = iota               // how many there are
 )
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL            decorum.URL    // what is to be visited
-	Source         Source         // what it was found in
-	Class          Class          // of an origin's URLs, ClassFirst goes first
-	Rank           uint16         // within the class: lower first
-	Depth          int            // links from the seed
-	Referrer       string         // the page it was found on
-	RobotsFor      decorum.Origin // set on hops of a robots.txt redirect only
-	FailedAttempts int            // visits that failed so far
-	Redirects      int            // in a row, that led to the URL
-	Context        []byte         // travels with the URL; at most MaxContextBytes bytes
-	Original       decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
-	UseOriginal    bool           // Found is to be visited: nothing is at the URL
-	HTTPSUpgraded  bool           // on https, it was found on http; on http, nothing is at its twin on https
-	Request        *Request       // how the URL is asked for; nil: by GET
-	Sent           bool           // it was about to be sent, and must not be sent again: see Store.MarkSent
-	History        *VisitHistory  // what the last visit left, copied; nil if there was none, or no revisit is wanted
+	URL               decorum.URL    // what is to be visited
+	Source            Source         // what it was found in
+	PriorityClass     PriorityClass  // of an origin's URLs, ClassFirst goes first
+	Rank              uint16         // within the class: lower first
+	Depth             int            // links from the seed
+	Referrer          string         // the page it was found on
+	RobotsFor         decorum.Origin // set on hops of a robots.txt redirect only
+	FailedAttempts    int            // visits that failed so far
+	Redirects         int            // in a row, that led to the URL
+	CallbackData      []byte         // travels with the URL; at most MaxCallbackDataBytes bytes
+	Original          decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
+	UseOriginal       bool           // Found is to be visited: nothing is at the URL
+	HTTPSUpgradeTried bool           // on https, it was found on http; on http, nothing is at its twin on https
+	Request           *Request       // how the URL is asked for; nil: by GET
+	Sent              bool           // it was about to be sent, and must not be sent again: see Store.MarkSent
+	VisitSummary      *VisitSummary  // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
-// A VisitHistory is what a visit leaves for the next visit to the same URL.
-type VisitHistory struct {
+// A VisitSummary is what a visit leaves for the next visit to the same URL.
+type VisitSummary struct {
 	VisitedAt             time.Time     // end of the last visit
 	Status                int           // of the last visit
 	ETag                  string        // of the last answer, as it came
@@ -223,24 +223,24 @@ type SitemapLastmod struct {
 // A HostState is the clock of one host and what politeness remembers of it.
 type HostState struct {
 	Due                 time.Time     // no visit begins before
-	Delay               time.Duration // the rest owed after a visit whose end was not recorded
+	LostVisitDelay      time.Duration // the rest owed after a visit whose end was not recorded
 	Slots               int           // visits at a time; 0 means 1
 	ConsecutiveFailures int           // failures in a row, as back-off counts them
-	Stats               []byte        // what the crawl remembers of the host; at most MaxStatsBytes bytes, never written to
+	EncodedStats        []byte        // what the crawl remembers of the host; at most MaxStatsBytes bytes, never written to
 }
 
-// An AddResult is what became of an entry that was offered to Add.
-type AddResult uint8
+// An AddOutcome is what became of an entry that was offered to Add.
+type AddOutcome uint8
 
 // Fates.
 const (
-	Added     AddResult = iota // new: it is queued
-	Duplicate                  // the seen set held it
-	OverLimit                  // new, and its origin has all the URLs that it may have
+	Added     AddOutcome = iota // new: it is queued
+	Duplicate                   // the seen set held it
+	OverLimit                   // new, and its origin has all the URLs that it may have
 )
 
 // CountAdded returns how many of the fates are Added.
-func CountAdded(results []AddResult) (n int) {
+func CountAdded(results []AddOutcome) (n int) {
 	for _, f := range results {
 		if f == Added {
 			n++
@@ -252,9 +252,9 @@ func CountAdded(results []AddResult) (n int) {
 // A Lease is one URL taken from its queue until Expires.
 type Lease struct {
 	Entry
-	Host    HostState // as it was when the lease was made
-	Token   uint64    // fences the lease: unique within a store's life
-	Expires time.Time // from then on others may have it
+	HostState HostState // as it was when the lease was made
+	Token     uint64    // fences the lease: unique within a store's life
+	Expires   time.Time // from then on others may have it
 }
 
 // An Outcome is what became of a leased URL.
@@ -264,7 +264,7 @@ type Outcome uint8
 const (
 	Done      Outcome = iota // visited: leaves the queue, stays in the seen set
 	Requeue                  // not visited: goes back to the head of its queue
-	RetryAt                  // failed: queued again, handed out not before Ack.NotBefore, then first of its Class
+	RetryAt                  // failed: queued again, handed out not before Ack.NotBefore, then first of its PriorityClass
 	Park                     // disallowed: kept aside until Revive
 	Drop                     // given up: leaves the queue, stays in the seen set
 	RevisitAt                // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
@@ -278,25 +278,25 @@ type Ack struct {
 	Lease     Lease
 	Outcome   Outcome   // what became of the URL
 	NotBefore time.Time // RetryAt, RevisitAt: not before
-	// Host is the host's new state after a visit; nil leaves it as it was.
+	// HostState is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
-	Host *HostState
+	HostState *HostState
 }
 
-// A RemainingWork says what is left when Lease has nothing to give.
-type RemainingWork uint8
+// A RemainingWorkKind says what is left when Lease has nothing to give.
+type RemainingWorkKind uint8
 
 // What may be left.
 const (
-	RemainingNone      RemainingWork = iota // no URL is queued and no lease is out
-	RemainingRevisits                       // only pages whose revisit has not come; At is when the first one does
-	RemainingSuspended                      // only such, and origins under a dormant hold; At is the earliest end of one
-	RemainingPending                        // URLs wait for their host, hold or retry time, or leases are out
+	RemainingNone      RemainingWorkKind = iota // no URL is queued and no lease is out
+	RemainingRevisits                           // only pages whose revisit has not come; At is when the first one does
+	RemainingSuspended                          // only such, and origins under a dormant hold; At is the earliest end of one
+	RemainingPending                            // URLs wait for their host, hold or retry time, or leases are out
 )
 
 // A Wait tells who got no lease when to ask again.
 type Wait struct {
-	RemainingWork RemainingWork // what there is to wait for
+	RemainingWork RemainingWorkKind // what there is to wait for
 	// Until is when the next URL comes due or the next lease runs out, whichever
 	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
 	Until time.Time

@@ -39,7 +39,7 @@ func (o discoveryOrder) pageLinks(n, hosts int) []storage.Entry {
 			panic(err) // cannot be
 		}
 		entries[i] = storage.Entry{
-			URL: u, Source: storage.SourceLink, Class: storage.ClassNormal, Depth: 3,
+			URL: u, Source: storage.SourceLink, PriorityClass: storage.ClassNormal, Depth: 3,
 			Referrer: fmt.Sprintf("https://www.site-%d.example/%s-%d/index.html", host, o.name, page%17),
 		}
 	}

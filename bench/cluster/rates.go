@@ -198,6 +198,6 @@ func (r *storeBenchmark) leaseAllDue() (leases []storage.Lease, err error) {
 // known to all.
 func (r *storeBenchmark) ackAll(leases []storage.Lease) error {
 	return r.runCallers(r.callers, len(leases), func(s *redis.Store, i int) error {
-		return s.Ack(context.Background(), []storage.Ack{{Lease: leases[i], Host: &storage.HostState{Delay: time.Second}}})
+		return s.Ack(context.Background(), []storage.Ack{{Lease: leases[i], HostState: &storage.HostState{LostVisitDelay: time.Second}}})
 	})
 }

@@ -232,7 +232,7 @@ func (w *frontierBenchmark) leaseAndAck() error {
 			return fmt.Errorf("no lease after %d", taken)
 		}
 		for _, l := range leases {
-			ack := storage.Ack{Lease: l, Host: &storage.HostState{Due: now, Delay: time.Second}}
+			ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Second}}
 			if err := w.store.Ack(w.ctx, []storage.Ack{ack}); err != nil {
 				return err
 			}

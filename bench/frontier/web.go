@@ -21,7 +21,7 @@ func (w web) newEntry(site, page int) storage.Entry {
 		panic(err) // cannot be
 	}
 	return storage.Entry{
-		URL: u, Source: storage.SourceLink, Class: storage.ClassNormal, Depth: 3,
+		URL: u, Source: storage.SourceLink, PriorityClass: storage.ClassNormal, Depth: 3,
 		Referrer: fmt.Sprintf("https://www.site-%d.example/section-%d/index.html", site%w.origins, page%17),
 	}
 }

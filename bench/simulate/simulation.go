@@ -145,7 +145,7 @@ func (c *simulation) seedHosts() error {
 			return err
 		}
 		// Depth says which host it is.
-		e := storage.Entry{URL: u, Class: storage.ClassEarly, Depth: i}
+		e := storage.Entry{URL: u, PriorityClass: storage.ClassEarly, Depth: i}
 		if _, err := c.stores[c.sites[i].partition].Add(context.Background(), []storage.Entry{e}, 0); err != nil {
 			return err
 		}
@@ -290,7 +290,7 @@ func (c *simulation) startVisit(number int, l storage.Lease) error {
 	c.accountWorkerTime(w, c.now, true)
 	w.lease = l
 	s := &c.sites[l.Depth]
-	due := l.Host.Due
+	due := l.HostState.Due
 	if due.Before(startTime) {
 		due = startTime
 	}
@@ -313,12 +313,12 @@ func (c *simulation) endVisit(number int) error {
 	c.accountWorkerTime(w, c.now, false)
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
-	ack := storage.Ack{Lease: l, Host: &storage.HostState{Due: timeAt(c.now).Add(delay), Delay: delay}}
+	ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: timeAt(c.now).Add(delay), LostVisitDelay: delay}}
 	switch {
 	case s.isDead:
 		s.consecutiveFailures++
 		ack.Outcome, ack.NotBefore = storage.RetryAt, timeAt(c.now).Add(time.Minute<<s.consecutiveFailures)
-		ack.Host.Due = ack.NotBefore
+		ack.HostState.Due = ack.NotBefore
 		if s.consecutiveFailures == maxAttempts {
 			ack.Outcome = storage.Drop
 		}
@@ -354,7 +354,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 				return err
 			}
 			s.discoveredPages++
-			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, Class: storage.ClassNormal, Depth: host})
+			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: host})
 		}
 	}
 	c.result.partitionCalls(int(s.partition)).addedURLs += internalLinks
@@ -364,7 +364,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 			return err
 		}
 		part := int(c.sites[other].partition)
-		calls[part] = append(calls[part], storage.Entry{URL: u, Class: storage.ClassNormal, Depth: other})
+		calls[part] = append(calls[part], storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: other})
 		c.result.partitionCalls(part).addedURLs++
 	}
 	for part, entries := range calls {

@@ -72,7 +72,7 @@ func (c *Collector) findCallbackRunByHeader(h http.Header) *callbackRun {
 // newCallbackRun returns the reading of the page that t is for.
 func (c *Collector) newCallbackRun(ctx context.Context, t crawler.Ticket) (*callbackRun, error) {
 	lease := t.Lease()
-	b, err := decodeRequestMetadata(lease.Context)
+	b, err := decodeRequestMetadata(lease.CallbackData)
 	if err != nil {
 		c.Log.Warn("what was kept with a URL is not of these callbacks, and passed by", "url", t.URL(), "error", err)
 	}

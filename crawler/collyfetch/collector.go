@@ -270,7 +270,7 @@ func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, dept
 	if parent.addLink(l) {
 		return nil
 	}
-	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), Context: l.CallbackData, Request: l.Request}
+	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), CallbackData: l.CallbackData, Request: l.Request}
 	if c.hasRequestedPage.Load() { // limits against made-up URLs hold, which do not for seeds
 		e.Source = storage.SourceLink
 	}

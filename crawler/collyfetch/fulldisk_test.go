@@ -25,7 +25,7 @@ type fullDiskStore struct {
 	full atomic.Bool
 }
 
-func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
+func (s *fullDiskStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
 	if s.full.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()

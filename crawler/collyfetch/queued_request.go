@@ -55,8 +55,8 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 	if err != nil {
 		return nil, fmt.Errorf("the context of the request cannot be kept: %w", err)
 	}
-	if len(data) > storage.MaxContextBytes {
-		return nil, fmt.Errorf("the context of the request has %d bytes as JSON; at most %d are kept", len(data), storage.MaxContextBytes)
+	if len(data) > storage.MaxCallbackDataBytes {
+		return nil, fmt.Errorf("the context of the request has %d bytes as JSON; at most %d are kept", len(data), storage.MaxCallbackDataBytes)
 	}
 	return data, b.checkLosslessEncoding(data)
 }

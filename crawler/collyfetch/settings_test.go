@@ -86,7 +86,7 @@ func TestForeignContext(t *testing.T) {
 		for _, e := range []struct{ path, context string }{{"/", "not JSON"}, {"/mill", `{"of": "another"}`}, {"/church", `{"collector": "gone"}`}} {
 			u, err := decorum.ParseURL("http://a.test" + e.path)
 			must(t, err)
-			_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, Context: []byte(e.context)})
+			_, err = crawl.Frontier.Discover(t.Context(), storage.Entry{URL: u, CallbackData: []byte(e.context)})
 			must(t, err)
 		}
 		must(t, crawl.Run(t.Context()))

@@ -185,7 +185,7 @@ func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]ho
 	k, err := a.openOfflineCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
-			if m := crawler.DecodeHostStats(o.Host.Stats); m.Requests > 0 {
+			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {
 				averages[o.Origin.Host()] = hostAverages{responseBytes: m.Bytes / m.Requests, visitDuration: m.TotalRequestTime / time.Duration(m.Requests)}
 			}
 			return true

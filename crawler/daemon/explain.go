@@ -126,7 +126,7 @@ func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 		return err
 	}
 	host := e.hostVisitTimings[u.Origin().Host()]
-	host.Due = info.Host.Due
+	host.Due = info.HostState.Due
 	e.hostVisitTimings[u.Origin().Host()] = host
 	k.gate = e.gate
 	if _, err := e.fetchRules(ctx, u.Origin()); err != nil {

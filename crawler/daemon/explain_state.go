@@ -28,7 +28,7 @@ func (q *inspector) findURLOrEarlierForm(ctx context.Context, u decorum.URL, e *
 		err = q.findExactURL(ctx, earlierURL, &s)
 		switch isKnown := e.urlFrontierState.State != stateUnknown; {
 		case err != nil || s.State == stateUnknown:
-		case isKnown && (s.storedEntry == nil || !s.storedEntry.HTTPSUpgraded): // u was visited, or given up, itself
+		case isKnown && (s.storedEntry == nil || !s.storedEntry.HTTPSUpgradeTried): // u was visited, or given up, itself
 		case s.storedEntry == nil: // u itself is still to be met
 			e.urlFrontierState.KnownAs = earlierURL.String()
 		default:
@@ -48,7 +48,7 @@ func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 	s.State = "done"
 	for state, name := range stateNames {
 		urlsAhead := 0
-		err := q.frontierStore.URLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+		err := q.frontierStore.OriginURLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 			if e.URL != u || !e.RobotsFor.IsZero() {
 				urlsAhead++
 				return true

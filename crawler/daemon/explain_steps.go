@@ -45,7 +45,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.URLExplanati
 		frontier.AssignDefaultOrder(&entry)
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
-	e.FrontierState.PriorityClass, e.FrontierState.Rank = uint8(entry.Class), entry.Rank
+	e.FrontierState.PriorityClass, e.FrontierState.Rank = uint8(entry.PriorityClass), entry.Rank
 	targets, err := q.urlsJudgedAtVisit(ctx, u, entry)
 	if err != nil {
 		return nil, err

@@ -181,8 +181,8 @@ func TestExplainHTTPVariant(t *testing.T) {
 		}
 	}
 	entries := []storage.Entry{{URL: parse("https://puzzle.example/there"), Source: storage.SourceLink},
-		{URL: parse("http://puzzle.example/here"), Source: storage.SourceLink, HTTPSUpgraded: true},
-		{URL: parse("https://puzzle.example/here"), HTTPSUpgraded: true}}
+		{URL: parse("http://puzzle.example/here"), Source: storage.SourceLink, HTTPSUpgradeTried: true},
+		{URL: parse("https://puzzle.example/here"), HTTPSUpgradeTried: true}}
 	if n, err := f.Discover(t.Context(), entries...); n != 3 || err != nil {
 		t.Fatalf("%d are new, %v", n, err)
 	}

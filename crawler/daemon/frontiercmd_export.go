@@ -175,7 +175,7 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 		x.recordError(err)
 		x.writeOriginLine(&o)
 		for state := range stateNames {
-			x.recordError(x.frontierStore.URLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			x.recordError(x.frontierStore.OriginURLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportLineType = "url"
 				x.totals.URLs++
@@ -190,7 +190,7 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 func (x *frontierExporter) writeOriginLine(o *storage.OriginInfo) {
 	x.totals.Origins++
 	x.writeLine(exportedOrigin{"origin", o.Origin.String(), o.HeldUntil, o.Suspended, exportedHost{
-		o.Origin.Host(), o.Host.Due, o.Host.Delay, o.Host.Slots, o.Host.ConsecutiveFailures, o.Host.Stats}})
+		o.Origin.Host(), o.HostState.Due, o.HostState.LostVisitDelay, o.HostState.Slots, o.HostState.ConsecutiveFailures, o.HostState.EncodedStats}})
 }
 
 // writeFingerprints writes the fingerprints of an origin, many on a line.

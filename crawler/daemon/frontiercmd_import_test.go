@@ -219,7 +219,7 @@ func checkSameHostClocks(t *testing.T, from, to string) {
 		defer k.Close()
 		all := map[string]storage.HostState{}
 		if err := k.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
-			all[o.Origin.String()] = o.Host
+			all[o.Origin.String()] = o.HostState
 			return true
 		}); err != nil {
 			t.Fatal(err)

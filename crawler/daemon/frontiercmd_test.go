@@ -302,10 +302,10 @@ func addUnusualItems(t *testing.T, v *crawlFixture) {
 		t.Fatal(err)
 	}
 	e := storage.Entry{
-		URL: u, Source: storage.SourceFeed, Class: storage.ClassLate, Rank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
-		Context: []byte{0, 255}, Original: found, UseOriginal: true, HTTPSUpgraded: true,
+		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, Rank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
+		CallbackData: []byte{0, 255}, Original: found, UseOriginal: true, HTTPSUpgradeTried: true,
 		Request: &storage.Request{Method: "POST", Body: []byte("a\xff")}, Sent: true,
-		History: &storage.VisitHistory{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
+		VisitSummary: &storage.VisitSummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
 			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour, SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
@@ -316,12 +316,12 @@ func addUnusualItems(t *testing.T, v *crawlFixture) {
 	if err != nil || len(leases) != 1 || leases[0].URL != u {
 		t.Fatalf("leased %v, %v", leases, err)
 	}
-	ack := storage.Ack{Lease: leases[0], Outcome: storage.RevisitAt, NotBefore: now.Add(time.Hour), Host: &storage.HostState{
-		Due: now.Add(time.Minute), Delay: time.Second, Slots: 2, ConsecutiveFailures: 3, Stats: []byte("\xffmemo")}}
+	ack := storage.Ack{Lease: leases[0], Outcome: storage.RevisitAt, NotBefore: now.Add(time.Hour), HostState: &storage.HostState{
+		Due: now.Add(time.Minute), LostVisitDelay: time.Second, Slots: 2, ConsecutiveFailures: 3, EncodedStats: []byte("\xffmemo")}}
 	if err := s.Ack(t.Context(), []storage.Ack{ack}); err != nil {
 		t.Fatal(err)
 	}
-	redirect := storage.Entry{URL: u, Source: storage.SourcePrerequisite, RobotsFor: u.Origin(), Class: storage.ClassFirst}
+	redirect := storage.Entry{URL: u, Source: storage.SourcePrerequisite, RobotsFor: u.Origin(), PriorityClass: storage.ClassFirst}
 	if _, err := s.Add(t.Context(), []storage.Entry{redirect, redirect}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ type (
 		UseOriginal, HTTPSUpgraded, Sent                  bool
 		Method, Body                                      string
 		NotBefore                                         int64
-		Page                                              *storage.VisitHistory
+		Page                                              *storage.VisitSummary
 		ETag                                              []byte
 	}
 )
@@ -378,16 +378,16 @@ func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 	for _, o := range x.listOrigins(t.Context(), k.frontierStore) {
 		i, _, err := k.frontierStore.Origin(t.Context(), o)
 		must(err)
-		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.Host.Due.UnixNano(), i.Host.Delay, i.Host.Slots, i.Host.ConsecutiveFailures, i.Host.Stats})
+		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(), i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
 		for state, name := range stateNames {
-			must(k.frontierStore.URLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			must(k.frontierStore.OriginURLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.Original.String(),
-					uint8(e.Class), e.Rank, e.Depth, e.FailedAttempts, e.Redirects, e.Context, e.UseOriginal, e.HTTPSUpgraded, e.Sent, "", "", at.UnixNano(), e.History, nil}
+					uint8(e.PriorityClass), e.Rank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData, e.UseOriginal, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(), e.VisitSummary, nil}
 				if e.Request != nil {
 					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
 				}
-				if e.History != nil {
-					u.ETag = []byte(e.History.ETag)
+				if e.VisitSummary != nil {
+					u.ETag = []byte(e.VisitSummary.ETag)
 				}
 				ks.add("url", u)
 				return true
@@ -431,7 +431,7 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 				if err != nil {
 					t.Fatal(err)
 				}
-				u.Page = &storage.VisitHistory{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
+				u.Page = &storage.VisitSummary{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
 					BodyHash: hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing}
 				u.ETag = p.ETag
 			}

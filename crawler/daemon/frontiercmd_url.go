@@ -13,14 +13,14 @@ import (
 // toAPIFrontierURL returns what is kept of a URL, as it is written.
 func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
-		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.Class),
+		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
 		Rank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
-		CallbackData: e.Context, Original: e.Original.String(), UseOriginal: e.UseOriginal, HTTPSUpgradeTried: e.HTTPSUpgraded, Sent: e.Sent,
+		CallbackData: e.CallbackData, Original: e.Original.String(), UseOriginal: e.UseOriginal, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
 	}
 	if e.Request != nil {
 		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
 	}
-	if p := e.History; p != nil {
+	if p := e.VisitSummary; p != nil {
 		l.VisitSummary = &api.VisitSummary{
 			VisitedAt: p.VisitedAt, Status: p.Status, ETag: []byte(p.ETag), LastModified: []byte(p.LastModified),
 			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
@@ -33,8 +33,8 @@ func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 // toStoredEntry returns what toAPIFrontierURL has written.
 func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
-		Class: storage.Class(l.PriorityClass), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
-		Redirects: l.Redirects, Context: l.CallbackData, UseOriginal: l.UseOriginal, HTTPSUpgraded: l.HTTPSUpgradeTried, Sent: l.Sent,
+		PriorityClass: storage.PriorityClass(l.PriorityClass), Rank: l.Rank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
+		Redirects: l.Redirects, CallbackData: l.CallbackData, UseOriginal: l.UseOriginal, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
 	}}
 	if !slices.Contains(stateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
@@ -59,11 +59,11 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	if l.Method != "" {
 		k.Request = &storage.Request{Method: l.Method, Body: l.RequestBody}
 	}
-	k.History, err = toStorageVisitSummary(l.VisitSummary)
+	k.VisitSummary, err = toStorageVisitSummary(l.VisitSummary)
 	return k, err
 }
 
-func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitHistory, error) {
+func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitSummary, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitHistory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q is no hash of a page", p.BodyHash)
 	}
-	return &storage.VisitHistory{
+	return &storage.VisitSummary{
 		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
 		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
 	}, nil

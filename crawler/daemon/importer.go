@@ -160,7 +160,7 @@ func (m *importer) readOriginLine(line string) error {
 	if h := l.Host; h.Name != p.Origin.Host() {
 		return fmt.Errorf("%q is not the host of %v", h.Name, p.Origin)
 	}
-	p.Host = &storage.HostState{Due: l.Host.Due, Delay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, Stats: l.Host.Stats}
+	p.HostState = &storage.HostState{Due: l.Host.Due, LostVisitDelay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, EncodedStats: l.Host.Stats}
 	p.HeldUntil, p.Suspended = l.HeldUntil, l.Suspended
 	m.readTotals.Origins++
 	m.batchItemCount++

@@ -79,7 +79,7 @@ func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hos
 	if h.refusals == nil {
 		h.refusals = refusalTally{}
 	}
-	return q.frontierStore.URLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
+	return q.frontierStore.OriginURLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.parkedReason(e, evaluate)
 		switch reason.RefusedBy {
 		case parkedByScope:

@@ -34,7 +34,7 @@ func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yiel
 			incomplete = append(incomplete, o.Origin)
 			return true
 		}
-		h := q.newHostReport(name, &o.Host)
+		h := q.newHostReport(name, &o.HostState)
 		h.addOrigin(&o, q.inspectionTime)
 		q.completeHostReport(&h)
 		yield(&h)
@@ -85,7 +85,7 @@ func (q *inspector) readHost(ctx context.Context, origins []decorum.Origin) (h *
 			continue
 		}
 		if h == nil {
-			created := q.newHostReport(name.Host(), &o.Host)
+			created := q.newHostReport(name.Host(), &o.HostState)
 			h = &created
 		}
 		h.addOrigin(&o, q.inspectionTime)

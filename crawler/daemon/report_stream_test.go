@@ -55,7 +55,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 	for i, l := range leases {
 		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Park}[i%4]
 		err := store.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour),
-			Host: &storage.HostState{Due: now.Add(time.Duration(i) * time.Second), Delay: time.Second}}})
+			HostState: &storage.HostState{Due: now.Add(time.Duration(i) * time.Second), LostVisitDelay: time.Second}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func hostReportsInMemory(t *testing.T, q *inspector, also func(*storage.OriginIn
 	err := q.frontierStore.Origins(t.Context(), func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
 		if hosts[name] == nil {
-			h := q.newHostReport(name, &o.Host)
+			h := q.newHostReport(name, &o.HostState)
 			hosts[name] = &h
 		}
 		hosts[name].addOrigin(&o, q.inspectionTime)

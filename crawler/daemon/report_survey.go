@@ -137,9 +137,9 @@ func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *ap
 
 // newHostReport begins the report on a host with what is remembered of it.
 func (q *inspector) newHostReport(name string, h *storage.HostState) hostReport {
-	stats := crawler.DecodeHostStats(h.Stats)
+	stats := crawler.DecodeHostStats(h.EncodedStats)
 	return hostReport{hostDueAt: h.Due, pagesTowardLimit: stats.PagesRequested, Host: api.Host{
-		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.Delay),
+		Host: name, State: stateDone, ConsecutiveFailures: h.ConsecutiveFailures, Slots: max(h.Slots, 1), RequiredDelay: api.Milliseconds(h.LostVisitDelay),
 		CrawlDelay: api.Milliseconds(stats.CrawlDelay), ConfiguredDelay: api.Milliseconds(stats.ConfiguredDelay),
 		MinObservedDelay: api.Milliseconds(stats.Gaps.Min), MedianObservedDelay: api.Milliseconds(stats.Gaps.Median()), ObservedDelayCount: stats.Gaps.Count(),
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),

@@ -75,7 +75,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
 			acks[i] = storage.Ack{Lease: l, Outcome: storage.Requeue,
-				Host: &storage.HostState{Due: q.inspectionTime.Add(time.Duration(done+i) * time.Millisecond), Delay: time.Second, Slots: 1, Stats: stats}}
+				HostState: &storage.HostState{Due: q.inspectionTime.Add(time.Duration(done+i) * time.Millisecond), LostVisitDelay: time.Second, Slots: 1, EncodedStats: stats}}
 		}
 		if err := q.frontierStore.Ack(ctx, acks); err != nil {
 			tb.Fatal(err)

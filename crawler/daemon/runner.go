@@ -360,10 +360,10 @@ func (r *projectRunner) publishVisit(v *crawler.Visit) {
 
 // recordDelayShortfall watches the promise that no rest is cut short.
 func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
-	if a.Host == nil {
+	if a.HostState == nil {
 		return
 	}
-	if shortfall := crawler.DecodeHostStats(a.Host.Stats).LargestDelayShortfall; shortfall > 0 {
+	if shortfall := crawler.DecodeHostStats(a.HostState.EncodedStats).LargestDelayShortfall; shortfall > 0 {
 		r.storeHandle.recordDelayShortfall(shortfall)
 	}
 }

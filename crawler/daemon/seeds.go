@@ -136,7 +136,7 @@ func (p *Project) queueSeeds(ctx context.Context, open OpenFunc, f *frontier.Fro
 		if err != nil {
 			return err
 		}
-		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, Class: storage.ClassEarly})
+		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly})
 	}
 	return flush()
 }

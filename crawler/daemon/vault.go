@@ -226,7 +226,7 @@ func (v *storeHandle) recordDelayShortfall(d time.Duration) {
 // largestDelayShortfall returns the most by which a rest of any host fell short.
 func largestDelayShortfall(ctx context.Context, s inspectableStore) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
-		shortfall = max(shortfall, crawler.DecodeHostStats(o.Host.Stats).LargestDelayShortfall)
+		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)
 		return true
 	})
 	return shortfall, err

@@ -63,8 +63,8 @@ func (s *FrontierStore) storesOfHosts() []*memory.Store {
 }
 
 // Add implements storage.Store.
-func (s *FrontierStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
-	results := make([]storage.AddResult, len(entries))
+func (s *FrontierStore) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
 		if s.awaitsReferrer(&e) {
 			results[i] = storage.Duplicate
@@ -106,7 +106,7 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 // AdmitHosts implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
 func (s *FrontierStore) AdmitHosts(
-	_ context.Context, hosts []storage.HostCandidate, _ storage.HostLimits,
+	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostCountLimits,
 ) ([]storage.NewHostResult, error) {
 	results := make([]storage.NewHostResult, len(hosts))
 	for i := range results {
@@ -116,8 +116,8 @@ func (s *FrontierStore) AdmitHosts(
 }
 
 // HostCountsFor implements storage.Store.
-func (s *FrontierStore) HostCountsFor(context.Context, storage.HostCandidate) (storage.HostCounts, error) {
-	return storage.HostCounts{Hosts: len(s.storesOfHosts()), Counted: true}, nil
+func (s *FrontierStore) AdmittedHostCountsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
+	return storage.AdmittedHostCounts{Hosts: len(s.storesOfHosts()), IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
@@ -235,9 +235,9 @@ func (s *FrontierStore) Origin(ctx context.Context, o decorum.Origin) (storage.O
 }
 
 // URLs tells of the URLs of an origin.
-func (s *FrontierStore) URLs(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *FrontierStore) OriginURLs(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.URLs(ctx, o, in, yield)
+	return m.OriginURLs(ctx, o, in, yield)
 }
 
 // HasSeen reports whether a URL was seen.

@@ -38,9 +38,9 @@ func orderNewsFirst(e *storage.Entry) {
 	frontier.AssignDefaultOrder(e)
 	switch path := e.URL.PathAndQuery(); {
 	case strings.HasPrefix(path, "/news/"):
-		e.Class, e.Rank = storage.ClassEarly, 1 // after the seeds
+		e.PriorityClass, e.Rank = storage.ClassEarly, 1 // after the seeds
 	case strings.HasPrefix(path, "/archive/"):
-		e.Class = storage.ClassLate
+		e.PriorityClass = storage.ClassLate
 	}
 }
 

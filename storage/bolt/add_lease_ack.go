@@ -17,15 +17,15 @@ import (
 )
 
 // Add implements storage.Store.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
-	if err := storage.CheckEntries(entries); err != nil {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
 	if err := s.lockForChange(ctx); err != nil {
 		return nil, err
 	}
 	defer s.trimAndUnlock()
-	results := make([]storage.AddResult, len(entries))
+	results := make([]storage.AddOutcome, len(entries))
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		for i := range entries {
@@ -43,7 +43,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 
 // addEntry queues e, unless c finds it among the seen ones or there are most of its
 // origin.
-func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddResult, error) {
+func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddOutcome, error) {
 	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
@@ -91,7 +91,7 @@ func (s *Store) addSeen(o *loadedOrigin, p fingerprint) {
 }
 
 func laneOfEntry(e *storage.Entry) schedule.Lane {
-	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
+	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
 // rankOfEntry returns the rank of a new URL in its lane. Hops know none.
@@ -135,8 +135,8 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
 	}
-	remaining, until := s.schedule.Remaining() // an error will be met again
-	return leases, storage.Wait{RemainingWork: storage.RemainingWork(remaining), Until: until}, nil
+	remaining, until := s.schedule.RemainingWork() // an error will be met again
+	return leases, storage.Wait{RemainingWork: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
 // leaseNext leases the next URL of o, whose turn it is; false if there is none that
@@ -167,11 +167,11 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 	o.leasedSlots = append(o.leasedSlots, at)
 	s.lastToken++
 	s.leases[s.lastToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastToken, now, expires), e, at}
-	leased := storage.Lease{Entry: e, Host: storage.HostState(o.host.HostState), Token: s.lastToken, Expires: expires}
-	leased.Context = bytes.Clone(e.Context) // its holder may write to them
-	if e.History != nil {
-		history := *e.History
-		leased.History = &history
+	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: s.lastToken, Expires: expires}
+	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
+	if e.VisitSummary != nil {
+		history := *e.VisitSummary
+		leased.VisitSummary = &history
 	}
 	return leased, true
 }
@@ -245,7 +245,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 
 // Ack implements storage.Store.
 func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
-	if err := storage.CheckAcks(acks); err != nil {
+	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
 	if err := s.lockForChange(ctx); err != nil {
@@ -263,8 +263,8 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		e := a.Lease.Entry
 		e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
 		s.endLease(l, &e, a.Outcome, a.NotBefore)
-		if a.Host != nil {
-			l.Origin.Host.SetState(schedule.HostState(*a.Host))
+		if a.HostState != nil {
+			l.Origin.Host.SetState(schedule.HostState(*a.HostState))
 			s.markHostChanged(l.Origin.Queue)
 		}
 		s.schedule.EndLease(l.Lease)

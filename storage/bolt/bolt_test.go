@@ -62,7 +62,7 @@ func newEntry(t testing.TB, format string, args ...any) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf(format, args...))
 	must(t, err)
-	return storage.Entry{URL: u, Source: storage.SourceLink, Class: storage.ClassNormal}
+	return storage.Entry{URL: u, Source: storage.SourceLink, PriorityClass: storage.ClassNormal}
 }
 
 func addEntries(t testing.TB, s *Store, entries ...storage.Entry) {

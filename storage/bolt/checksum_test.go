@@ -411,7 +411,7 @@ func dumpStoreFully(t *testing.T, s *Store) []string {
 	for _, o := range append(origins, decorum.Origin{}) {
 		var lines []string
 		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateAwaitingRevisit, storage.StateParked} {
-			must(t, s.URLs(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
+			must(t, s.OriginURLs(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
 				var body int
 				if e.Request != nil {
 					body = len(e.Request.Body)

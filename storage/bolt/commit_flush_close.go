@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 	}
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
-		h.DelayUntil(s.opts.Now().Add(max(h.Delay, s.opts.InterruptedDelay)))
+		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.InterruptedDelay)))
 		s.markHostChanged(l.Origin.Queue)
 	}
 	s.mu.Unlock()

@@ -81,7 +81,7 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.AdmitHosts(t.Context(), []storage.HostCandidate{crashHost(i)}, storage.HostLimits{})
+		_, err := s.AdmitHosts(t.Context(), []storage.HostToAdmit{crashHost(i)}, storage.HostCountLimits{})
 		must(t, err)
 		_, err = s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)
@@ -89,7 +89,7 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), Host: &storage.HostState{Slots: i % 4}} // done, again or later
+			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // done, again or later
 			if a.Outcome == storage.Done {
 				done++
 			}
@@ -104,8 +104,8 @@ func TestCrashChild(t *testing.T) {
 }
 
 // crashHost returns the host that is counted with a number.
-func crashHost(i int) storage.HostCandidate {
-	return storage.HostCandidate{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
+func crashHost(i int) storage.HostToAdmit {
+	return storage.HostToAdmit{Host: fmt.Sprintf("%d.counted.example", i), Domain: "counted.example"}
 }
 
 // checkHostsAfterCrash wants the hosts up to the last number to be counted, once
@@ -113,9 +113,9 @@ func crashHost(i int) storage.HostCandidate {
 func checkHostsAfterCrash(t *testing.T, s *Store, last int) {
 	t.Helper()
 	for i := max(1, last-50); i <= last+1; i++ {
-		got, err := s.HostCountsFor(t.Context(), crashHost(i))
+		got, err := s.AdmittedHostCountsFor(t.Context(), crashHost(i))
 		must(t, err)
-		if i <= last && !got.Counted {
+		if i <= last && !got.IncludesHost {
 			t.Errorf("host %d is not counted, note %d is there", i, last)
 		}
 		if got.Hosts < last || got.Hosts > last+1 || got.DomainHosts != got.Hosts {
@@ -182,7 +182,7 @@ func crashEntry(t *testing.T, i int) storage.Entry {
 	t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf("%v/%d", crashOrigin(i), i))
 	must(t, err)
-	return storage.Entry{URL: u, Class: storage.Class(i % storage.NumClasses)}
+	return storage.Entry{URL: u, PriorityClass: storage.PriorityClass(i % storage.NumClasses)}
 }
 
 // mustReadNumber returns the number under the key, 0 if there is none.

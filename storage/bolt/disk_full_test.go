@@ -73,7 +73,7 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	added := 0
 	call := func(ctx context.Context) error {
 		e := newEntry(t, "https://h%d.example/%d", added%50, added)
-		e.Context = make([]byte, 16<<10) // counts as 65 changes
+		e.CallbackData = make([]byte, 16<<10) // counts as 65 changes
 		_, err := s.Add(ctx, []storage.Entry{e}, 0)
 		if err == nil {
 			added++

@@ -61,11 +61,11 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.Evict
 			return err
 		}
 	}
-	s.schedule.RemoveEvicted(evicted)
+	s.schedule.RemoveEvictedHost(evicted)
 	s.hosts[h.name] = h
 	for i, k := range evicted.Origins {
 		s.attachOrigin(origins[i], h)
-		s.schedule.RestoreOrigin(&origins[i].Origin, k.WaitingSince)
+		s.schedule.RestoreEvictedOrigin(&origins[i].Origin, k.WaitingSince)
 	}
 	if !hasOwn {
 		s.attachOrigin(o, h)

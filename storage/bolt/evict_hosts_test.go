@@ -51,7 +51,7 @@ func addHosts(t testing.TB, s *Store, n int) {
 		for _, scheme := range []string{"http", "https"}[:1+(i+1)%7/6] {
 			u, err := decorum.ParseURL(fmt.Sprintf("%s://h%d.example/", scheme, i))
 			must(t, err)
-			batch = append(batch, storage.Entry{URL: u, Source: storage.SourceLink, Class: storage.ClassNormal})
+			batch = append(batch, storage.Entry{URL: u, Source: storage.SourceLink, PriorityClass: storage.ClassNormal})
 		}
 	}
 	for len(batch) > 0 {
@@ -72,7 +72,7 @@ func spreadHosts(t testing.TB, s *Store, n int) {
 		_, err := fmt.Sscanf(l.URL.Origin().Host(), "h%d.", &i)
 		must(t, err)
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue,
-			Host: &storage.HostState{Due: openTime.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
+			HostState: &storage.HostState{Due: openTime.Add(time.Duration(i) * 100 * time.Millisecond)}}}))
 	}
 }
 
@@ -108,7 +108,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 				got[i] += l.URL.String()
 				visits++
 				must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(wait / 2),
-					Host: &storage.HostState{Due: now.Add(wait + time.Duration(step)), Delay: wait}}}))
+					HostState: &storage.HostState{Due: now.Add(wait + time.Duration(step)), LostVisitDelay: wait}}}))
 			}
 			if hold {
 				u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.example/", step%hosts))
@@ -162,7 +162,7 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 		must(t, err)
 		outcome := []storage.Outcome{storage.RevisitAt, storage.RetryAt}[i%2]
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, NotBefore: openTime.Add(time.Hour),
-			Host: &storage.HostState{Due: openTime.Add(time.Minute)}}}))
+			HostState: &storage.HostState{Due: openTime.Add(time.Minute)}}}))
 	}
 	commitAndCheckpoint(t, s)
 	must(t, s.Close())
@@ -215,7 +215,7 @@ func TestVisitedHostsAreEvicted(t *testing.T) {
 		must(t, err)
 		for _, l := range leases {
 			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.RetryAt, NotBefore: now.Add(10 * time.Second),
-				Host: &storage.HostState{Due: now.Add(time.Second)}}}))
+				HostState: &storage.HostState{Due: now.Add(time.Second)}}}))
 		}
 		if i%100 == 0 {
 			commitAndCheckpoint(t, s)

@@ -47,9 +47,9 @@ func (c *hostCounterState) unwrittenHosts() []*newHosts {
 
 // AdmitHosts implements storage.Store.
 func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.NewHostResult, error) {
-	if err := storage.CheckHostCandidates(hosts); err != nil {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
 	if err := s.lockForChange(ctx); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) AdmitHosts(
 }
 
 // HostCountsFor implements storage.Store.
-func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (count storage.HostCounts, err error) {
+func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostCounts, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return count, err
 	}
@@ -90,12 +90,12 @@ func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (cou
 }
 
 // readHostCounts looks up a host and the number of its domain.
-func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostCandidate) (storage.HostCounts, error) {
-	count := storage.HostCounts{Hosts: s.hostCounterState.total, DomainHosts: -1}
+func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
+	count := storage.AdmittedHostCounts{Hosts: s.hostCounterState.total, DomainHosts: -1}
 	key := hostCounterKey(h.Domain, h.Host)
 	for _, l := range s.hostCounterState.unwrittenHosts() {
 		if _, found := l.hosts[string(key)]; found {
-			count.Counted = true
+			count.IncludesHost = true
 		}
 		if n, found := l.domains[h.Domain]; found && count.DomainHosts < 0 {
 			count.DomainHosts = n
@@ -106,7 +106,7 @@ func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostCandidate) (storage.H
 	if err != nil {
 		return count, s.damageError("host %q of %q: %v", h.Host, h.Domain, err)
 	}
-	count.Counted = count.Counted || counted != nil
+	count.IncludesHost = count.IncludesHost || counted != nil
 	if count.DomainHosts >= 0 {
 		return count, nil
 	}
@@ -119,7 +119,7 @@ func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostCandidate) (storage.H
 }
 
 // recordNewHost counts a host, the n-th of its domain.
-func (s *Store) recordNewHost(h storage.HostCandidate, n int) {
+func (s *Store) recordNewHost(h storage.HostToAdmit, n int) {
 	if s.hostCounterState.pending == nil {
 		s.hostCounterState.pending = &newHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
 	}

@@ -13,7 +13,7 @@ var _ storage.Importer = (*Store)(nil)
 
 // Import implements storage.Importer. Each parcel is atomic.
 func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
-	if err := storage.CheckDumps(dumps); err != nil {
+	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
 	for i := range dumps {
@@ -35,8 +35,8 @@ func (s *Store) importDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	if err != nil {
 		return err
 	}
-	if p.Host != nil {
-		o.host.SetState(schedule.HostState(*p.Host))
+	if p.HostState != nil {
+		o.host.SetState(schedule.HostState(*p.HostState))
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 		s.markHostChanged(o)
 	}

@@ -99,16 +99,16 @@ func (s *Store) originInfo(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	info := o.info()
 	if waitingSince, isEvicted := s.evictedWaitingSince(h, number); isEvicted {
-		info.NextDue, _ = schedule.EvictedNextDue(&o.Origin, waitingSince)
+		info.NextDue, _ = schedule.EvictedOriginNextDue(&o.Origin, waitingSince)
 	}
 	return info, nil
 }
 
 func (o *loadedOrigin) info() storage.OriginInfo {
-	awaitingRevisit, _ := o.AwaitingRevisit()
+	awaitingRevisit, _ := o.RevisitCountAndFirstDue()
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
-		Origin: o.name, Host: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
+		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
 		Queued: o.Total, Leased: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, Parked: o.parkedCount, Seen: o.seenCount, NextDue: nextDue,
 	}
 }
@@ -140,7 +140,7 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
-func (s *Store) URLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	first, n := schedule.Lane(0), schedule.AwaitingRevisit
 	switch state {
 	case storage.StateAwaitingRevisit:

@@ -69,7 +69,7 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	for i := range n {
 		addEntries(t, s, newEntry(t, "https://h%d.example/", i))
 		l := mustLease(t, s, now, 1)[0]
-		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: due, Delay: time.Second}}}))
+		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: due, LostVisitDelay: time.Second}}}))
 	}
 	addEntries(t, s, newEntry(t, "https://h0.example/more"))
 	checkpointAll(s)
@@ -93,7 +93,7 @@ func TestEvictsEmptyOrigins(t *testing.T) {
 	if leases := mustLease(t, s, now, 10); len(leases) > 0 {
 		t.Errorf("leased %v before it was due", leases[0].URL)
 	}
-	if leases := mustLease(t, s, due, 10); len(leases) != 2 || leases[1].Host.Delay != time.Second {
+	if leases := mustLease(t, s, due, 10); len(leases) != 2 || leases[1].HostState.LostVisitDelay != time.Second {
 		t.Errorf("leased %v, want two", leases)
 	}
 }
@@ -112,7 +112,7 @@ func TestInspector(t *testing.T) {
 		for _, l := range mustLease(t, s, now, 1) {
 			if l.URL.Origin() == a {
 				ack := outcomes[i]
-				ack.Lease, ack.NotBefore, ack.Host = l, now.Add(time.Hour), &storage.HostState{Due: now, Slots: 5}
+				ack.Lease, ack.NotBefore, ack.HostState = l, now.Add(time.Hour), &storage.HostState{Due: now, Slots: 5}
 				must(t, s.Ack(t.Context(), []storage.Ack{ack}))
 				i++
 			}
@@ -132,7 +132,7 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%d calls of yield after it returned false", calls-1)
 		}
 		urls := func(state storage.EntryState) (paths []string, timed int) {
-			must(t, s.URLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
+			must(t, s.OriginURLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
 				paths = append(paths, e.URL.PathAndQuery())
 				if !at.IsZero() {
 					timed++
@@ -152,7 +152,7 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%q are parked", parked)
 		}
 		i, found, err := s.Origin(t.Context(), a)
-		if !found || err != nil || i.Queued != n-2 || i.AwaitingRevisit != 1 || i.Parked != 1 || i.Seen != n || i.Host.Slots != 5 || i.NextDue.After(now) {
+		if !found || err != nil || i.Queued != n-2 || i.AwaitingRevisit != 1 || i.Parked != 1 || i.Seen != n || i.HostState.Slots != 5 || i.NextDue.After(now) {
 			t.Errorf("origin %+v, %t, %v", i, found, err)
 		}
 	}

@@ -174,7 +174,7 @@ func TestRestart(t *testing.T) {
 			}
 			for _, l := range mustLease(t, s, now, 2) {
 				if l.URL.Origin().Host() == "slow.example" {
-					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: now, Delay: time.Minute}}}))
+					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
 				} else {
 					must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}}))
 				}
@@ -216,7 +216,7 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 	s := openStore(t, dir, opts)
 	addEntries(t, s, newEntry(t, "https://a.example/1"), newEntry(t, "https://a.example/2"))
 	l := mustLease(t, s, now, 1)[0]
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: now, Delay: time.Minute}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now, LostVisitDelay: time.Minute}}}))
 	mustLease(t, s, now, 1)
 	must(t, s.Close())
 	s = openStore(t, dir, opts)

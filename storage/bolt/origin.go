@@ -28,7 +28,7 @@ type loadedHost struct {
 	uncheckpointed  bool   // changed since it was folded
 }
 
-// A loadedOrigin is its own schedule.Queue. It is in memory while it has something
+// A loadedOrigin is its own schedule.OriginQueue. It is in memory while it has something
 // to hand out, is changed and not folded, or was just looked at.
 type loadedOrigin struct {
 	schedule.Origin[*loadedOrigin]
@@ -157,7 +157,7 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 	if number != nil {
 		h.number = binary.BigEndian.Uint32(number)
 	}
-	h.DelayUntil(s.minDue)
+	h.PostponeUntil(s.minDue)
 	value, err := openBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
 		return s.damageError("host %q: %v", h.name, err)
@@ -176,7 +176,7 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 func (s *Store) restoreHostState(h *loadedHost, state schedule.HostState) {
 	h.SetState(state)
 	if !s.openedAfterCrashAt.IsZero() {
-		h.DelayUntil(s.openedAfterCrashAt.Add(h.Delay))
+		h.PostponeUntil(s.openedAfterCrashAt.Add(h.LostVisitDelay))
 	}
 }
 

@@ -38,7 +38,7 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 }
 
 func parseOriginRecord(b []byte, o *loadedOrigin) error {
-	r := record.Reader{B: b}
+	r := record.Reader{Remaining: b}
 	o.name = r.Origin()
 	o.queue = queue{}
 	o.lastSeq = int64(r.Int())
@@ -47,10 +47,10 @@ func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	o.Suspended, o.alternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
 	o.seenCount = r.Int()
 	o.parkedCount = r.Int()
-	for r.Err == nil && len(r.B) > 0 {
+	for r.Err == nil && len(r.Remaining) > 0 {
 		id := schedule.Lane(r.Byte())
 		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
-			r.Fail()
+			r.MarkDamaged()
 			break
 		}
 		l := o.getOrCreateLane(id)

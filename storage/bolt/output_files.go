@@ -94,7 +94,7 @@ func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFile, error) {
 		if err != nil {
 			return err
 		}
-		r := record.Reader{B: value}
+		r := record.Reader{Remaining: value}
 		f := OutputFile{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
 		files[f.Path] = f
 		return r.CheckFullyRead()

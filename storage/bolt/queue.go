@@ -95,7 +95,7 @@ func (l *lane) isHeadLoaded() bool {
 type queue struct {
 	lanes       []lane
 	alternation schedule.RevisitAlternation
-	schedule.QueueCounts
+	schedule.QueuedURLCounts
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.
@@ -109,19 +109,19 @@ func (q *queue) getOrCreateLane(id schedule.Lane) *lane {
 
 // isEmpty reports whether nothing waits, not even for its revisit.
 func (q *queue) isEmpty() bool {
-	n, _ := q.AwaitingRevisit()
+	n, _ := q.RevisitCountAndFirstDue()
 	return q.Total == 0 && n == 0
 }
 
-// AwaitingRevisit implements schedule.Queue.
-func (q *queue) AwaitingRevisit() (n int, firstDue int64) {
+// AwaitingRevisit implements schedule.OriginQueue.
+func (q *queue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey
 	}
 	return 0, 0
 }
 
-// ReadyAt implements schedule.Queue.
+// ReadyAt implements schedule.OriginQueue.
 func (q *queue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]

@@ -61,9 +61,9 @@ func TestKeysAreInOrder(t *testing.T) {
 func TestHostRecord(t *testing.T) {
 	for _, want := range []schedule.HostState{
 		{},
-		{Due: time.Unix(1, 999_999_999).UTC(), Delay: math.MaxInt64, Slots: 7, ConsecutiveFailures: 1 << 20},
-		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Delay: -1, Slots: -1},
-		{Stats: []byte("memo")},
+		{Due: time.Unix(1, 999_999_999).UTC(), LostVisitDelay: math.MaxInt64, Slots: 7, ConsecutiveFailures: 1 << 20},
+		{Due: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), LostVisitDelay: -1, Slots: -1},
+		{EncodedStats: []byte("memo")},
 	} {
 		got, err := record.ParseHostState(record.AppendHostState(nil, &want))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -77,9 +77,9 @@ func FuzzParseEntry(f *testing.F) {
 	for _, e := range []storage.Entry{
 		{URL: must1(decorum.ParseURL("https://a.example/"))},
 		{
-			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite, Class: storage.ClassLate, Depth: 300,
-			Referrer: "https://a.example/from", RobotsFor: o, FailedAttempts: 2, Context: []byte{0xff},
-			Original: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseOriginal: true, Redirects: 3, HTTPSUpgraded: true,
+			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassLate, Depth: 300,
+			Referrer: "https://a.example/from", RobotsFor: o, FailedAttempts: 2, CallbackData: []byte{0xff},
+			Original: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseOriginal: true, Redirects: 3, HTTPSUpgradeTried: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.Request{Method: "POST", Body: []byte("x=1")}, Sent: true},
@@ -101,7 +101,7 @@ func FuzzParseEntry(f *testing.F) {
 }
 
 func FuzzParseRecords(f *testing.F) {
-	f.Add(record.AppendHostState(nil, &schedule.HostState{Due: time.Unix(1, 1), Delay: 1, Slots: 1}))
+	f.Add(record.AppendHostState(nil, &schedule.HostState{Due: time.Unix(1, 1), LostVisitDelay: 1, Slots: 1}))
 	o := &loadedOrigin{number: 1, lastSeq: 2, parkedCount: 3}
 	o.HeldUntil, o.Suspended = time.Unix(1, 1), true
 	o.getOrCreateLane(6).count, o.getOrCreateLane(7).count = 4, 5

@@ -129,7 +129,7 @@ type logReplayer interface {
 // replaySegment reads a piece of the log, of which the changes take parts, and
 // returns how many changes it is.
 func replaySegment(segment []byte, to logReplayer) (n int, err error) {
-	for r := (logReader{record.Reader{B: segment}}); len(r.B) > 0; n++ {
+	for r := (logReader{record.Reader{Remaining: segment}}); len(r.Remaining) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
@@ -157,7 +157,7 @@ func replaySegment(segment []byte, to logReplayer) (n int, err error) {
 		case opHost:
 			to.setHost(number, r.Bytes())
 		default:
-			r.Fail()
+			r.MarkDamaged()
 		}
 		if r.Err != nil {
 			return n, r.Err

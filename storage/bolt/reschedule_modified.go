@@ -46,14 +46,14 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}
-	var history storage.VisitHistory
-	if e.History != nil {
-		history = *e.History
+	var history storage.VisitSummary
+	if e.VisitSummary != nil {
+		history = *e.VisitSummary
 	}
 	if !history.VisitedAt.Before(g.Modified) {
 		return false
 	}
-	history.SitemapLastmod, e.History = g.Modified, &history
+	history.SitemapLastmod, e.VisitSummary = g.Modified, &history
 	s.clearSlot(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	s.cachedWeight -= l.cachedWeight

@@ -152,7 +152,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer s.mu.Unlock()
 	return storage.Counts{
 		Hosts:           s.schedule.HostCount,
-		DueHosts:        s.schedule.DueHosts(),
+		DueHosts:        s.schedule.CountDueHosts(),
 		QueuedURLs:      s.schedule.QueuedURLs,
 		LeasedURLs:      s.schedule.LeasedURLs(),
 		ParkedURLs:      s.parkedCount,

@@ -14,7 +14,7 @@ import (
 
 // Ack implements storage.Store.
 func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
-	if err := storage.CheckAcks(acks); err != nil {
+	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -39,7 +39,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
@@ -53,8 +53,8 @@ func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 	case storage.Park:
 		m.parkEntry(l.origin, e)
 	}
-	if a.Host != nil {
-		l.origin.Host.SetState(schedule.HostState(*a.Host))
+	if a.HostState != nil {
+		l.origin.Host.SetState(schedule.HostState(*a.HostState))
 	}
 	m.schedule.EndLease(l.Lease)
 }

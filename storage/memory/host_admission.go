@@ -11,14 +11,14 @@ type countedHosts struct {
 	domains map[string]int
 }
 
-func (c *countedHosts) countsFor(h storage.HostCandidate) storage.HostCounts {
+func (c *countedHosts) countsFor(h storage.HostToAdmit) storage.AdmittedHostCounts {
 	_, counted := c.hosts[h.Host]
-	return storage.HostCounts{Hosts: len(c.hosts), DomainHosts: c.domains[h.Domain], Counted: counted}
+	return storage.AdmittedHostCounts{Hosts: len(c.hosts), DomainHosts: c.domains[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHosts implements storage.Store.
-func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits) ([]storage.NewHostResult, error) {
-	if err := storage.CheckHostCandidates(hosts); err != nil {
+func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.NewHostResult, error) {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -40,9 +40,9 @@ func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostCandidate, l
 }
 
 // HostCountsFor implements storage.Store.
-func (m *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (storage.HostCounts, error) {
+func (m *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
 	if err := m.lock(ctx); err != nil {
-		return storage.HostCounts{}, err
+		return storage.AdmittedHostCounts{}, err
 	}
 	defer m.mu.Unlock()
 	return m.countedHosts.countsFor(h), nil

@@ -13,7 +13,7 @@ var _ storage.Importer = (*Store)(nil)
 
 // Import implements storage.Importer.
 func (m *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
-	if err := storage.CheckDumps(dumps); err != nil {
+	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -54,9 +54,9 @@ func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 
 func (m *Store) importOrigin(p *storage.OriginDump) {
 	o := m.getOrCreateOrigin(p.Origin)
-	if p.Host != nil {
-		host := schedule.HostState(*p.Host)
-		host.Stats = bytes.Clone(host.Stats)
+	if p.HostState != nil {
+		host := schedule.HostState(*p.HostState)
+		host.EncodedStats = bytes.Clone(host.EncodedStats)
 		o.Host.SetState(host)
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
 	}
@@ -74,7 +74,7 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := k.Entry
-	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)

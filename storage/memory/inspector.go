@@ -54,17 +54,17 @@ func (m *Store) leaseCountsByOrigin() map[*memoryOrigin]int {
 
 func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo {
 	queued, _ := o.Queue.QueuedCounts()
-	awaitingRevisit, _ := o.Queue.AwaitingRevisit()
+	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
-		Origin: name, Host: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
+		Origin: name, HostState: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
 		Queued: queued, Leased: leased, AwaitingRevisit: awaitingRevisit, Parked: len(o.parked), Seen: o.seenCount, NextDue: nextDue,
 	}
 }
 
 // URLs implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
-func (m *Store) URLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (m *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ type memoryQueue struct {
 	lanes        [schedule.NumLanes]entryHeap
 	alternation  schedule.RevisitAlternation
 	lastSequence int64 // the last number given
-	schedule.QueueCounts
+	schedule.QueuedURLCounts
 }
 
-// AwaitingRevisit implements schedule.Queue.
-func (q *memoryQueue) AwaitingRevisit() (n int, first int64) {
+// AwaitingRevisit implements schedule.OriginQueue.
+func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
 	l := q.lanes[schedule.AwaitingRevisit]
 	if len(l) == 0 {
 		return 0, first
@@ -27,7 +27,7 @@ func (q *memoryQueue) AwaitingRevisit() (n int, first int64) {
 	return len(l), l[0].sortKey
 }
 
-// ReadyAt implements schedule.Queue.
+// ReadyAt implements schedule.OriginQueue.
 func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for lane := range schedule.NumLanes {
 		l := q.lanes[lane]
@@ -80,15 +80,15 @@ func (q *memoryQueue) insert(lane schedule.Lane, at int64, e storage.Entry) *que
 // rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
 func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
-	var history storage.VisitHistory
-	if w.History != nil {
-		history = *w.History
+	var history storage.VisitSummary
+	if w.VisitSummary != nil {
+		history = *w.VisitSummary
 	}
 	if !history.VisitedAt.Before(modified) {
 		return false
 	}
 	history.SitemapLastmod = modified
-	w.History, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
+	w.VisitSummary, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
 	heap.Fix(&q.lanes[schedule.AwaitingRevisit], w.heapIndex)
 	return true
 }
@@ -119,7 +119,7 @@ func (q *memoryQueue) hasDue(lane schedule.Lane, now time.Time) bool {
 }
 
 func laneOfEntry(e *storage.Entry) schedule.Lane {
-	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
+	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
 // queuedEntry is an entry in a line.

@@ -104,8 +104,8 @@ func (m *Store) getOrCreateOrigin(o decorum.Origin) *memoryOrigin {
 }
 
 // Add implements storage.Store.
-func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
-	if err := storage.CheckEntries(entries); err != nil {
+func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
 	if err := m.lock(ctx); err != nil {
@@ -115,14 +115,14 @@ func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if !m.hasCapacity(entries) {
 		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), storage.ErrFull)
 	}
-	results := make([]storage.AddResult, len(entries))
+	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
 		results[i] = m.addEntry(e, maxPerOrigin)
 	}
 	return results, nil
 }
 
-func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddResult {
+func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	o := m.getOrCreateOrigin(e.URL.Origin())
 	if e.RobotsFor.IsZero() {
 		if _, seen := m.seen[seenKeyOf(&e)]; !seen && maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
@@ -132,7 +132,7 @@ func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddResult {
 			return storage.Duplicate
 		}
 	}
-	e.Context, e.History = bytes.Clone(e.Context), cloneHistory(e.History)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
 	o.Queue.addEntry(e)
 	m.schedule.Update(&o.Origin)
 	return storage.Added
@@ -183,8 +183,8 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		}
 		leases = append(leases, m.newLease(origin, e, now, now.Add(ttl)))
 	}
-	remaining, until := m.schedule.Remaining()
-	return leases, storage.Wait{RemainingWork: storage.RemainingWork(remaining), Until: until}, nil
+	remaining, until := m.schedule.RemainingWork()
+	return leases, storage.Wait{RemainingWork: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
 // newLease makes the lease of e, which was just taken out of the queue of o.
@@ -198,12 +198,12 @@ func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now,
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := storage.Lease{Entry: e, Host: storage.HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
-	l.Context, l.History = bytes.Clone(e.Context), cloneHistory(e.History) // its holder may write to them
+	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
+	l.CallbackData, l.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary) // its holder may write to them
 	return l
 }
 
-func cloneHistory(p *storage.VisitHistory) *storage.VisitHistory {
+func cloneHistory(p *storage.VisitSummary) *storage.VisitSummary {
 	if p == nil {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer m.mu.Unlock()
 	return storage.Counts{
 		Hosts:           m.schedule.HostCount,
-		DueHosts:        m.schedule.DueHosts(),
+		DueHosts:        m.schedule.CountDueHosts(),
 		QueuedURLs:      m.schedule.QueuedURLs,
 		LeasedURLs:      m.schedule.LeasedURLs(),
 		ParkedURLs:      m.parkedCount,

@@ -98,7 +98,7 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 // Ack implements storage.Store. An ack that had to be sent again is not called
 // stale: the lease may have been ended by the first.
 func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
-	if err := storage.CheckAcks(acks); err != nil {
+	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -158,16 +158,16 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	}
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
 		strconv.Itoa(int(lane)), at, rankArg(&e), fingerprintArg(e.Fingerprint()), encodeEntry(&e)}
-	if a.Host == nil {
+	if a.HostState == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}
-	return append(append(args, "1"), s.hostStateArgs(a.Host)...)
+	return append(append(args, "1"), s.hostStateArgs(a.HostState)...)
 }
 
 // hostStateArgs returns the clock of a host as scripts take it: see setClock.
 func (s *Store) hostStateArgs(h *storage.HostState) []string {
-	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Delay), 10), strconv.Itoa(h.Slots),
-		strconv.Itoa(h.ConsecutiveFailures), string(h.Stats)}
+	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10), strconv.Itoa(h.Slots),
+		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }
 
 // damagedLeaseAckArgs returns an ack of a lease whose record makes no sense.

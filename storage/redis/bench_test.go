@@ -50,7 +50,7 @@ func BenchmarkProcessorTime(b *testing.B) {
 			}
 			acks := make([]storage.Ack, len(leases))
 			for i, l := range leases {
-				acks[i] = storage.Ack{Lease: l, Host: &storage.HostState{Due: now}}
+				acks[i] = storage.Ack{Lease: l, HostState: &storage.HostState{Due: now}}
 			}
 			if err := s.Ack(b.Context(), acks); err != nil {
 				b.Fatal(err)
@@ -163,7 +163,7 @@ func BenchmarkScripts(b *testing.B) {
 		{"ack", func() error {
 			l := leases[0]
 			leases = leases[1:]
-			return s.Ack(b.Context(), []storage.Ack{{Lease: l, Host: &storage.HostState{Due: now(), Delay: time.Second}}})
+			return s.Ack(b.Context(), []storage.Ack{{Lease: l, HostState: &storage.HostState{Due: now(), LostVisitDelay: time.Second}}})
 		}},
 		{"note", func() error {
 			o := sameHost[0].URL.Origin()

@@ -94,8 +94,8 @@ func TestFailoverWithLostWrites(t *testing.T) {
 	acked := p.ackWithDelay(t, delayed, visit, time.Hour)
 	p.killMaster(t)
 	must(t, <-acked)
-	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.Host.Due) < time.Hour/2 {
-		t.Errorf("a host that was to rest for an hour is due in %v (%v)", time.Until(i.Host.Due), err)
+	if i, _, err := delayed.Origin(t.Context(), visit.URL.Origin()); err != nil || time.Until(i.HostState.Due) < time.Hour/2 {
+		t.Errorf("a host that was to rest for an hour is due in %v (%v)", time.Until(i.HostState.Due), err)
 	}
 	for name, s := range map[string]*Store{"a partition that never leased": untouched, "one that leased more briefly": briefly} {
 		switch leases, _ := leaseWhenAllReachable(t, s, long); {
@@ -116,7 +116,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 	t.Helper()
 	acked = make(chan error, 1)
 	go func() {
-		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, Host: &storage.HostState{Due: time.Now().Add(length), Delay: time.Second}}})
+		acked <- s.Ack(t.Context(), []storage.Ack{{Lease: visit, HostState: &storage.HostState{Due: time.Now().Add(length), LostVisitDelay: time.Second}}})
 	}()
 	must(t, p.master.DoUntil(t.Context(), "1", "HEXISTS", s.partitions[0].keyPrefix+"h:"+visit.URL.Origin().Host(), "due"))
 	return acked

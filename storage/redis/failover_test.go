@@ -90,7 +90,7 @@ func TestDelayAfterFailover(t *testing.T) {
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 	first := waitForLease(t, s, ttl)
-	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, Host: &storage.HostState{Due: time.Now(), Delay: delay}}}))
+	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
 	c.Kill(c.Nodes()[0])
 	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
 	c.WaitReady()

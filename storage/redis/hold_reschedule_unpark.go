@@ -95,15 +95,15 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 		s.opts.OnDamaged(fmt.Errorf("%v: %w", g.URL, err))
 		return "", nil
 	}
-	var page storage.VisitHistory
-	if e.History != nil {
-		page = *e.History
+	var page storage.VisitSummary
+	if e.VisitSummary != nil {
+		page = *e.VisitSummary
 	}
 	if !page.VisitedAt.Before(g.Modified) {
 		return "", nil
 	}
 	page.SitemapLastmod = g.Modified
-	e.History = &page
+	e.VisitSummary = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, rescheduleScript,
 		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)

@@ -27,9 +27,9 @@ func hostFingerprintArg(host string) string {
 // AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
 func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostCandidate, limits storage.HostLimits,
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
 ) ([]storage.NewHostResult, error) {
-	if err := storage.CheckHostCandidates(hosts); err != nil {
+	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -69,20 +69,20 @@ var admitReplies = map[byte]storage.NewHostResult{
 }
 
 // HostCountsFor implements storage.Store.
-func (s *Store) HostCountsFor(ctx context.Context, h storage.HostCandidate) (storage.HostCounts, error) {
+func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
-		return storage.HostCounts{}, err
+		return storage.AdmittedHostCounts{}, err
 	}
 	defer end()
-	var count storage.HostCounts
+	var count storage.AdmittedHostCounts
 	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
 		f := newReplyReader(m)
-		count = storage.HostCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), Counted: f.readInt() == 1}
+		count = storage.AdmittedHostCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
-		return storage.HostCounts{}, fmt.Errorf("count hosts: %w", err)
+		return storage.AdmittedHostCounts{}, fmt.Errorf("count hosts: %w", err)
 	}
 	return count, nil
 }

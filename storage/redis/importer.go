@@ -20,7 +20,7 @@ const maxItemFingerprints = 16
 // Import implements storage.Importer. If it fails, some of it may have been done. A call
 // to a server whose answer was lost is made again, and does nothing twice.
 func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
-	if err := storage.CheckDumps(dumps); err != nil {
+	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -56,8 +56,8 @@ func (i *importItem) scriptArgs() []string {
 
 // appendDumpItems appends the items of a parcel, in their order.
 func (s *Store) appendDumpItems(items []importItem, p *storage.OriginDump) []importItem {
-	if p.Host != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.Host)...)})
+	if p.HostState != nil {
+		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
 	}
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})

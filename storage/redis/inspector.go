@@ -116,7 +116,7 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 	i.Queued, i.Leased, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.Parked, i.Seen = int(f.readInt()), int(f.readInt())
 	i.NextDue = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
-	i.Host = f.readHostState(&s.clock, now)
+	i.HostState = f.readHostState(&s.clock, now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
@@ -148,7 +148,7 @@ type queueID struct {
 // URLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
-func (s *Store) URLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) OriginURLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err

@@ -249,7 +249,7 @@ func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) 
 	l.Expires = s.clock.leaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()
 	encoded = f.readString()
-	l.Host = f.readHostState(&s.clock, now)
+	l.HostState = f.readHostState(&s.clock, now)
 	l.dueSince = s.clock.toLocalMicros(f.readInt(), now)
 	if f.err != nil {
 		return l, origin, encoded, f.err

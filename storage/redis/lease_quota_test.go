@@ -20,7 +20,7 @@ func TestSlowerProcessBacksOff(t *testing.T) {
 		t.Fatal(next, err)
 	}
 	due := time.Now().Add(time.Second)
-	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, fast, time.Minute), Host: &storage.HostState{Due: due}}}))
+	must(t, fast.Ack(t.Context(), []storage.Ack{{Lease: waitForLease(t, fast, time.Minute), HostState: &storage.HostState{Due: due}}}))
 	leases, later, err := slow.Lease(t.Context(), time.Now(), time.Minute, 1)
 	if err != nil || len(leases) > 0 {
 		t.Fatal(leases, err)

@@ -15,18 +15,18 @@ import (
 // needsDueReplicated reports whether an ack has its host rest for longer than the fence of a
 // server that takes over holds at least.
 func (s *Store) needsDueReplicated(a *storage.Ack) bool {
-	if a.Host == nil {
+	if a.HostState == nil {
 		return false
 	}
 	failoverDelay := s.partitionOf(a.Lease.URL.Origin().Host()).recordedLeaseTTL()
-	return a.Host.Delay > failoverDelay || s.clock.untilDue(a.Host) > failoverDelay
+	return a.HostState.LostVisitDelay > failoverDelay || s.clock.untilDue(a.HostState) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
-		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].Host
-		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.Delay), 10)}
+		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
+		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
 	})
 	err := s.sendBatches(ctx, batches, true, replicateDueScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

@@ -82,11 +82,11 @@ func (f *replyReader) readUint64() uint64 {
 // readHostState reads the clock of a host.
 func (f *replyReader) readHostState(c *scriptClock, now int64) storage.HostState {
 	h := storage.HostState{
-		Due: c.toLocalTime(f.readInt(), now), Delay: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
+		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
 		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
 	}
 	if memo := f.readString(); memo != "" {
-		h.Stats = []byte(memo)
+		h.EncodedStats = []byte(memo)
 	}
 	return h
 }

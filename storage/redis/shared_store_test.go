@@ -38,7 +38,7 @@ func must1[T any](v T, err error) T {
 }
 
 func pageEntry(url string) storage.Entry {
-	return storage.Entry{URL: must1(decorum.ParseURL(url)), Class: storage.ClassNormal, Source: storage.SourceLink}
+	return storage.Entry{URL: must1(decorum.ParseURL(url)), PriorityClass: storage.ClassNormal, Source: storage.SourceLink}
 }
 
 // pageEntries returns n entries of each of so many hosts.
@@ -85,7 +85,7 @@ func (d *visitLog) visitAll(v *testProcess) {
 		for _, l := range leases {
 			d.recordStart(l)
 			d.recordEnd(l)
-			a := storage.Ack{Lease: l, Host: &storage.HostState{Due: time.Now().Add(d.delay), Delay: d.delay}}
+			a := storage.Ack{Lease: l, HostState: &storage.HostState{Due: time.Now().Add(d.delay), LostVisitDelay: d.delay}}
 			if err := v.Ack(d.Context(), []storage.Ack{a}); err != nil {
 				d.Errorf("ack: %v", err)
 			}

@@ -138,7 +138,7 @@ func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable 
 
 // laneOfEntry returns the lane of a new entry.
 func laneOfEntry(e *storage.Entry) schedule.Lane {
-	return schedule.LaneForClass(uint8(e.Class), e.RobotsFor == e.URL.Origin())
+	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
 // rankArg returns the rank of an entry within its lane. Hops know none.
@@ -158,8 +158,8 @@ func encodeEntry(e *storage.Entry) string { return string(record.AppendEntry(nil
 
 // Add implements storage.Store. If it fails, some entries may have been queued: of
 // those it says Known when it is called again.
-func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddResult, error) {
-	if err := storage.CheckEntries(entries); err != nil {
+func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin int) ([]storage.AddOutcome, error) {
+	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
 	ctx, end, err := s.beginCall(ctx)
@@ -175,7 +175,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		}
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})
-	results := make([]storage.AddResult, len(entries))
+	results := make([]storage.AddOutcome, len(entries))
 	err = s.sendBatches(ctx, batches, true, addScript, []string{strconv.Itoa(maxPerOrigin)}, func(i int, reply byte, _ bool) error {
 		switch reply {
 		case 'a':

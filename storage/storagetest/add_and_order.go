@@ -42,7 +42,7 @@ var addTests = []testCase{
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
 	}},
 	{"Add stops at most URLs of an origin, and says of each what became of it", func(f *fixture) {
-		offer := func(most int, want ...storage.AddResult) {
+		offer := func(most int, want ...storage.AddOutcome) {
 			entries := append(linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
 				robotsHop("https://a.example/r.txt", "https://a.example"))
 			fates, err := f.store.Add(f.Context(), entries, most)
@@ -63,25 +63,25 @@ var addTests = []testCase{
 	}},
 	{"a lease carries what was added", func(f *fixture) {
 		whole := storage.Entry{
-			URL:            mustURL("https://a.example/p?q=%20"),
-			Source:         storage.SourceSitemap,
-			Class:          storage.ClassLate,
-			Depth:          300,
-			Referrer:       "http://other.example/page",
-			RobotsFor:      mustOrigin("https://b.example:8443"),
-			FailedAttempts: 2,
-			Context:        []byte("\x00context\xff"),
-			Original:       mustURL("https://a.example/p?q=%20&sid=1"),
-			UseOriginal:    true,
-			HTTPSUpgraded:  true,
-			Redirects:      10,
+			URL:               mustURL("https://a.example/p?q=%20"),
+			Source:            storage.SourceSitemap,
+			PriorityClass:     storage.ClassLate,
+			Depth:             300,
+			Referrer:          "http://other.example/page",
+			RobotsFor:         mustOrigin("https://b.example:8443"),
+			FailedAttempts:    2,
+			CallbackData:      []byte("\x00context\xff"),
+			Original:          mustURL("https://a.example/p?q=%20&sid=1"),
+			UseOriginal:       true,
+			HTTPSUpgradeTried: true,
+			Redirects:         10,
 		}
 		near := linkEntry("https://a.example/near")
 		near.Referrer = "https://a.example/from"
 		bare := storage.Entry{URL: mustURL("https://a.example/")}
 		odd := linkEntry("https://a.example/odd")
 		odd.Referrer = "not a \xff URL"
-		folded := storage.Entry{URL: mustURL("https://a.example/folded"), HTTPSUpgraded: true}
+		folded := storage.Entry{URL: mustURL("https://a.example/folded"), HTTPSUpgradeTried: true}
 		for _, want := range []storage.Entry{whole, near, bare, odd, folded} {
 			f.mustAdd(1, want)
 			l := f.mustLeaseURL(at(0), want.URL.String())
@@ -93,18 +93,18 @@ var addTests = []testCase{
 	}},
 	{"a context belongs to the store, and a lease's to its holder", func(f *fixture) {
 		e := linkEntry("https://a.example/")
-		e.Context = []byte("given")
+		e.CallbackData = []byte("given")
 		f.mustAdd(1, e)
-		copy(e.Context, "other")
-		copy(f.mustLeaseURL(at(0), "https://a.example/").Context, "OTHER")
+		copy(e.CallbackData, "other")
+		copy(f.mustLeaseURL(at(0), "https://a.example/").CallbackData, "OTHER")
 		l := f.mustLeaseURL(at(60), "https://a.example/") // the first ran out
-		if string(l.Context) != "given" {
-			f.Errorf("context %q, want %q", l.Context, "given")
+		if string(l.CallbackData) != "given" {
+			f.Errorf("context %q, want %q", l.CallbackData, "given")
 		}
 	}},
 	{"Add refuses whole what is beyond a limit", func(f *fixture) {
 		good, big := linkEntry("https://a.example/"), linkEntry("https://a.example/big")
-		big.Context = make([]byte, storage.MaxContextBytes+1)
+		big.CallbackData = make([]byte, storage.MaxCallbackDataBytes+1)
 		for name, bad := range map[string]storage.Entry{
 			"context":  big,
 			"no URL":   {},
@@ -118,7 +118,7 @@ var addTests = []testCase{
 			}
 		}
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
-		big.Context = bytes.Repeat([]byte("c"), storage.MaxContextBytes)
+		big.CallbackData = bytes.Repeat([]byte("c"), storage.MaxCallbackDataBytes)
 		f.mustAdd(2, good, big)
 	}},
 	{"Add of nothing adds nothing", func(f *fixture) { f.mustAdd(0) }},
@@ -170,8 +170,8 @@ var orderTests = []testCase{
 	{"what was given back keeps its class", func(f *fixture) {
 		f.mustAdd(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/late"), Outcome: storage.Requeue})
-		if l := f.mustLeaseURL(at(0), "https://a.example/late"); l.Class != storage.ClassLate {
-			f.Errorf("class %d, want %d", l.Class, storage.ClassLate)
+		if l := f.mustLeaseURL(at(0), "https://a.example/late"); l.PriorityClass != storage.ClassLate {
+			f.Errorf("class %d, want %d", l.PriorityClass, storage.ClassLate)
 		}
 	}},
 	{"Later is handed out not before its time, then first of its class", func(f *fixture) {

@@ -104,7 +104,7 @@ func benchLease(b *testing.B, s storage.Store) {
 		}
 		acks := make([]storage.Ack, len(leases))
 		for i, l := range leases {
-			acks[i] = storage.Ack{Lease: l, Host: &storage.HostState{Due: now, Slots: 4}}
+			acks[i] = storage.Ack{Lease: l, HostState: &storage.HostState{Due: now, Slots: 4}}
 		}
 		if err := s.Ack(b.Context(), acks); err != nil {
 			b.Fatal(err)

@@ -91,7 +91,7 @@ func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit in
 	}
 	due := now.Add(3 * time.Millisecond)
 	l.recordEnd(host, due, lease)
-	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, Host: &storage.HostState{Due: due, Slots: slots}}})
+	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, HostState: &storage.HostState{Due: due, Slots: slots}}})
 	if err != nil {
 		l.Errorf("Ack: %v", err)
 	}
@@ -103,8 +103,8 @@ func (l *concurrentCrawl) recordBegin(host string, slots int, now time.Time, lea
 	if l.activeVisits[host]++; l.activeVisits[host] > slots {
 		l.Errorf("%d visits of %s at a time, want at most %d", l.activeVisits[host], host, slots)
 	}
-	if lease.Host.Due.After(now) || slots == 1 && l.hostDueAt[host].After(now) {
-		l.Errorf("%s was leased at %v, due at %v", host, now, laterTime(lease.Host.Due, l.hostDueAt[host]))
+	if lease.HostState.Due.After(now) || slots == 1 && l.hostDueAt[host].After(now) {
+		l.Errorf("%s was leased at %v, due at %v", host, now, laterTime(lease.HostState.Due, l.hostDueAt[host]))
 	}
 }
 

@@ -77,23 +77,23 @@ var durableTests = []struct {
 	}},
 	{"hosts", func(d *durableFixture) {
 		d.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
-		want := storage.HostState{Due: at(100.000000001), Delay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, Stats: []byte("\x00memo")}
-		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), Host: &want})
+		want := storage.HostState{Due: at(100.000000001), LostVisitDelay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, EncodedStats: []byte("\x00memo")}
+		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		d.reopen()
 		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: want.Due})
-		if got := d.mustLeaseURL(want.Due, "https://a.example/2").Host; !equalHostStates(got, want) {
+		if got := d.mustLeaseURL(want.Due, "https://a.example/2").HostState; !equalHostStates(got, want) {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
 	{"the hosts that were counted", func(d *durableFixture) {
-		l := storage.HostLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
+		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
 		d.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
 		d.wantAdmitted(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		d.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
 		d.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantHostCount("2.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
+		d.wantHostCount("2.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
 		d.mustAdd(1, linkEntry("https://a.example/1"))
@@ -168,7 +168,7 @@ var durableTests = []struct {
 		}
 		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if diff := cmp.Diff(newVisitHistory(at(0)), l.History); diff != "" {
+		if diff := cmp.Diff(newVisitHistory(at(0)), l.VisitSummary); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
 		d.mustAck(storage.Ack{Lease: l})
@@ -182,8 +182,8 @@ var durableTests = []struct {
 		d.reopen()
 		d.wantWait(at(19), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if !l.History.SitemapLastmod.Equal(at(10)) {
-			d.Errorf("listed %v, want %v", l.History.SitemapLastmod, at(10))
+		if !l.VisitSummary.SitemapLastmod.Equal(at(10)) {
+			d.Errorf("listed %v, want %v", l.VisitSummary.SitemapLastmod, at(10))
 		}
 		d.mustAck(storage.Ack{Lease: l})
 		d.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
@@ -223,9 +223,9 @@ var durableTests = []struct {
 	}},
 	{"every field of an entry", func(d *durableFixture) {
 		want := storage.Entry{
-			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, Class: storage.ClassEarly, Depth: 7,
-			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, Context: []byte{0, 1},
-			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgraded: true, Redirects: 9, Rank: 65535, History: newVisitHistory(at(-1)),
+			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly, Depth: 7,
+			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, CallbackData: []byte{0, 1},
+			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgradeTried: true, Redirects: 9, Rank: 65535, VisitSummary: newVisitHistory(at(-1)),
 		}
 		d.mustAdd(1, want)
 		d.reopen()

@@ -9,14 +9,14 @@ import (
 )
 
 // newHostCandidate returns an admission of a host of the domain.
-func newHostCandidate(host, domain string) storage.HostCandidate {
-	return storage.HostCandidate{Host: host, Domain: domain}
+func newHostCandidate(host, domain string) storage.HostToAdmit {
+	return storage.HostToAdmit{Host: host, Domain: domain}
 }
 
 // wantAdmitted offers hosts of a domain and wants these fates.
-func (f *fixture) wantAdmitted(l storage.HostLimits, domain string, hosts []string, want ...storage.NewHostResult) {
+func (f *fixture) wantAdmitted(l storage.HostCountLimits, domain string, hosts []string, want ...storage.NewHostResult) {
 	f.Helper()
-	var offered []storage.HostCandidate
+	var offered []storage.HostToAdmit
 	for _, h := range hosts {
 		offered = append(offered, newHostCandidate(h, domain))
 	}
@@ -28,9 +28,9 @@ func (f *fixture) wantAdmitted(l storage.HostLimits, domain string, hosts []stri
 }
 
 // wantHostCount wants so many hosts to be counted.
-func (f *fixture) wantHostCount(host, domain string, want storage.HostCounts) {
+func (f *fixture) wantHostCount(host, domain string, want storage.AdmittedHostCounts) {
 	f.Helper()
-	got, err := f.store.HostCountsFor(f.Context(), newHostCandidate(host, domain))
+	got, err := f.store.AdmittedHostCountsFor(f.Context(), newHostCandidate(host, domain))
 	f.must(err)
 	if got != want {
 		f.Fatalf("HostCount(%s of %s): %+v, want %+v", host, domain, got, want)
@@ -39,66 +39,66 @@ func (f *fixture) wantHostCount(host, domain string, want storage.HostCounts) {
 
 var hostCounterTests = []testCase{
 	{"a host is counted once", func(f *fixture) {
-		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCount("1.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2, Counted: true})
-		f.wantHostCount("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
-		f.wantHostCount("c.example", "c.example", storage.HostCounts{Hosts: 3})
+		f.wantAdmitted(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCount("1.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		f.wantHostCount("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostCount("c.example", "c.example", storage.AdmittedHostCounts{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
-		l := storage.HostLimits{MaxHostsPerDomain: 2}
+		l := storage.HostCountLimits{MaxHostsPerDomain: 2}
 		f.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCount("3.a.example", "a.example", storage.HostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostCount("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
-		l := storage.HostLimits{MaxHosts: 2}
+		l := storage.HostCountLimits{MaxHosts: 2}
 		f.wantAdmitted(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
 		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		f.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
 		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.DomainLimitReached)
-		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
 			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
-		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostCountLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAlreadyCounted, storage.NewHostsRefused)
-		f.wantAdmitted(storage.HostLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
-		l := storage.HostLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
+		l := storage.HostCountLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
 		for _, want := range []storage.NewHostResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
-			got, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, l)
+			got, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, l)
 			f.must(err)
 			if len(got) != 1 || got[0] != want {
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantHostCount("seed.a.example", "a.example", storage.HostCounts{Hosts: 1, DomainHosts: 1, Counted: true})
+		f.wantHostCount("seed.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
-		var hosts []storage.HostCandidate
+		var hosts []storage.HostToAdmit
 		for i := range n {
 			hosts = append(hosts, newHostCandidate(fmt.Sprintf("h%d.a.example", i), "a.example"))
 		}
 		for range 2 {
-			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostLimits{MaxHostsPerDomain: n - 1})
+			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostCountLimits{MaxHostsPerDomain: n - 1})
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantHostCount("h0.a.example", "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1, Counted: true})
-		f.wantHostCount(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.HostCounts{Hosts: n - 1, DomainHosts: n - 1})
+		f.wantHostCount("h0.a.example", "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
+		f.wantHostCount(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
@@ -106,7 +106,7 @@ var hostCounterTests = []testCase{
 			wg.Go(func() {
 				for k := range 20 {
 					h := newHostCandidate(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
-					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, storage.HostLimits{MaxHostsPerDomain: 50}); err != nil {
+					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{MaxHostsPerDomain: 50}); err != nil {
 						f.Error(err)
 						return
 					}
@@ -114,11 +114,11 @@ var hostCounterTests = []testCase{
 			})
 		}
 		wg.Wait()
-		f.wantHostCount("x.a.example", "a.example", storage.HostCounts{Hosts: 50, DomainHosts: 50})
+		f.wantHostCount("x.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
-		for _, h := range []storage.HostCandidate{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
-			if _, err := f.store.AdmitHosts(f.Context(), []storage.HostCandidate{h}, storage.HostLimits{}); err == nil {
+		for _, h := range []storage.HostToAdmit{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
+			if _, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{}); err == nil {
 				f.Errorf("AdmitHosts(%+v): no error", h)
 			}
 		}

@@ -48,9 +48,9 @@ func (i *importerFixture) mustImport(dumps ...storage.OriginDump) {
 func (i *inspectorFixture) dumpAll() (all []storage.OriginDump) {
 	i.Helper()
 	for _, o := range i.allOrigins() {
-		p := storage.OriginDump{Origin: o.Origin, Host: &o.Host, HeldUntil: o.HeldUntil, Suspended: o.Suspended}
+		p := storage.OriginDump{Origin: o.Origin, HostState: &o.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended}
 		for state := range storage.StateParked + 1 {
-			i.must(i.URLs(i.Context(), o.Origin, state, func(e storage.Entry, at time.Time) bool {
+			i.must(i.OriginURLs(i.Context(), o.Origin, state, func(e storage.Entry, at time.Time) bool {
 				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, State: state, NotBefore: at})
 				return true
 			}))
@@ -126,11 +126,11 @@ var importTests = []struct {
 	}},
 	{"a host is not due before it was, whatever is imported", func(i *importerFixture) {
 		o := mustOrigin("https://a.example")
-		i.mustImport(storage.OriginDump{Origin: o, Host: &storage.HostState{Due: at(50), Delay: time.Second}, URLs: []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
-		i.mustImport(storage.OriginDump{Origin: o, Host: &storage.HostState{Due: at(20), Delay: 2 * time.Second}})
+		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second}, URLs: []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
+		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(20), LostVisitDelay: 2 * time.Second}})
 		i.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
-		if l := i.fixture.mustLeaseURL(at(50), "https://a.example/"); l.Host.Delay != 2*time.Second {
-			i.Errorf("gap %v, want the one that came last", l.Host.Delay)
+		if l := i.fixture.mustLeaseURL(at(50), "https://a.example/"); l.HostState.LostVisitDelay != 2*time.Second {
+			i.Errorf("gap %v, want the one that came last", l.HostState.LostVisitDelay)
 		}
 	}},
 	{"what is there stays, and goes first", func(i *importerFixture) {
@@ -141,7 +141,7 @@ var importTests = []struct {
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
-		rested.History = newVisitHistory(at(-10))
+		rested.VisitSummary = newVisitHistory(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
 		i.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(1000)})
 		n, err := i.store.RescheduleModified(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
@@ -161,7 +161,7 @@ var importTests = []struct {
 			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, State: storage.StateParked + 1}}},
 			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: entryOfClass(storage.NumClasses, "https://a.example/x")}}},
 			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsHop("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
-			"long memo":      {Origin: o, Host: &storage.HostState{Stats: make([]byte, storage.MaxStatsBytes+1)}},
+			"long memo":      {Origin: o, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 		} {
 			if err := i.Import(i.Context(), []storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
 				i.Errorf("%s: no error", name)
@@ -188,15 +188,15 @@ func sortLeasesByURL(leases []storage.Lease) []storage.Lease {
 // addEntryInEveryState gives a Store something of all that there can be.
 func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
-	full.Depth, full.Referrer, full.Context, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
+	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
 	sent := postEntry("https://a.example/form", "x=1")
 	i.mustAdd(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
 		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
-		{Outcome: storage.RetryAt, NotBefore: at(30), Host: &storage.HostState{Due: at(20), Delay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, Stats: []byte("\xffmemo")}},
+		{Outcome: storage.RetryAt, NotBefore: at(30), HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
 	} {
 		end.Lease = i.mustLease(at(0), 1)[0]
-		end.Lease.History = newVisitHistory(at(0))
+		end.Lease.VisitSummary = newVisitHistory(at(0))
 		i.mustAck(end)
 	}
 	i.mustAdd(2, full, sent)

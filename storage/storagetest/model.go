@@ -67,7 +67,7 @@ func (m *model) getOrCreateHost(e *storage.Entry) *modelHost {
 	return m.hosts[name]
 }
 
-func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddResult) {
+func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddOutcome) {
 	for _, e := range entries {
 		results = append(results, m.expectedAddResult(&e, maxPerOrigin))
 		if results[len(results)-1] != storage.Added {
@@ -81,7 +81,7 @@ func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results [
 	return results
 }
 
-func (m *model) expectedAddResult(e *storage.Entry, maxPerOrigin int) storage.AddResult {
+func (m *model) expectedAddResult(e *storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	switch {
 	case !e.RobotsFor.IsZero():
 		return storage.Added
@@ -127,8 +127,8 @@ func (w *modelURL) before(v *modelURL) bool {
 		return w.isRobotsHop()
 	case w.returnedSeq != v.returnedSeq || w.returnedSeq > 0: // what ran out together has no order
 		return w.returnedSeq > v.returnedSeq
-	case w.Class != v.Class && !w.isRobotsHop():
-		return w.Class < v.Class
+	case w.PriorityClass != v.PriorityClass && !w.isRobotsHop():
+		return w.PriorityClass < v.PriorityClass
 	case !w.notBefore.Equal(v.notBefore):
 		return v.notBefore.IsZero() || !w.notBefore.IsZero() && w.notBefore.Before(v.notBefore)
 	case w.Rank != v.Rank && w.notBefore.IsZero() && !w.isRobotsHop():
@@ -187,7 +187,7 @@ func (m *model) expireLeases(now time.Time) {
 		}
 		delete(m.leased, token)
 		host := m.getOrCreateHost(&w.Entry)
-		host.Due = laterTime(host.Due, w.expires.Add(host.Delay))
+		host.Due = laterTime(host.Due, w.expires.Add(host.LostVisitDelay))
 		host.waitingSince = m.now
 		w.returnedSeq, w.awaitsRevisit = m.sequence, false
 		m.queued = append(m.queued, w)
@@ -218,8 +218,8 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	if diff := cmp.Diff(first.Entry, l.Entry, entryCmpOptions); diff != "" {
 		return fmt.Errorf("not the next of its origin (-want +got):\n%s", diff)
 	}
-	if host := m.hosts[name]; !equalHostStates(host.HostState, l.Host) && host.Due.After(startTime) {
-		return fmt.Errorf("host %+v, want %+v", l.Host, host.HostState)
+	if host := m.hosts[name]; !equalHostStates(host.HostState, l.HostState) && host.Due.After(startTime) {
+		return fmt.Errorf("host %+v, want %+v", l.HostState, host.HostState)
 	}
 	m.queued = slices.DeleteFunc(m.queued, func(w *modelURL) bool { return w == first })
 	m.hosts[name].waitingSince = now
@@ -244,7 +244,7 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 
 // decideRevisitTurn reports whether it is the turn of the resting page.
 func (m *model) decideRevisitTurn(o decorum.Origin, first, revisit *modelURL) bool {
-	revisitFirst := first == nil || !first.isRobotsHop() && first.returnedSeq == 0 && first.Class >= storage.ClassNormal && !m.lastWasRevisit[o]
+	revisitFirst := first == nil || !first.isRobotsHop() && first.returnedSeq == 0 && first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisit[o]
 	m.lastWasRevisit[o] = revisit != nil && revisitFirst
 	return m.lastWasRevisit[o]
 }
@@ -331,10 +331,10 @@ func (m *model) applyAck(a storage.Ack) bool {
 	}
 	host := m.getOrCreateHost(&e)
 	host.waitingSince = m.now
-	if a.Host != nil {
+	if a.HostState != nil {
 		due := host.Due
-		host.HostState = *a.Host
-		host.Due = laterTime(due, a.Host.Due)
+		host.HostState = *a.HostState
+		host.Due = laterTime(due, a.HostState.Due)
 	}
 	return true
 }
@@ -344,15 +344,15 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 		if !w.awaitsRevisit || w.URL != g.URL || w.Request != nil {
 			continue
 		}
-		var history storage.VisitHistory
-		if w.History != nil {
-			history = *w.History
+		var history storage.VisitSummary
+		if w.VisitSummary != nil {
+			history = *w.VisitSummary
 		}
 		if !history.VisitedAt.Before(g.Modified) {
 			return 0
 		}
 		history.SitemapLastmod = g.Modified
-		w.History = &history
+		w.VisitSummary = &history
 		if now.Before(w.notBefore) {
 			w.notBefore = now
 		}

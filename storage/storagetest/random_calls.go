@@ -94,13 +94,13 @@ func (w *randomRun) doAdd() error {
 	var entries []storage.Entry
 	for range w.rand.IntN(6) {
 		e := linkEntry(fmt.Sprintf("%v/%d", w.randomOrigin(), w.rand.IntN(150)))
-		e.Class, e.Depth = storage.Class(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
+		e.PriorityClass, e.Depth = storage.PriorityClass(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
 		e.Rank = uint16(max(0, w.rand.IntN(6)-3))
 		switch w.rand.IntN(10) {
 		case 0:
 			e.RobotsFor = w.randomOrigin()
 		case 1:
-			e.Referrer, e.Context = "https://h0.example/from", []byte("context")
+			e.Referrer, e.CallbackData = "https://h0.example/from", []byte("context")
 		case 2:
 			e.Redirects = w.rand.IntN(12)
 		case 3:
@@ -158,16 +158,16 @@ func (w *randomRun) doAck() error {
 		}
 		a.Lease.FailedAttempts += w.rand.IntN(2)
 		if a.Outcome == storage.RevisitAt && w.rand.IntN(3) > 0 {
-			a.Lease.History = &storage.VisitHistory{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
+			a.Lease.VisitSummary = &storage.VisitSummary{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
 		}
 		a.NotBefore = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {
-			a.Host = &storage.HostState{
-				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), Delay: time.Duration(w.rand.IntN(3)) * time.Second,
+			a.HostState = &storage.HostState{
+				Due: w.now.Add(time.Duration(w.rand.IntN(6)-2) * time.Second), LostVisitDelay: time.Duration(w.rand.IntN(3)) * time.Second,
 				Slots: w.rand.IntN(4), ConsecutiveFailures: w.rand.IntN(3),
 			}
 			if n := w.rand.IntN(4); n > 0 {
-				a.Host.Stats = []byte("memo")[:n]
+				a.HostState.EncodedStats = []byte("memo")[:n]
 			}
 		}
 		acks = append(acks, a)

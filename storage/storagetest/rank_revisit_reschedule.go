@@ -10,8 +10,8 @@ import (
 )
 
 // newVisitHistory returns what a visit that ended at the time leaves of a page.
-func newVisitHistory(end time.Time) *storage.VisitHistory {
-	return &storage.VisitHistory{
+func newVisitHistory(end time.Time) *storage.VisitSummary {
+	return &storage.VisitSummary{
 		VisitedAt: end, Status: 200, ETag: `"v1"`, LastModified: "Fri, 01 Jan 2100 00:00:00 GMT", BodyHash: 1<<63 + 1,
 		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute, SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
 	}
@@ -20,7 +20,7 @@ func newVisitHistory(end time.Time) *storage.VisitHistory {
 // ackUntilRevisit ends the lease of a page that was visited at the time, until its revisit.
 func (f *fixture) ackUntilRevisit(l storage.Lease, end, revisit time.Time) {
 	f.Helper()
-	l.Source, l.History = storage.SourceRevisit, newVisitHistory(end)
+	l.Source, l.VisitSummary = storage.SourceRevisit, newVisitHistory(end)
 	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: revisit})
 }
 
@@ -53,7 +53,7 @@ var rankTests = []testCase{
 		f.mustAdd(4, entryWithRank(300, "https://a.example/300"), entryWithRank(2, "https://a.example/2"),
 			entryWithRank(65535, "https://a.example/65535"), entryWithRank(300, "https://a.example/300b"))
 		early := entryWithRank(999, "https://a.example/early")
-		early.Class = storage.ClassEarly
+		early.PriorityClass = storage.ClassEarly
 		f.mustAdd(3, entryWithRank(0, "https://a.example/0"), entryWithRank(2, "https://a.example/2b"), early)
 		f.wantOrder(at(0), "https://a.example/early", "https://a.example/0", "https://a.example/2", "https://a.example/2b",
 			"https://a.example/300", "https://a.example/300b", "https://a.example/65535")
@@ -117,8 +117,8 @@ var revisitTests = []testCase{
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.History == nil || again.History.ETag != `"v1"` {
-			f.Errorf("page %+v, want what the visit left", again.History)
+		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.VisitSummary == nil || again.VisitSummary.ETag != `"v1"` {
+			f.Errorf("page %+v, want what the visit left", again.VisitSummary)
 		}
 	}},
 	{"a revisit whose lease ran out goes to the head of the queue", func(f *fixture) {
@@ -131,10 +131,10 @@ var revisitTests = []testCase{
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/1"), Outcome: storage.Park})
 		f.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingNone})
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.History != nil })
+		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitSummary != nil })
 		f.must(err)
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
-		if diff := cmp.Diff(newVisitHistory(at(0)), l.History); diff != "" {
+		if diff := cmp.Diff(newVisitHistory(at(0)), l.VisitSummary); diff != "" {
 			f.Errorf("page (-want +got):\n%s", diff)
 		}
 	}},
@@ -189,46 +189,46 @@ var revisitTests = []testCase{
 	}},
 	{"a lease carries its Page, which is its holder's to write to", func(f *fixture) {
 		e, want := linkEntry("https://a.example/1"), newVisitHistory(at(-60))
-		e.History = newVisitHistory(at(-60))
+		e.VisitSummary = newVisitHistory(at(-60))
 		f.mustAdd(1, e)
-		e.History.ETag = "other" // what was added is the store's own copy
+		e.VisitSummary.ETag = "other" // what was added is the store's own copy
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		if diff := cmp.Diff(want, l.History); diff != "" {
+		if diff := cmp.Diff(want, l.VisitSummary); diff != "" {
 			f.Fatalf("page (-added +leased):\n%s", diff)
 		}
-		l.History.ETag = "OTHER"
+		l.VisitSummary.ETag = "OTHER"
 		l = f.mustLeaseURL(at(60), "https://a.example/1") // the first ran out
-		if diff := cmp.Diff(want, l.History); diff != "" {
+		if diff := cmp.Diff(want, l.VisitSummary); diff != "" {
 			f.Fatalf("page (-added +leased again):\n%s", diff)
 		}
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(70)})
-		l.History.ETag = "other"
-		if diff := cmp.Diff(want, f.mustLeaseURL(at(70), "https://a.example/1").History); diff != "" {
+		l.VisitSummary.ETag = "other"
+		if diff := cmp.Diff(want, f.mustLeaseURL(at(70), "https://a.example/1").VisitSummary); diff != "" {
 			f.Errorf("page (-acked +leased):\n%s", diff)
 		}
 	}},
 	{"a page that was never visited has no Page", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
-		if l := f.mustLeaseURL(at(0), "https://a.example/1"); l.History != nil {
-			f.Errorf("page %+v, want none", l.History)
+		if l := f.mustLeaseURL(at(0), "https://a.example/1"); l.VisitSummary != nil {
+			f.Errorf("page %+v, want none", l.VisitSummary)
 		}
 	}},
 	{"Add and Ack refuse whole what is beyond the limit of a validator or a memo", testSizeLimits},
 	{"a Memo goes with its host, over all its origins", func(f *fixture) {
 		f.mustAdd(2, linkEntries("https://a.example/1", "http://a.example/2")...)
 		first := f.mustLease(at(0), 1)[0]
-		if first.Host.Stats != nil {
-			f.Errorf("memo %q of a host that has none", first.Host.Stats)
+		if first.HostState.EncodedStats != nil {
+			f.Errorf("memo %q of a host that has none", first.HostState.EncodedStats)
 		}
-		f.mustAck(storage.Ack{Lease: first, Host: &storage.HostState{Stats: []byte("memo")}})
+		f.mustAck(storage.Ack{Lease: first, HostState: &storage.HostState{EncodedStats: []byte("memo")}})
 		second := f.mustLease(at(0), 1)[0]
-		if string(second.Host.Stats) != "memo" {
-			f.Errorf("memo %q, want the one of the last ack", second.Host.Stats)
+		if string(second.HostState.EncodedStats) != "memo" {
+			f.Errorf("memo %q, want the one of the last ack", second.HostState.EncodedStats)
 		}
 		f.mustAck(storage.Ack{Lease: second, Outcome: storage.Requeue})
-		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, Host: &storage.HostState{}})
-		if l := f.mustLease(at(0), 1)[0]; len(l.Host.Stats) > 0 {
-			f.Errorf("memo %q, want it gone with the ack that has none", l.Host.Stats)
+		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{}})
+		if l := f.mustLease(at(0), 1)[0]; len(l.HostState.EncodedStats) > 0 {
+			f.Errorf("memo %q, want it gone with the ack that has none", l.HostState.EncodedStats)
 		}
 	}},
 }
@@ -236,9 +236,9 @@ var revisitTests = []testCase{
 func testSizeLimits(f *fixture) {
 	long := strings.Repeat("v", storage.MaxValidatorBytes+1)
 	f.mustAdd(1, linkEntry("https://a.example/1"))
-	for name, p := range map[string]*storage.VisitHistory{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
+	for name, p := range map[string]*storage.VisitSummary{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
 		e := linkEntry("https://a.example/2")
-		e.History = p
+		e.VisitSummary = p
 		if _, err := f.store.Add(f.Context(), []storage.Entry{linkEntry("https://a.example/3"), e}, 0); err == nil {
 			f.Errorf("Add of a page with a long %s returned no error", name)
 		}
@@ -246,10 +246,10 @@ func testSizeLimits(f *fixture) {
 	l := f.mustLeaseURL(at(0), "https://a.example/1")
 	for name, a := range map[string]storage.Ack{
 		"validator": {Lease: l, Outcome: storage.RevisitAt},
-		"memo":      {Lease: l, Host: &storage.HostState{Stats: make([]byte, storage.MaxStatsBytes+1)}},
+		"memo":      {Lease: l, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 	} {
 		if name == "validator" {
-			a.Lease.History = &storage.VisitHistory{ETag: long}
+			a.Lease.VisitSummary = &storage.VisitSummary{ETag: long}
 		}
 		if err := f.store.Ack(f.Context(), []storage.Ack{a}); err == nil {
 			f.Errorf("Ack with a long %s returned no error", name)
@@ -257,11 +257,11 @@ func testSizeLimits(f *fixture) {
 	}
 	stats := make([]byte, storage.MaxStatsBytes)
 	stats[0] = 1
-	l.History = &storage.VisitHistory{ETag: long[1:], LastModified: long[1:]}
-	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), Host: &storage.HostState{Stats: stats}}) // it was not ended before
+	l.VisitSummary = &storage.VisitSummary{ETag: long[1:], LastModified: long[1:]}
+	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), HostState: &storage.HostState{EncodedStats: stats}}) // it was not ended before
 	l = f.mustLeaseURL(at(1), "https://a.example/1")
-	if len(l.Host.Stats) != storage.MaxStatsBytes || len(l.History.ETag) != storage.MaxValidatorBytes {
-		f.Errorf("memo of %d bytes, ETag of %d; want all that the limits allow", len(l.Host.Stats), len(l.History.ETag))
+	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes || len(l.VisitSummary.ETag) != storage.MaxValidatorBytes {
+		f.Errorf("memo of %d bytes, ETag of %d; want all that the limits allow", len(l.HostState.EncodedStats), len(l.VisitSummary.ETag))
 	}
 	f.wantNoLease(at(1)) // nothing of the refused Adds
 }
@@ -272,7 +272,7 @@ var rescheduleTests = []testCase{
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
 		want := newVisitHistory(at(0))
 		want.SitemapLastmod = at(10)
-		if diff := cmp.Diff(want, f.mustLeaseURL(at(20), "https://a.example/1").History); diff != "" {
+		if diff := cmp.Diff(want, f.mustLeaseURL(at(20), "https://a.example/1").VisitSummary); diff != "" {
 			f.Errorf("page (-want +leased):\n%s", diff)
 		}
 	}},
@@ -281,8 +281,8 @@ var rescheduleTests = []testCase{
 		f.wantRescheduled(0, at(20), "https://a.example/1", at(0)) // visited at 0
 		f.wantRescheduled(0, at(20), "https://a.example/1", at(-10))
 		f.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
-		if l := f.mustLeaseURL(at(100), "https://a.example/1"); !l.History.SitemapLastmod.Equal(at(-5.5)) {
-			f.Errorf("listed %v, want it as it was", l.History.SitemapLastmod)
+		if l := f.mustLeaseURL(at(100), "https://a.example/1"); !l.VisitSummary.SitemapLastmod.Equal(at(-5.5)) {
+			f.Errorf("listed %v, want it as it was", l.VisitSummary.SitemapLastmod)
 		}
 	}},
 	{"Recall makes no page due later than it is", func(f *fixture) {
@@ -294,8 +294,8 @@ var rescheduleTests = []testCase{
 	{"Recall brings one earlier than Next said, and no host before its Due", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		l.History = newVisitHistory(at(0))
-		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100), Host: &storage.HostState{Due: at(50)}})
+		l.VisitSummary = newVisitHistory(at(0))
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100), HostState: &storage.HostState{Due: at(50)}})
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
 		f.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
 		f.wantOrder(at(50), "https://a.example/1")
@@ -330,8 +330,8 @@ var rescheduleTests = []testCase{
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RevisitAt, NotBefore: at(100)})
 		f.wantRescheduled(1, at(1), "https://a.example/1", at(-1000))
-		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.History == nil || !l.History.SitemapLastmod.Equal(at(-1000)) {
-			f.Errorf("page %+v, want the listed time", l.History)
+		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.VisitSummary == nil || !l.VisitSummary.SitemapLastmod.Equal(at(-1000)) {
+			f.Errorf("page %+v, want the listed time", l.VisitSummary)
 		}
 	}},
 	{"Recall counts each sighting once", func(f *fixture) {

@@ -54,13 +54,13 @@ var schedulingTests = []testCase{
 		if len(leases) != 1 {
 			f.Fatalf("a new host got %d slots, want 1", len(leases))
 		}
-		f.mustAck(storage.Ack{Lease: leases[0], Host: &storage.HostState{Slots: 2}})
+		f.mustAck(storage.Ack{Lease: leases[0], HostState: &storage.HostState{Slots: 2}})
 		leases = f.mustLease(at(1), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases with 2 slots", len(leases))
 		}
 		f.wantNoLease(at(1))
-		f.mustAck(storage.Ack{Lease: leases[0], Host: &storage.HostState{Slots: 1}}) // one is out still
+		f.mustAck(storage.Ack{Lease: leases[0], HostState: &storage.HostState{Slots: 1}}) // one is out still
 		f.wantNoLease(at(1))
 		f.mustAck(storage.Ack{Lease: leases[1]})
 		f.mustLeaseURL(at(1), "https://a.example/4")
@@ -95,20 +95,20 @@ var schedulingTests = []testCase{
 	{"Due never moves back", func(f *fixture) {
 		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue, Host: &storage.HostState{Due: at(100), Slots: 2}})
+		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue, HostState: &storage.HostState{Due: at(100), Slots: 2}})
 		l = f.mustLeaseURL(at(100), "https://a.example/1")
-		f.mustAck(storage.Ack{Lease: l, Host: &storage.HostState{Due: at(50), Delay: time.Second, ConsecutiveFailures: 1}})
-		want := storage.HostState{Due: at(100), Delay: time.Second, ConsecutiveFailures: 1}
-		if got := f.mustLeaseURL(at(100), "https://a.example/2").Host; !equalHostStates(got, want) {
+		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second, ConsecutiveFailures: 1}})
+		want := storage.HostState{Due: at(100), LostVisitDelay: time.Second, ConsecutiveFailures: 1}
+		if got := f.mustLeaseURL(at(100), "https://a.example/2").HostState; !equalHostStates(got, want) {
 			f.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
 	{"a nil Host leaves the host as it was", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
-		want := storage.HostState{Due: at(10), Delay: 2 * time.Second, Slots: 3, ConsecutiveFailures: 4}
-		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Host: &want})
+		want := storage.HostState{Due: at(10), LostVisitDelay: 2 * time.Second, Slots: 3, ConsecutiveFailures: 4}
+		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/2")})
-		if got := f.mustLeaseURL(at(10), "https://a.example/3").Host; !equalHostStates(got, want) {
+		if got := f.mustLeaseURL(at(10), "https://a.example/3").HostState; !equalHostStates(got, want) {
 			f.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
@@ -122,8 +122,8 @@ var schedulingTests = []testCase{
 }
 
 func equalHostStates(a, b storage.HostState) bool {
-	return a.Due.Equal(b.Due) && a.Delay == b.Delay && a.Slots == b.Slots && a.ConsecutiveFailures == b.ConsecutiveFailures &&
-		bytes.Equal(a.Stats, b.Stats)
+	return a.Due.Equal(b.Due) && a.LostVisitDelay == b.LostVisitDelay && a.Slots == b.Slots && a.ConsecutiveFailures == b.ConsecutiveFailures &&
+		bytes.Equal(a.EncodedStats, b.EncodedStats)
 }
 
 var leaseTests = []testCase{
@@ -154,7 +154,7 @@ var leaseTests = []testCase{
 	{"a lease that ran out goes to the head, and its host rests its Gap from then", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		f.mustAck(storage.Ack{Lease: l, Host: &storage.HostState{Due: at(10), Delay: 7 * time.Second}})
+		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(10), LostVisitDelay: 7 * time.Second}})
 		f.mustLeaseURL(at(10), "https://a.example/2")
 		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.wantWait(at(70).Add(-1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(70)})
@@ -227,7 +227,7 @@ var waitTests = []testCase{
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{
 			Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(30),
-			Host: &storage.HostState{Due: at(20)},
+			HostState: &storage.HostState{Due: at(20)},
 		})
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
 		f.mustHoldOrigin("https://a.example", at(40), false)

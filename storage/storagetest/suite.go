@@ -139,7 +139,7 @@ func (f *fixture) mustAck(acks ...storage.Ack) {
 // ackVisit ends a lease as a visit does after which the host is due at the given time.
 func (f *fixture) ackVisit(l storage.Lease, due time.Time) {
 	f.Helper()
-	f.mustAck(storage.Ack{Lease: l, Host: &storage.HostState{Due: due}})
+	f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: due}})
 }
 
 func (f *fixture) mustHoldOrigin(o string, until time.Time, suspended bool) {
@@ -175,7 +175,7 @@ func mustOrigin(s string) decorum.Origin { return mustURL(s + "/").Origin() }
 
 // linkEntry returns an entry as links make it.
 func linkEntry(s string) storage.Entry {
-	return storage.Entry{URL: mustURL(s), Source: storage.SourceLink, Class: storage.ClassNormal}
+	return storage.Entry{URL: mustURL(s), Source: storage.SourceLink, PriorityClass: storage.ClassNormal}
 }
 
 func linkEntries(urls ...string) []storage.Entry {
@@ -187,8 +187,8 @@ func linkEntries(urls ...string) []storage.Entry {
 }
 
 // entryOfClass returns an entry of the class.
-func entryOfClass(class storage.Class, s string) storage.Entry {
-	return storage.Entry{URL: mustURL(s), Class: class}
+func entryOfClass(class storage.PriorityClass, s string) storage.Entry {
+	return storage.Entry{URL: mustURL(s), PriorityClass: class}
 }
 
 // robotsHop returns a hop of a redirect of the robots.txt of an origin.

@@ -28,7 +28,7 @@ var ackTests = []testCase{
 		}
 		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{
 			{Lease: again[0]},
-			{Lease: old[0], Outcome: storage.Park, Host: &storage.HostState{Due: at(1000)}},
+			{Lease: old[0], Outcome: storage.Park, HostState: &storage.HostState{Due: at(1000)}},
 			{Lease: again[1], Outcome: storage.Requeue},
 		}))
 		if c := f.mustCounts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
@@ -63,14 +63,14 @@ var ackTests = []testCase{
 				f.Fatalf("attempt %d, want %d", l.FailedAttempts, i)
 			}
 			l.FailedAttempts++
-			l.Context = append(l.Context, '.')
+			l.CallbackData = append(l.CallbackData, '.')
 			now = now.Add(time.Second)
 			f.mustAck(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
 		}
 		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
-		if l := f.mustLeaseURL(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.Context) != "..." {
-			f.Errorf("attempt %d, context %q", l.FailedAttempts, l.Context)
+		if l := f.mustLeaseURL(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.CallbackData) != "..." {
+			f.Errorf("attempt %d, context %q", l.FailedAttempts, l.CallbackData)
 		}
 	}},
 	{"Later does not stop the rest of the queue", func(f *fixture) {
@@ -174,7 +174,7 @@ var parkAndNoteTests = []testCase{
 		for i := range many {
 			f.mustAdd(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
 		}
-		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, Host: &storage.HostState{Slots: many}})
+		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
 		for _, l := range f.mustLease(at(0), many) {
 			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Park})
@@ -339,7 +339,7 @@ func testCounts(f *fixture) {
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
 		case "a.example":
-			f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), Host: &storage.HostState{Due: at(5)}})
+			f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(10), HostState: &storage.HostState{Due: at(5)}})
 		case "b.example":
 			f.mustAck(storage.Ack{Lease: l, Outcome: storage.Park})
 		case "c.example":

@@ -34,9 +34,9 @@ const (
 // More of what is set.
 const (
 	hasRank = 1 << iota
-	hasHistory
+	hasVisitSummary
 	hasRedirects
-	isHTTPSUpgraded
+	isHTTPSUpgradeTried
 	hasRequest // since format 3
 	isSent
 )
@@ -44,7 +44,7 @@ const (
 // AppendEntry appends e but for its origin, which its key tells.
 func AppendEntry(b []byte, e *storage.Entry) []byte {
 	base := e.URL.Origin().String()
-	referrer, flags := e.Referrer, flagsOf(e)
+	referrer, flags := e.Referrer, entryFlags(e)
 	if referrer != "" {
 		flags |= hasReferrer
 		if path, sameOrigin := strings.CutPrefix(referrer, base); sameOrigin {
@@ -52,7 +52,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 			flags |= sameOriginReferrer
 		}
 	}
-	b = append(b, flags, byte(e.Source), byte(e.Class))
+	b = append(b, flags, byte(e.Source), byte(e.PriorityClass))
 	b = binary.AppendUvarint(b, uint64(e.Depth))
 	b = AppendString(b, e.URL.PathAndQuery())
 	if flags&hasReferrer != 0 {
@@ -62,7 +62,7 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 		b = AppendString(b, e.RobotsFor.String())
 	}
 	if flags&hasContext != 0 {
-		b = AppendString(b, string(e.Context))
+		b = AppendString(b, string(e.CallbackData))
 	}
 	if flags&hasFailedAttempts != 0 {
 		b = binary.AppendUvarint(b, uint64(e.FailedAttempts))
@@ -81,14 +81,14 @@ func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 	if e.Rank > 0 {
 		more |= hasRank
 	}
-	if e.History != nil {
-		more |= hasHistory
+	if e.VisitSummary != nil {
+		more |= hasVisitSummary
 	}
 	if e.Redirects > 0 {
 		more |= hasRedirects
 	}
-	if e.HTTPSUpgraded {
-		more |= isHTTPSUpgraded
+	if e.HTTPSUpgradeTried {
+		more |= isHTTPSUpgradeTried
 	}
 	if e.Request != nil {
 		more |= hasRequest
@@ -100,8 +100,8 @@ func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 	if e.Rank > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Rank))
 	}
-	if e.History != nil {
-		b = appendHistory(b, e.History)
+	if e.VisitSummary != nil {
+		b = appendVisitSummary(b, e.VisitSummary)
 	}
 	if e.Redirects > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Redirects))
@@ -113,7 +113,7 @@ func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 	return b
 }
 
-func appendHistory(b []byte, p *storage.VisitHistory) []byte {
+func appendVisitSummary(b []byte, p *storage.VisitSummary) []byte {
 	b = AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
 	b = AppendString(b, p.ETag)
@@ -126,19 +126,19 @@ func appendHistory(b []byte, p *storage.VisitHistory) []byte {
 	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
-func (r *Reader) history() *storage.VisitHistory {
-	return &storage.VisitHistory{
+func (r *Reader) visitSummary() *storage.VisitSummary {
+	return &storage.VisitSummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
 		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()), SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
 }
 
-// flagsOf returns what of e is set, the referrer apart.
-func flagsOf(e *storage.Entry) (flags byte) {
+// entryFlags returns what of e is set, the referrer apart.
+func entryFlags(e *storage.Entry) (flags byte) {
 	if !e.RobotsFor.IsZero() {
 		flags |= hasRobotsFor
 	}
-	if len(e.Context) > 0 {
+	if len(e.CallbackData) > 0 {
 		flags |= hasContext
 	}
 	if e.FailedAttempts > 0 {
@@ -150,7 +150,7 @@ func flagsOf(e *storage.Entry) (flags byte) {
 	if e.UseOriginal {
 		flags |= useOriginal
 	}
-	if e.Rank > 0 || e.History != nil || e.Redirects > 0 || e.HTTPSUpgraded || e.Request != nil || e.Sent {
+	if e.Rank > 0 || e.VisitSummary != nil || e.Redirects > 0 || e.HTTPSUpgradeTried || e.Request != nil || e.Sent {
 		flags |= hasMoreFlags
 	}
 	return flags
@@ -158,9 +158,9 @@ func flagsOf(e *storage.Entry) (flags byte) {
 
 // ParseEntry reads what AppendEntry wrote for a URL of origin o.
 func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
-	r := Reader{B: b}
+	r := Reader{Remaining: b}
 	flags := r.Byte()
-	e := storage.Entry{Source: storage.Source(r.Byte()), Class: storage.Class(r.Byte()), Depth: r.Int()}
+	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
 	path := r.String()
 	if flags&hasReferrer != 0 {
 		e.Referrer = r.String()
@@ -172,7 +172,7 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		e.RobotsFor = r.Origin()
 	}
 	if flags&hasContext != 0 {
-		e.Context = []byte(r.String())
+		e.CallbackData = []byte(r.String())
 	}
 	if flags&hasFailedAttempts != 0 {
 		e.FailedAttempts = r.Int()
@@ -185,11 +185,11 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 		r.parseOptionalFields(&e)
 	}
 	u, err := decorum.ParseURL(o.String() + path)
-	if err != nil || r.Err != nil || len(r.B) > 0 || u.Origin() != o {
+	if err != nil || r.Err != nil || len(r.Remaining) > 0 || u.Origin() != o {
 		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, ErrDamaged)
 	}
 	e.URL = u
-	return e, e.Check()
+	return e, e.Validate()
 }
 
 // parseOptionalFields reads what appendOptionalFields wrote.
@@ -198,8 +198,8 @@ func (r *Reader) parseOptionalFields(e *storage.Entry) {
 	if more&hasRank != 0 {
 		e.Rank = uint16(r.Int())
 	}
-	if more&hasHistory != 0 {
-		e.History = r.history()
+	if more&hasVisitSummary != 0 {
+		e.VisitSummary = r.visitSummary()
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()
@@ -210,26 +210,26 @@ func (r *Reader) parseOptionalFields(e *storage.Entry) {
 			e.Request.Body = bytes.Clone(body)
 		}
 	}
-	e.HTTPSUpgraded, e.Sent = more&isHTTPSUpgraded != 0, more&isSent != 0
+	e.HTTPSUpgradeTried, e.Sent = more&isHTTPSUpgradeTried != 0, more&isSent != 0
 }
 
 // AppendHostState appends the clock of a host.
 func AppendHostState(b []byte, c *schedule.HostState) []byte {
 	b = AppendTime(b, c.Due)
-	b = binary.AppendVarint(b, int64(c.Delay))
+	b = binary.AppendVarint(b, int64(c.LostVisitDelay))
 	b = binary.AppendVarint(b, int64(c.Slots))
 	b = binary.AppendVarint(b, int64(c.ConsecutiveFailures))
-	return append(b, c.Stats...)
+	return append(b, c.EncodedStats...)
 }
 
 // ParseHostState reads what AppendHostState wrote.
 func ParseHostState(b []byte) (c schedule.HostState, err error) {
-	r := Reader{B: b}
+	r := Reader{Remaining: b}
 	c.Due = r.Time()
-	c.Delay = time.Duration(r.Varint())
+	c.LostVisitDelay = time.Duration(r.Varint())
 	c.Slots = int(r.Varint())
 	c.ConsecutiveFailures = int(r.Varint())
-	c.Stats = append([]byte(nil), r.B...) // nil if there is none
+	c.EncodedStats = append([]byte(nil), r.Remaining...) // nil if there is none
 	return c, r.Err
 }
 
@@ -246,62 +246,62 @@ func AppendTime(b []byte, t time.Time) []byte {
 
 // A Reader takes a record apart. After an error it returns zeros.
 type Reader struct {
-	B   []byte // what is left
-	Err error  // ErrDamaged, once something made no sense
+	Remaining []byte // what is left
+	Err       error  // ErrDamaged, once something made no sense
 }
 
-// Fail says that the record makes no sense.
-func (r *Reader) Fail() { r.B, r.Err = nil, ErrDamaged }
+// MarkDamaged says that the record makes no sense.
+func (r *Reader) MarkDamaged() { r.Remaining, r.Err = nil, ErrDamaged }
 
 // CheckFullyRead returns an error unless the record was read whole and no further.
 func (r *Reader) CheckFullyRead() error {
-	if len(r.B) > 0 {
-		r.Fail()
+	if len(r.Remaining) > 0 {
+		r.MarkDamaged()
 	}
 	return r.Err
 }
 
 // Byte reads a byte.
 func (r *Reader) Byte() byte {
-	if len(r.B) == 0 {
-		r.Fail()
+	if len(r.Remaining) == 0 {
+		r.MarkDamaged()
 		return 0
 	}
-	c := r.B[0]
-	r.B = r.B[1:]
+	c := r.Remaining[0]
+	r.Remaining = r.Remaining[1:]
 	return c
 }
 
 // Varint reads a number that may be negative.
 func (r *Reader) Varint() int64 {
-	v, n := binary.Varint(r.B)
+	v, n := binary.Varint(r.Remaining)
 	if n <= 0 {
-		r.Fail()
+		r.MarkDamaged()
 		return 0
 	}
-	r.B = r.B[n:]
+	r.Remaining = r.Remaining[n:]
 	return v
 }
 
 // Int reads a count. None fills 48 bits, nor do some of them added up fill 63.
 func (r *Reader) Int() int {
-	v, n := binary.Uvarint(r.B)
+	v, n := binary.Uvarint(r.Remaining)
 	if n <= 0 || v >= 1<<48 {
-		r.Fail()
+		r.MarkDamaged()
 		return 0
 	}
-	r.B = r.B[n:]
+	r.Remaining = r.Remaining[n:]
 	return int(v)
 }
 
 // Uint64 reads a number of eight bytes.
 func (r *Reader) Uint64() uint64 {
-	if len(r.B) < 8 {
-		r.Fail()
+	if len(r.Remaining) < 8 {
+		r.MarkDamaged()
 		return 0
 	}
-	v := binary.BigEndian.Uint64(r.B)
-	r.B = r.B[8:]
+	v := binary.BigEndian.Uint64(r.Remaining)
+	r.Remaining = r.Remaining[8:]
 	return v
 }
 
@@ -311,12 +311,12 @@ func (r *Reader) String() string { return string(r.Bytes()) }
 // Bytes returns what AppendString wrote, a part of the record. It is not nil.
 func (r *Reader) Bytes() []byte {
 	n := r.Int()
-	if n > len(r.B) {
-		r.Fail()
+	if n > len(r.Remaining) {
+		r.MarkDamaged()
 		return []byte{}
 	}
-	b := r.B[:n:n]
-	r.B = r.B[n:]
+	b := r.Remaining[:n:n]
+	r.Remaining = r.Remaining[n:]
 	return b
 }
 
@@ -330,7 +330,7 @@ func (r *Reader) Time() time.Time {
 func (r *Reader) Origin() decorum.Origin {
 	o, ok := ParseOriginName(r.String())
 	if !ok {
-		r.Fail()
+		r.MarkDamaged()
 	}
 	return o
 }
@@ -339,7 +339,7 @@ func (r *Reader) Origin() decorum.Origin {
 func (r *Reader) URL(o decorum.Origin) decorum.URL {
 	u, err := decorum.ParseURL(o.String() + r.String())
 	if err != nil || u.Origin() != o {
-		r.Fail()
+		r.MarkDamaged()
 		return decorum.URL{}
 	}
 	return u

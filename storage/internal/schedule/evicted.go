@@ -15,14 +15,14 @@ type EvictedHost struct {
 	Number  uint32 // as the engine counts
 	Origins []EvictedOrigin
 
-	nextDue            int64 // when its next URL can be handed out
-	firstSuspensionEnd int64 // when the first of its dormant holds ends
-	firstRevisit       int64 // when the first of its pages comes due
+	nextDue             int64 // when its next URL can be handed out
+	firstSuspensionEnd  int64 // when the first of its dormant holds ends
+	earliestRevisitTime int64 // when the first of its pages comes due
 
 	queuedURLs, suspendedURLs, awaitingRevisit int32 // as counted in Schedule
-	dueIndex                                   int32
-	suspensionIndex                            int32
-	revisitIndex                               int32
+	dueHeapIndex                               int32
+	suspensionHeapIndex                        int32
+	revisitHeapIndex                           int32
 	inHostCount                                bool
 }
 
@@ -33,7 +33,7 @@ type EvictedOrigin struct {
 }
 
 func (h *EvictedHost) before(g *EvictedHost) bool { return h.nextDue < g.nextDue }
-func (h *EvictedHost) heapIndex() *int32          { return &h.dueIndex }
+func (h *EvictedHost) heapIndex() *int32          { return &h.dueHeapIndex }
 
 // evictedHostBySuspensionEnd orders the idle hosts with URLs under a dormant hold.
 type evictedHostBySuspensionEnd struct{ *EvictedHost }
@@ -41,15 +41,15 @@ type evictedHostBySuspensionEnd struct{ *EvictedHost }
 func (h evictedHostBySuspensionEnd) before(g evictedHostBySuspensionEnd) bool {
 	return h.firstSuspensionEnd < g.firstSuspensionEnd
 }
-func (h evictedHostBySuspensionEnd) heapIndex() *int32 { return &h.suspensionIndex }
+func (h evictedHostBySuspensionEnd) heapIndex() *int32 { return &h.suspensionHeapIndex }
 
 // evictedHostByRevisitTime orders the idle hosts with resting pages.
 type evictedHostByRevisitTime struct{ *EvictedHost }
 
 func (h evictedHostByRevisitTime) before(g evictedHostByRevisitTime) bool {
-	return h.firstRevisit < g.firstRevisit
+	return h.earliestRevisitTime < g.earliestRevisitTime
 }
-func (h evictedHostByRevisitTime) heapIndex() *int32 { return &h.revisitIndex }
+func (h evictedHostByRevisitTime) heapIndex() *int32 { return &h.revisitHeapIndex }
 
 // evictedHosts is all idle hosts.
 type evictedHosts struct {
@@ -61,12 +61,12 @@ type evictedHosts struct {
 
 // Evict takes a host without leases, and all its origins that have anything to
 // hand out, out of the schedule. number is the host's; numberOf returns that of an
-// origin. The engine must not change what they hold until it has called RemoveEvicted and
+// origin. The engine must not change what they hold until it has called RemoveEvictedHost and
 // Restore.
 func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) {
 	evicted := &EvictedHost{
 		Number: number, Origins: make([]EvictedOrigin, 0, len(h.origins)),
-		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, firstRevisit: math.MaxInt64, inHostCount: h.inHostCount,
+		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64, inHostCount: h.inHostCount,
 	}
 	for len(h.origins) > 0 {
 		o := h.origins[0]
@@ -78,7 +78,7 @@ func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) 
 			evicted.firstSuspensionEnd = min(evicted.firstSuspensionEnd, Nanos(o.HeldUntil))
 		}
 		if o.awaitingRevisit > 0 {
-			evicted.firstRevisit = min(evicted.firstRevisit, o.firstRevisit)
+			evicted.earliestRevisitTime = min(evicted.earliestRevisitTime, o.earliestRevisitTime)
 		}
 		h.origins.remove(o)
 		s.originsBySuspensionEnd.remove(originBySuspensionEnd[Q]{o})
@@ -124,7 +124,7 @@ func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHost {
 	return s.evicted.byNumber[number]
 }
 
-// NextToRestore returns an idle host that the engine must wake before it calls NextOrigin or Remaining,
+// NextToRestore returns an idle host that the engine must wake before it calls NextOrigin or RemainingWork,
 // so that the schedule knows the first entry of each queue; nil if no host must wake.
 // Hosts whose dormant hold has ended by the time of Advance come first.
 func (s *Schedule[Q]) NextToRestore() *EvictedHost {
@@ -134,15 +134,15 @@ func (s *Schedule[Q]) NextToRestore() *EvictedHost {
 		return evicted.byDue[0]
 	case len(evicted.bySuspensionEnd) > 0 && (len(s.originsBySuspensionEnd) == 0 || evicted.bySuspensionEnd[0].firstSuspensionEnd < Nanos(s.originsBySuspensionEnd[0].HeldUntil)):
 		return evicted.bySuspensionEnd[0].EvictedHost
-	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 || evicted.byRevisit[0].firstRevisit < s.originsByRevisit[0].firstRevisit):
+	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 || evicted.byRevisit[0].earliestRevisitTime < s.originsByRevisit[0].earliestRevisitTime):
 		return evicted.byRevisit[0].EvictedHost
 	}
 	return nil
 }
 
-// RemoveEvicted takes h out of the idle hosts. The engine must call RestoreOrigin with each of
+// RemoveEvictedHost takes h out of the idle hosts. The engine must call RestoreEvictedOrigin with each of
 // its origins.
-func (s *Schedule[Q]) RemoveEvicted(h *EvictedHost) {
+func (s *Schedule[Q]) RemoveEvictedHost(h *EvictedHost) {
 	delete(s.evicted.byNumber, h.Number)
 	s.evicted.byDue.remove(h)
 	s.evicted.bySuspensionEnd.remove(evictedHostBySuspensionEnd{h})
@@ -155,16 +155,16 @@ func (s *Schedule[Q]) RemoveEvicted(h *EvictedHost) {
 	}
 }
 
-// RestoreOrigin puts an evicted origin back into its former place.
-func (s *Schedule[Q]) RestoreOrigin(o *Origin[Q], waitingSince int64) {
+// RestoreEvictedOrigin puts an evicted origin back into its former place.
+func (s *Schedule[Q]) RestoreEvictedOrigin(o *Origin[Q], waitingSince int64) {
 	s.Update(o)
 	o.waitingSince = waitingSince // Update sees it as formerly empty
 	s.Update(o)
 }
 
-// EvictedNextDue returns when the next URL of an idle origin can be handed out, as
+// EvictedOriginNextDue returns when the next URL of an idle origin can be handed out, as
 // Origin.NextDue does.
-func EvictedNextDue[Q Queue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
+func EvictedOriginNextDue[Q OriginQueue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
 	o.waitingSince = waitingSince
 	at, ok := o.computeNextDue()
 	if !ok {

@@ -1,6 +1,6 @@
 // Package schedule knows whose turn it is: the clocks of hosts, the holds of
 // origins, the slots and the leases that are out, for the engines that keep
-// their state in one process. It holds no URLs (a Queue does), reads no clock,
+// their state in one process. It holds no URLs (an OriginQueue does), reads no clock,
 // and locks nothing: its caller does.
 //
 // Each verb costs at most the logarithm of the number of hosts.
@@ -14,34 +14,34 @@ import (
 // A HostState is what is remembered of a host: storage.HostState, field by field.
 type HostState struct {
 	Due                 time.Time
-	Delay               time.Duration
+	LostVisitDelay      time.Duration
 	Slots               int
 	ConsecutiveFailures int
-	Stats               []byte
+	EncodedStats        []byte
 }
 
-// A Queue is what waits for one origin, as far as a Schedule must know it.
+// An OriginQueue is what waits for one origin, as far as a Schedule must know it.
 // Times are what Nanos returns.
-type Queue interface {
+type OriginQueue interface {
 	// QueuedCounts returns how many URLs wait but for resting ones, and how many of
 	// them are in hop lanes.
 	QueuedCounts() (all, robotsHops int)
-	// AwaitingRevisit returns how many pages wait for their revisit, and when the
+	// RevisitCountAndFirstDue returns how many pages wait for their revisit, and when the
 	// first of them comes.
-	AwaitingRevisit() (n int, firstDue int64)
+	RevisitCountAndFirstDue() (n int, firstDue int64)
 	// ReadyAt returns from when on a URL of the hop lanes, or of the others,
 	// may be handed out, and false if there is none.
 	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
-// A QueueCounts counts what waits in the lanes of a Queue, without resting pages.
-type QueueCounts struct {
+// A QueuedURLCounts counts what waits in the lanes of an OriginQueue, without resting pages.
+type QueuedURLCounts struct {
 	Total      int
 	RobotsHops int // of Total, in hop lanes
 }
 
 // AddURLs counts n more in a lane.
-func (t *QueueCounts) AddURLs(l Lane, n int) {
+func (t *QueuedURLCounts) AddURLs(l Lane, n int) {
 	if l == AwaitingRevisit {
 		return
 	}
@@ -51,76 +51,78 @@ func (t *QueueCounts) AddURLs(l Lane, n int) {
 	}
 }
 
-// QueuedCounts is that of Queue.
-func (t *QueueCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
+// QueuedCounts is that of OriginQueue.
+func (t *QueuedURLCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.
-type Origin[Q Queue] struct {
+type Origin[Q OriginQueue] struct {
 	Queue     Q
 	Host      *Host[Q]
 	HeldUntil time.Time // nothing but hops before
 	Suspended bool      // nobody should wait for the end of the hold
 
-	nextDue         int64 // when its next URL can be handed out
-	waitingSince    int64 // last served, or found empty: who waited longer goes first
-	queuedURLs      int   // as counted in Host and Schedule
-	suspendedURLs   int   // of them, under a dormant hold
-	awaitingRevisit int   // as counted in Schedule
-	firstRevisit    int64
+	nextDue             int64 // when its next URL can be handed out
+	waitingSince        int64 // last served, or found empty: who waited longer goes first
+	queuedURLs          int   // as counted in Host and Schedule
+	suspendedURLs       int   // of them, under a dormant hold
+	awaitingRevisit     int   // as counted in Schedule
+	earliestRevisitTime int64
 
-	hostIndex       int32
-	suspensionIndex int32
-	revisitIndex    int32
+	hostHeapIndex       int32
+	suspensionHeapIndex int32
+	revisitHeapIndex    int32
 }
 
 func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
-func (o *Origin[Q]) heapIndex() *int32        { return &o.hostIndex }
+func (o *Origin[Q]) heapIndex() *int32        { return &o.hostHeapIndex }
 
 // NextDue returns when the next URL of the origin can be handed out were there a
 // slot of the host; false if there is none.
 func (o *Origin[Q]) NextDue() (time.Time, bool) {
-	if o.hostIndex == 0 {
+	if o.hostHeapIndex == 0 {
 		return time.Time{}, false
 	}
 	return laterTime(time.Unix(0, o.nextDue), o.Host.Due), true
 }
 
 // originBySuspensionEnd orders the origins under a dormant hold.
-type originBySuspensionEnd[Q Queue] struct{ *Origin[Q] }
+type originBySuspensionEnd[Q OriginQueue] struct{ *Origin[Q] }
 
 func (o originBySuspensionEnd[Q]) before(p originBySuspensionEnd[Q]) bool {
 	return o.HeldUntil.Before(p.HeldUntil)
 }
-func (o originBySuspensionEnd[Q]) heapIndex() *int32 { return &o.suspensionIndex }
+func (o originBySuspensionEnd[Q]) heapIndex() *int32 { return &o.suspensionHeapIndex }
 
 // originByRevisit orders the origins with resting pages.
-type originByRevisit[Q Queue] struct{ *Origin[Q] }
+type originByRevisit[Q OriginQueue] struct{ *Origin[Q] }
 
-func (o originByRevisit[Q]) before(p originByRevisit[Q]) bool { return o.firstRevisit < p.firstRevisit }
-func (o originByRevisit[Q]) heapIndex() *int32                { return &o.revisitIndex }
+func (o originByRevisit[Q]) before(p originByRevisit[Q]) bool {
+	return o.earliestRevisitTime < p.earliestRevisitTime
+}
+func (o originByRevisit[Q]) heapIndex() *int32 { return &o.revisitHeapIndex }
 
 // A Host is to whom politeness is owed, for all its origins together.
-type Host[Q Queue] struct {
+type Host[Q OriginQueue] struct {
 	HostState
 	LeasesOut int // leases
 
-	origins     heap[*Origin[Q]] // with URLs to hand out, now or some time
-	queuedURLs  int
-	nextDue     int64 // when its next URL can be handed out
-	dueIndex    int32
-	inHostCount bool // counted in Schedule.HostCount
+	origins      heap[*Origin[Q]] // with URLs to hand out, now or some time
+	queuedURLs   int
+	nextDue      int64 // when its next URL can be handed out
+	dueHeapIndex int32
+	inHostCount  bool // counted in Schedule.HostCount
 }
 
 func (h *Host[Q]) before(g *Host[Q]) bool { return h.nextDue < g.nextDue }
-func (h *Host[Q]) heapIndex() *int32      { return &h.dueIndex }
+func (h *Host[Q]) heapIndex() *int32      { return &h.dueHeapIndex }
 
 // A Lease is a URL that is out.
-type Lease[Q Queue] struct {
-	Token       uint64
-	Origin      *Origin[Q]
-	Expires     time.Time
-	expiryIndex int32
+type Lease[Q OriginQueue] struct {
+	Token           uint64
+	Origin          *Origin[Q]
+	Expires         time.Time
+	expiryHeapIndex int32
 }
 
 // Of leases that run out together the latest goes back first, so that the
@@ -131,10 +133,10 @@ func (l *Lease[Q]) before(m *Lease[Q]) bool {
 	}
 	return l.Expires.Before(m.Expires)
 }
-func (l *Lease[Q]) heapIndex() *int32 { return &l.expiryIndex }
+func (l *Lease[Q]) heapIndex() *int32 { return &l.expiryHeapIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
-type Schedule[Q Queue] struct {
+type Schedule[Q OriginQueue] struct {
 	HostCount       int // with at least one URL queued or out
 	QueuedURLs      int
 	SuspendedURLs   int // of QueuedURLs, under a dormant hold
@@ -169,7 +171,7 @@ func (s *Schedule[Q]) ExpireNext(now time.Time) *Lease[Q] {
 	}
 	l := s.leasesByExpiry[0]
 	h := l.Origin.Host
-	h.DelayUntil(l.Expires.Add(h.Delay))
+	h.PostponeUntil(l.Expires.Add(h.LostVisitDelay))
 	s.EndLease(l)
 	return l
 }
@@ -226,11 +228,11 @@ func (s *Schedule[Q]) LeasedURLs() int { return len(s.leasesByExpiry) }
 func (h *Host[Q]) SetState(c HostState) {
 	due := h.Due
 	h.HostState = c
-	h.DelayUntil(due)
+	h.PostponeUntil(due)
 }
 
-// DelayUntil moves Due to t unless it is later. An Update must follow.
-func (h *Host[Q]) DelayUntil(t time.Time) {
+// PostponeUntil moves Due to t unless it is later. An Update must follow.
+func (h *Host[Q]) PostponeUntil(t time.Time) {
 	if t.After(h.Due) {
 		h.Due = t
 	}

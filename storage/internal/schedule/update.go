@@ -41,16 +41,16 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 
 // updateAwaitingRevisit does the same for pages that wait for their revisit.
 func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
-	n, firstDue := o.Queue.AwaitingRevisit()
+	n, firstDue := o.Queue.RevisitCountAndFirstDue()
 	s.AwaitingRevisit += n - o.awaitingRevisit
 	o.awaitingRevisit = n
 	if n == 0 {
 		s.originsByRevisit.remove(originByRevisit[Q]{o})
 		return
 	}
-	o.firstRevisit = firstDue
+	o.earliestRevisitTime = firstDue
 	if o.Suspended {
-		o.firstRevisit = max(firstDue, Nanos(o.HeldUntil))
+		o.earliestRevisitTime = max(firstDue, Nanos(o.HeldUntil))
 	}
 	s.originsByRevisit.pushOrMove(originByRevisit[Q]{o})
 }
@@ -93,20 +93,20 @@ func laterTime(a, b time.Time) time.Time {
 	return a
 }
 
-// A RemainingWork is storage.RemainingWork.
-type RemainingWork uint8
+// A RemainingWorkKind is storage.RemainingWorkKind.
+type RemainingWorkKind uint8
 
 // What may be left.
 const (
-	RemainingNone RemainingWork = iota
+	RemainingNone RemainingWorkKind = iota
 	RemainingRevisits
 	RemainingSuspended
 	RemainingPending
 )
 
-// Remaining returns what is left, and when to ask again.
-func (s *Schedule[Q]) Remaining() (RemainingWork, time.Time) {
-	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].firstRevisit <= Nanos(s.now); {
+// RemainingWork returns what is left, and when to ask again.
+func (s *Schedule[Q]) RemainingWork() (RemainingWorkKind, time.Time) {
+	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].earliestRevisitTime <= Nanos(s.now); {
 	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
 		return RemainingPending, s.leasesByExpiry[0].Expires
 	case len(s.leasesByExpiry) > 0 || s.QueuedURLs > s.SuspendedURLs || revisitDue:
@@ -114,21 +114,21 @@ func (s *Schedule[Q]) Remaining() (RemainingWork, time.Time) {
 	case s.SuspendedURLs > 0:
 		return RemainingSuspended, s.originsBySuspensionEnd[0].HeldUntil
 	case len(s.originsByRevisit) > 0:
-		return RemainingRevisits, time.Unix(0, s.originsByRevisit[0].firstRevisit)
+		return RemainingRevisits, time.Unix(0, s.originsByRevisit[0].earliestRevisitTime)
 	}
 	return RemainingNone, time.Time{}
 }
 
-// DueHosts counts the hosts that could be given a lease at the latest time known:
+// CountDueHosts counts the hosts that could be given a lease at the latest time known:
 // 1970, where since begins, if it was told none.
-func (s *Schedule[Q]) DueHosts() int {
+func (s *Schedule[Q]) CountDueHosts() int {
 	now := max(0, Nanos(s.now))
 	return countDue(s.hostsByDue, now, 0) + s.evicted.countDue(now, 0)
 }
 
 // countDue counts the hosts of the heap from i down whose time has come. Below one
 // whose time has not, there is none.
-func countDue[Q Queue](hosts heap[*Host[Q]], now int64, i int) int {
+func countDue[Q OriginQueue](hosts heap[*Host[Q]], now int64, i int) int {
 	if i >= len(hosts) || hosts[i].nextDue > now {
 		return 0
 	}
