@@ -2,5 +2,5 @@
 
 package bolt
 
-// dropPageCache does nothing: see page_cache_linux.go.
+// dropPageCache does nothing: see drop_page_cache_linux.go.
 func dropPageCache(string) {}
