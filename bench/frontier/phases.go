@@ -129,7 +129,7 @@ func (w *frontierBenchmark) discoverNew() error {
 		return err
 	}
 	printFigure(newRate, formatRate(int(added.Load()), spent))
-	printFigure(urlsInLog, strconv.Itoa(files.LoggedChanges))
+	printFigure(urlsInLog, strconv.Itoa(files.UnappliedLogChanges))
 	printFigure(diskPerURL, fmt.Sprintf("%.0f", float64(info.Size())/float64(added.Load())))
 	return nil
 }

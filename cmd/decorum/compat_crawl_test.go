@@ -39,7 +39,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 	var (
 		c    resumedCrawl
 		err  error
-		opts = bolt.Options{InterruptedDelay: 200 * time.Millisecond,
+		opts = bolt.Options{PostInterruptionDelay: 200 * time.Millisecond,
 			OnDamaged: func(err error) { t.Errorf("the state is damaged: %v", err) }}
 	)
 	c.robotsStore, err = bolt.Open(p.path("data", "robots.db"), opts)

@@ -49,8 +49,8 @@ func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	return extent, err
 }
 
-// outputFiles returns how much of the ledger is on the disk: see bolt.Options.OutputFiles.
-func (p *ledgerWriter) outputFiles() []bolt.OutputFile {
+// outputFiles returns how much of the ledger is on the disk: see bolt.Options.ListOutputFiles.
+func (p *ledgerWriter) outputFiles() []bolt.OutputFileExtent {
 	if p == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (p *ledgerWriter) outputFiles() []bolt.OutputFile {
 	if e.Serial == 0 {
 		return nil // the ledger is closed
 	}
-	return []bolt.OutputFile{{Path: ledgerDir, Serial: int64(e.Serial), SyncedSize: e.Size}}
+	return []bolt.OutputFileExtent{{Path: ledgerDir, Serial: int64(e.Serial), SyncedSize: e.Size}}
 }
 
 // Append implements crawler.Ledger.

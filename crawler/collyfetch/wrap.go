@@ -146,8 +146,8 @@ func (c *Crawl) openStores(o WrapOptions) error {
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return fmt.Errorf("collyfetch: cannot make the crawl's directory: %w", err)
 	}
-	opts := bolt.Options{InterruptedDelay: o.Policy.WithDefaults().Delay,
-		OnStalled: func(err error) {
+	opts := bolt.Options{PostInterruptionDelay: o.Policy.WithDefaults().Delay,
+		OnStallChange: func(err error) {
 			o.Log.Warn("the state of the crawl cannot be written; nil: it can again", "error", err)
 		},
 		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
@@ -159,7 +159,7 @@ func (c *Crawl) openStores(o WrapOptions) error {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
 		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
-		opts.OutputFiles = c.ledger.outputFiles
+		opts.ListOutputFiles = c.ledger.outputFiles
 		err = c.openBolt(o.StateDir, "frontier.db", opts)
 	}
 	if err != nil {

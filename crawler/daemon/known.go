@@ -19,7 +19,7 @@ import (
 
 // An outputFileCheckpoint is the record of a file of output in the state of a crawl.
 type outputFileCheckpoint struct {
-	bolt.OutputFile
+	bolt.OutputFileExtent
 	isRecorded      bool
 	storeWasUnclean bool // the state was not closed in order
 	log             *slog.Logger
@@ -29,7 +29,7 @@ type outputFileCheckpoint struct {
 // The zero value has no lengths.
 type durableOutputLengths struct {
 	dir             stateDir
-	files           []bolt.OutputFile
+	files           []bolt.OutputFileExtent
 	storeWasUnclean bool // the state was not closed in order, and the files have not been checked since
 	logger          *slog.Logger
 }
@@ -53,7 +53,7 @@ func (k durableOutputLengths) find(name string) outputFileCheckpoint {
 	path := k.dir.pathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return outputFileCheckpoint{OutputFile: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.logger}
+			return outputFileCheckpoint{OutputFileExtent: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.logger}
 		}
 	}
 	return outputFileCheckpoint{log: k.logger}
@@ -71,22 +71,22 @@ func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 	return ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
 }
 
-// durableExtents returns how much of each file is on the disk: see bolt.Options.OutputFiles.
-func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFile) {
+// durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
+func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 	if o.jsonl == nil {
 		return nil
 	}
 	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
+		files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
 		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFile{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
 	if o.ledger != nil {
 		if e := o.ledger.ledger.DurableExtent(); e.Serial != 0 {
-			files = append(files, bolt.OutputFile{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
 		}
 	}
 	return files
@@ -114,7 +114,7 @@ func (d stateDir) durableOutputLengthsFromStores(ctx context.Context, s crawlSto
 	}
 	k = durableOutputLengths{dir: d, logger: log}
 	b, ok := s.frontier.(interface {
-		OutputFiles(context.Context) ([]bolt.OutputFile, error)
+		OutputFiles(context.Context) ([]bolt.OutputFileExtent, error)
 		OutputMayBeTorn() bool
 	})
 	if !ok {
@@ -137,7 +137,7 @@ const lengthsInterval = time.Second
 // durableLengthRecorder keeps how much of each file is on the disk, in a file.
 type durableLengthRecorder struct {
 	path               string
-	currentOutputFiles func() []bolt.OutputFile
+	currentOutputFiles func() []bolt.OutputFileExtent
 	mu                 sync.Mutex // guards lastSaved
 	lastSaved          time.Time
 }

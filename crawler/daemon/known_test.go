@@ -63,7 +63,7 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := outputFileCheckpoint{OutputFile: bolt.OutputFile{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+		recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
 		f, err := openJSONLFile(nil, name, 0, privateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -96,7 +96,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := outputFileCheckpoint{OutputFile: bolt.OutputFile{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+	recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
 	clean.storeWasUnclean, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))

@@ -52,7 +52,7 @@ func (r *projectOutputs) sync() error {
 }
 
 // durableExtents returns how much of each file is on the disk; nil while none is open.
-func (r *projectOutputs) durableExtents(d stateDir) []bolt.OutputFile {
+func (r *projectOutputs) durableExtents(d stateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outputs.durableExtents(d)

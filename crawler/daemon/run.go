@@ -55,7 +55,7 @@ func (h *visitedHostSet) count() int {
 func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *crawlRun, err error) {
 	j := &crawlRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
-	opts.OutputFiles = func() []bolt.OutputFile { return o.durableExtents(stateDir(p.Store.Path)) }
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(stateDir(p.Store.Path)) }
 	if j.stores, err = openStores(p, opts); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.shared
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.BeforeWrite).
 func (a *program) boltOptions(p Project, before func() error) bolt.Options {
-	return bolt.Options{InterruptedDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStalled: a.logStoreWriteState, OnDamaged: a.logStoreDamage}
+	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: a.logStoreWriteState, OnDamaged: a.logStoreDamage}
 }
 
 // logStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is

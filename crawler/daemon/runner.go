@@ -98,17 +98,17 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 	}
 	r.outputs.resetAfterReopen()
 	opts := r.program.boltOptions(p, r.outputs.sync)
-	opts.OutputFiles = func() []bolt.OutputFile { return r.outputs.durableExtents(r.dir) }
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.isUsed() {
-		opts.OnStalled = r.recordStoreAvailability
+		opts.OnStallChange = r.recordStoreAvailability
 		return openRedisStores(p, confinement, opts)
 	}
 	if err := r.dir.requireLocalState(); err != nil {
 		return crawlStores{}, err
 	}
-	opts.OnCommitted, opts.MemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
+	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
 	r.diskFullState.recordStoreStall(nil)
-	opts.OnStalled = func(err error) { r.program.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
+	opts.OnStallChange = func(err error) { r.program.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
 	s.robots = r.robotsStore
 	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
 	return s, err

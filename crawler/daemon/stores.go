@@ -40,7 +40,7 @@ func openStoresAllowingPartialImport(p Project, opts bolt.Options) (s crawlStore
 		return crawlStores{}, err
 	}
 	robotsOpts := opts
-	robotsOpts.OutputFiles = nil // the frontier keeps the files
+	robotsOpts.ListOutputFiles = nil // the frontier keeps the files
 	if s.robots, err = openBoltStore(dir.robotsStorePath(), robotsOpts); err != nil {
 		return crawlStores{}, err
 	}

@@ -109,7 +109,7 @@ func (s *supervisor) openDaemonStores() (err error) {
 		return err
 	}
 	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreStall(err) }
-	opts := bolt.Options{OnStalled: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
+	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
 	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 // addSeen puts a fingerprint into the seen set.
 func (s *Store) addSeen(o *loadedOrigin, p fingerprint) {
 	s.markChanged(o).addSeen(p)
-	s.redo.addSeen(o.number, p)
+	s.redoLog.addSeen(o.number, p)
 	o.seenCount++
 	s.seenCount++
 }
@@ -123,7 +123,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 			if origin == nil {
 				break
 			}
-			if l, ok := s.leaseNext(tx, origin.Queue, now, now.Add(ttl)); ok {
+			if l, ok := s.leaseNextOfOrigin(tx, origin.Queue, now, now.Add(ttl)); ok {
 				leases = append(leases, l)
 			}
 			if err := s.reloadDueEvictedHosts(tx); err != nil {
@@ -139,9 +139,9 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	return leases, storage.Wait{RemainingWork: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
-// leaseNext leases the next URL of o, whose turn it is; false if there is none that
+// leaseNextOfOrigin leases the next URL of o, whose turn it is; false if there is none that
 // makes sense, which is set aside.
-func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
+func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
 	revisited := o.alternation.LastWasRevisit
 	l := o.nextLane(now)
 	if revisited != o.alternation.LastWasRevisit {
@@ -155,8 +155,8 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 		return storage.Lease{}, false
 	}
 	i := l.pop()
-	s.cachedWeight -= weightOfValue(i.value)
-	at := slot{l.id, i.lanePosition}
+	s.cachedHeadsWeight -= changeWeight(i.value)
+	at := laneSlot{l.id, i.lanePosition}
 	o.AddURLs(l.id, -1)
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
@@ -165,9 +165,9 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 		return storage.Lease{}, false
 	}
 	o.leasedSlots = append(o.leasedSlots, at)
-	s.lastToken++
-	s.leases[s.lastToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastToken, now, expires), e, at}
-	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: s.lastToken, Expires: expires}
+	s.lastLeaseToken++
+	s.leases[s.lastLeaseToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastLeaseToken, now, expires), e, at}
+	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: s.lastLeaseToken, Expires: expires}
 	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
 	if e.VisitSummary != nil {
 		history := *e.VisitSummary
@@ -177,10 +177,10 @@ func (s *Store) leaseNext(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time)
 }
 
 // quarantineRecord moves a record that makes no sense out of the way.
-func (s *Store) quarantineRecord(o *loadedOrigin, at slot, value []byte, cause error) {
+func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cause error) {
 	s.clearSlot(o, at)
 	o.lastSeq++
-	target := slot{damagedLane, lanePosition{seq: o.lastSeq}}
+	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
 	s.putSlot(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
 	s.opts.OnDamaged(fmt.Errorf("%s: one URL is set aside: %w", s.path, cause))
 }

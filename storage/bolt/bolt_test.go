@@ -17,7 +17,7 @@ var suiteOptions = []struct {
 	opts Options
 }{
 	{"defaults", Options{}},
-	{"small", Options{Prefetch: 2, MaxCachedURLs: 4, FlushAfterChanges: 5, MaxBufferedChanges: 30, FlushEvery: time.Millisecond, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1}},
+	{"small", Options{PrefetchCount: 2, MaxCachedURLs: 4, FlushAfterChanges: 5, MaxBufferedChanges: 30, FlushEvery: time.Millisecond, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1}},
 }
 
 func TestStore(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 	bucketRevisits     = "resting"
 	bucketNotes        = "notes"
 	bucketLog          = "log"
-	bucketHostCounts   = "counted" // created by loadHostCounts: older files lack it
+	bucketHostCounts   = "counted" // created by loadHostTotal: older files lack it
 	bucketFiles        = "files"   // since format 4
 )
 
@@ -69,14 +69,14 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	s.lastToken = (openCount + 1) << 40
+	s.lastLeaseToken = (openCount + 1) << 40
 	if s.minDue, err = readMetaTime(meta, keyMinDue); err != nil {
 		return err
 	}
 	if s.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
 		return err
 	}
-	if err := s.loadHostCounts(tx); err != nil {
+	if err := s.loadHostTotal(tx); err != nil {
 		return err
 	}
 	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(openCount + 1)}
@@ -86,7 +86,7 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 		s.outputMayBeTorn, values[keyUnchecked] = true, []byte{1}
 		s.openedAfterCrashAt = s.opts.Now()
 		values[keyCrashedAt] = record.AppendTime(nil, s.openedAfterCrashAt)
-		if minDue := s.openedAfterCrashAt.Add(s.opts.InterruptedDelay); minDue.After(s.minDue) {
+		if minDue := s.openedAfterCrashAt.Add(s.opts.PostInterruptionDelay); minDue.After(s.minDue) {
 			s.minDue = minDue
 			values[keyMinDue] = record.AppendTime(nil, s.minDue)
 		}
@@ -102,7 +102,7 @@ func markClean(tx *bbolt.Tx) error {
 // writeMeta sets keys of the bucket meta; nil deletes.
 func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 	for key, value := range values {
-		if err := openBucket(tx, bucketMeta).set([]byte(key), value); err != nil {
+		if err := openChecksummedBucket(tx, bucketMeta).set([]byte(key), value); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func readMetaNumber(meta *bbolt.Bucket, key string) (uint64, error) {
 	return n, nil
 }
 
-// readFormat reads the format of the file. Before format 4 it has no checksum.
-func readFormat(meta *bbolt.Bucket) (uint64, error) {
+// readFormatVersion reads the format of the file. Before format 4 it has no checksum.
+func readFormatVersion(meta *bbolt.Bucket) (uint64, error) {
 	value := meta.Get([]byte(keyFormat))
 	n, size := binary.Uvarint(value)
 	if size > 0 && (n > formatVersion || n < 4 && size == len(value)) {

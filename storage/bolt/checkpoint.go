@@ -24,149 +24,149 @@ const fillPercent = 0.75
 // undo each other are held once, and are all in the log.
 const maxLogFactor = 4
 
-// logState is the state of the log in the file.
-type logState struct {
-	nextSegment       uint64 // number of the next one
-	loggedChanges     int    // changes in the log
-	sweepEndSegment   uint64 // the present pass folds all of the log before this piece
-	loggedBeforeSweep int    // changes there
+// redoLogState is the state of the log in the file.
+type redoLogState struct {
+	nextSegment           uint64 // number of the next one
+	loggedChangeCount     int    // changes in the log
+	sweepEndSegment       uint64 // the present pass folds all of the log before this piece
+	changesBeforeSweepEnd int    // changes there
 }
 
 // A writeBatch is what one transaction brings to the file: the pieces of the log
 // since the write before, and some origins' changes, each in its place. It is
 // written whole or not at all, and does not change once it is made.
 type writeBatch struct {
-	number         uint64
-	segments       [][]byte
-	firstSegment   uint64 // number of the first piece
-	checkpoints    []originCheckpoint
-	newHosts       *newHosts // new hosts; nil: no host is new
-	trimBefore     uint64    // the whole log before this piece is folded; 0: a part is not
-	trimmedChanges int       // changes of the log that go with that
+	number             uint64
+	segments           [][]byte
+	firstSegment       uint64 // number of the first piece
+	checkpoints        []originCheckpoint
+	newHosts           *unwrittenNewHosts // new hosts; nil: no host is new
+	trimBeforeSegment  uint64             // the whole log before this piece is folded; 0: a part is not
+	trimmedChangeCount int                // changes of the log that go with that
 }
 
 // An originCheckpoint is what becomes of one origin.
 type originCheckpoint struct {
 	*originChanges
-	origin *loadedOrigin
-	number uint32
-	isNew  bool // perhaps not in names yet
-	name   string
-	record []byte            // nil if only some of the fingerprints are folded
-	host   *checkpointedHost // if it has changed
+	origin       *loadedOrigin
+	originNumber uint32
+	isNew        bool // perhaps not in names yet
+	name         string
+	record       []byte          // nil if only some of the fingerprints are folded
+	host         *hostCheckpoint // if it has changed
 }
 
-type checkpointedHost struct {
+type hostCheckpoint struct {
 	number uint32
 	name   string
 	record []byte
 }
 
-// isBacklogHigh reports whether so much is held that it should be folded now.
-func (s *Store) isBacklogHigh() bool {
+// isCheckpointUrgent reports whether so much is held that it should be folded now.
+func (s *Store) isCheckpointUrgent() bool {
 	maxChanges := s.maxBufferedChanges()
-	return s.bufferedChanges >= maxChanges*3/4 || s.loggedChanges >= maxLogFactor*maxChanges*3/4
+	return s.bufferedChangeCount >= maxChanges*3/4 || s.loggedChangeCount >= maxLogFactor*maxChanges*3/4
 }
 
-// hasTimeToCheckpoint reports whether there is time to fold beside so many changes that are to be
+// shouldCheckpointWhileBusy reports whether there is time to fold beside so many changes that are to be
 // written, and enough held for it to be worth it: several for each origin. A store
 // that is never quite idle, as a daemon's, would otherwise hold what a fast crawl needs.
-func (s *Store) hasTimeToCheckpoint(unwritten int) bool {
+func (s *Store) shouldCheckpointWhileBusy(unwritten int) bool {
 	const several = 4
-	isWorthwhile := s.bufferedChanges >= max(s.maxBufferedChanges()/8, several*len(s.dirtyOrigins))
-	return unwritten < s.opts.FlushAfterChanges/8 && (isWorthwhile || len(s.sweepQueue) > 0)
+	isWorthwhile := s.bufferedChangeCount >= max(s.maxBufferedChanges()/8, several*len(s.dirtyOrigins))
+	return unwritten < s.opts.FlushAfterChanges/8 && (isWorthwhile || len(s.originsToCheckpoint) > 0)
 }
 
 // nextBatch makes the next write; nil if there is nothing to write.
 func (s *Store) nextBatch() *writeBatch {
 	unwritten := s.unwrittenChangeCount()
 	idle := unwritten == 0
-	if idle && (s.loggedChanges == 0 || !s.unchangedSinceWrite && !s.isBacklogHigh()) {
+	if idle && (s.loggedChangeCount == 0 || !s.unchangedSinceWrite && !s.isCheckpointUrgent()) {
 		s.unchangedSinceWrite = true
 		return nil
 	}
 	s.unchangedSinceWrite = idle
 	s.lastBatchNumber++
 	w := &writeBatch{number: s.lastBatchNumber, firstSegment: s.nextSegment, newHosts: s.takeNewHosts()}
-	s.logChangedRecords()
-	s.loggedChanges += s.redo.changeCount
-	w.segments = s.redo.takeSegments()
+	s.appendChangesToRedoLog()
+	s.loggedChangeCount += s.redoLog.changeCount
+	w.segments = s.redoLog.takeSegments()
 	s.nextSegment += uint64(len(w.segments))
-	if idle || s.isBacklogHigh() || s.hasTimeToCheckpoint(unwritten) {
-		s.checkpointDirtyOrigins(w)
+	if idle || s.isCheckpointUrgent() || s.shouldCheckpointWhileBusy(unwritten) {
+		s.addDirtyOriginsToBatch(w)
 	}
 	return w
 }
 
 // unwrittenChangeCount returns how many changes are to be written, about.
 func (s *Store) unwrittenChangeCount() int {
-	return s.redo.changeCount + len(s.unloggedOrigins) + len(s.unloggedHosts) + s.unwrittenHostCount()
+	return s.redoLog.changeCount + len(s.unloggedOrigins) + len(s.unloggedHosts) + s.unwrittenHostCount()
 }
 
-// logChangedRecords puts into the log what the changed origins and hosts are now.
-func (s *Store) logChangedRecords() {
+// appendChangesToRedoLog puts into the log what the changed origins and hosts are now.
+func (s *Store) appendChangesToRedoLog() {
 	var buf []byte
 	for _, o := range s.unloggedOrigins {
-		o.unlogged = false
+		o.hasUnloggedChanges = false
 		buf = appendOriginRecord(buf[:0], o)
-		s.redo.putRecord(opOrigin, o.number, buf)
+		s.redoLog.putRecord(opOrigin, o.number, buf)
 	}
 	for _, h := range s.unloggedHosts {
-		h.unlogged = false
+		h.hasUnloggedChanges = false
 		buf = record.AppendHostState(buf[:0], &h.HostState)
-		s.redo.putRecord(opHost, h.number, buf)
+		s.redoLog.putRecord(opHost, h.number, buf)
 	}
 	clear(s.unloggedOrigins) // lets them be collected
 	clear(s.unloggedHosts)
 	s.unloggedOrigins, s.unloggedHosts = s.unloggedOrigins[:0], s.unloggedHosts[:0]
 }
 
-// checkpointDirtyOrigins adds the next origins of the pass to w: their state of now, all of
+// addDirtyOriginsToBatch adds the next origins of the pass to w: their state of now, all of
 // which is in the log or in w. A pass folds every origin that has changes at
 // its beginning, in the order of the file; when it has ended, the log from
 // before is not needed any more.
-func (s *Store) checkpointDirtyOrigins(w *writeBatch) {
-	if len(s.sweepQueue) == 0 {
-		s.sweepQueue, s.dirtyOrigins = s.dirtyOrigins, nil
-		slices.SortFunc(s.sweepQueue, func(a, b *loadedOrigin) int { return cmp.Compare(a.number, b.number) })
-		s.sweepEndSegment, s.loggedBeforeSweep = s.nextSegment, s.loggedChanges
+func (s *Store) addDirtyOriginsToBatch(w *writeBatch) {
+	if len(s.originsToCheckpoint) == 0 {
+		s.originsToCheckpoint, s.dirtyOrigins = s.dirtyOrigins, nil
+		slices.SortFunc(s.originsToCheckpoint, func(a, b *loadedOrigin) int { return cmp.Compare(a.number, b.number) })
+		s.sweepEndSegment, s.changesBeforeSweepEnd = s.nextSegment, s.loggedChangeCount
 	}
 	pages := 0
-	for len(s.sweepQueue) > 0 && pages < s.opts.maxCheckpointPages {
-		o := s.sweepQueue[0]
-		if o.pending.seen.len() > s.opts.maxCheckpointPages {
+	for len(s.originsToCheckpoint) > 0 && pages < s.opts.maxCheckpointPages {
+		o := s.originsToCheckpoint[0]
+		if o.pendingChanges.seen.len() > s.opts.maxCheckpointPages {
 			if pages == 0 {
-				w.checkpoints = append(w.checkpoints, newSeenCheckpoint(o, s.opts.maxCheckpointPages))
+				w.checkpoints = append(w.checkpoints, takeSeenForCheckpoint(o, s.opts.maxCheckpointPages))
 			}
 			return // the rest of o in the next
 		}
-		f := newOriginCheckpoint(o)
-		s.sweepQueue = s.sweepQueue[1:]
-		pages += f.estimatePages()
+		f := takeChangesForCheckpoint(o)
+		s.originsToCheckpoint = s.originsToCheckpoint[1:]
+		pages += f.estimateDBPages()
 		w.checkpoints = append(w.checkpoints, f)
 	}
-	if len(s.sweepQueue) == 0 {
-		s.sweepQueue = nil
-		w.trimBefore, w.trimmedChanges = s.sweepEndSegment, s.loggedBeforeSweep
+	if len(s.originsToCheckpoint) == 0 {
+		s.originsToCheckpoint = nil
+		w.trimBeforeSegment, w.trimmedChangeCount = s.sweepEndSegment, s.changesBeforeSweepEnd
 	}
 }
 
-// newOriginCheckpoint takes the changes of an origin.
-func newOriginCheckpoint(o *loadedOrigin) originCheckpoint {
-	f := originCheckpoint{originChanges: o.pending, origin: o, number: o.number, isNew: o.isNew, name: o.name.String(), record: appendOriginRecord(nil, o)}
-	o.pending, o.changesInCheckpoint, o.isNew = nil, o.pending, false
+// takeChangesForCheckpoint takes the changes of an origin.
+func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
+	f := originCheckpoint{originChanges: o.pendingChanges, origin: o, originNumber: o.number, isNew: o.isNew, name: o.name.String(), record: appendOriginRecord(nil, o)}
+	o.pendingChanges, o.changesInCheckpoint, o.isNew = nil, o.pendingChanges, false
 	if h := o.host; h.uncheckpointed || f.isNew {
 		h.uncheckpointed = false
-		f.host = &checkpointedHost{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
+		f.host = &hostCheckpoint{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
 	}
 	return f
 }
 
-// newSeenCheckpoint takes the first n fingerprints of an origin, ahead of its other
+// takeSeenForCheckpoint takes the first n fingerprints of an origin, ahead of its other
 // changes, where there are so many that each could be on a page of its own.
 // Until the pass is over they are in the log too, with the URLs they are of.
-func newSeenCheckpoint(o *loadedOrigin, n int) originCheckpoint {
-	f := originCheckpoint{originChanges: &originChanges{seen: o.pending.seen.takeFirstN(n)}, origin: o, number: o.number}
+func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
+	f := originCheckpoint{originChanges: &originChanges{seen: o.pendingChanges.seen.takeFirstN(n)}, origin: o, originNumber: o.number}
 	o.changesInCheckpoint = f.originChanges
 	return f
 }
@@ -174,12 +174,12 @@ func newSeenCheckpoint(o *loadedOrigin, n int) originCheckpoint {
 // markBatchWritten takes note that w is in the file.
 func (s *Store) markBatchWritten(w *writeBatch) {
 	for _, f := range w.checkpoints {
-		s.bufferedChanges -= f.weight
+		s.bufferedChangeCount -= f.weight
 		f.origin.changesInCheckpoint = nil
 		s.keepRecentOrigin(f.origin)
 	}
 	s.markNewHostsWritten(w.newHosts)
-	s.loggedChanges -= w.trimmedChanges
+	s.loggedChangeCount -= w.trimmedChangeCount
 	s.batchToWrite, s.lastWrittenBatchNumber = nil, w.number
 }
 
@@ -198,7 +198,7 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 		{bucketNotes, (*originCheckpoint).putNotes},
 	}
 	for _, step := range steps {
-		b := openBucket(tx, step.bucket)
+		b := openChecksummedBucket(tx, step.bucket)
 		b.FillPercent = fillPercent
 		for i := range w.checkpoints {
 			if err := step.put(&w.checkpoints[i], b); err != nil {
@@ -216,21 +216,21 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 	b.FillPercent = 1 // it grows at its end
 	for i, segment := range w.segments {
-		if number := w.firstSegment + uint64(i); number >= w.trimBefore {
+		if number := w.firstSegment + uint64(i); number >= w.trimBeforeSegment {
 			key := binary.BigEndian.AppendUint64(nil, number)
 			if err := b.Put(key, withChecksum(key, segment)); err != nil {
 				return err
 			}
 		}
 	}
-	if w.trimBefore == 0 {
+	if w.trimBeforeSegment == 0 {
 		return nil
 	}
 	key, _ := b.Cursor().First()
 	if key == nil {
 		return nil
 	}
-	for number := binary.BigEndian.Uint64(key); number < w.trimBefore; number++ {
+	for number := binary.BigEndian.Uint64(key); number < w.trimBeforeSegment; number++ {
 		if err := b.Delete(binary.BigEndian.AppendUint64(nil, number)); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (f *originCheckpoint) putOriginName(names checksummedBucket) error {
 	if !f.isNew || names.Get(originNameKey(f.name)) != nil {
 		return nil
 	}
-	if err := names.set(originNameKey(f.name), numberKey(f.number)); err != nil {
+	if err := names.set(originNameKey(f.name), numberKey(f.originNumber)); err != nil {
 		return err
 	}
 	return names.set(hostNameKey(f.host.name), numberKey(f.host.number))
@@ -259,24 +259,24 @@ func (f *originCheckpoint) putRecord(origins checksummedBucket) error {
 	if f.record == nil {
 		return nil
 	}
-	return origins.set(numberKey(f.number), f.record)
+	return origins.set(numberKey(f.originNumber), f.record)
 }
 
 func (f *originCheckpoint) putURLs(urls checksummedBucket) error {
 	key := make([]byte, 0, urlKeyLen)
-	for c := f.urls.seek(slotChange{slot: slot{0, firstPosition}}); ; c.next() {
+	for c := f.urls.seek(slotChange{laneSlot: laneSlot{0, firstPosition}}); ; c.advance() {
 		change, ok := c.peek()
 		if !ok {
 			return nil
 		}
-		if err := putOrDeleteChecksummed(urls.Bucket, appendURLKey(key, f.number, change.slot), change.value); err != nil {
+		if err := putOrDeleteIfNil(urls.Bucket, appendURLKey(key, f.originNumber, change.laneSlot), change.value); err != nil {
 			return err
 		}
 	}
 }
 
-// putOrDeleteChecksummed puts a value that ends with its checksum; a nil value deletes the key.
-func putOrDeleteChecksummed(b *bbolt.Bucket, key, value []byte) error {
+// putOrDeleteIfNil puts a value that ends with its checksum; a nil value deletes the key.
+func putOrDeleteIfNil(b *bbolt.Bucket, key, value []byte) error {
 	if value == nil {
 		return b.Delete(key)
 	}
@@ -285,10 +285,10 @@ func putOrDeleteChecksummed(b *bbolt.Bucket, key, value []byte) error {
 
 func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error {
 	added := make([]fingerprint, 0, f.seen.len())
-	for c := f.seen.seek(0); ; c.next() {
+	for c := f.seen.seek(0); ; c.advance() {
 		p, ok := c.peek()
 		if !ok {
-			return addFingerprints(fingerprints, f.number, added)
+			return addFingerprints(fingerprints, f.originNumber, added)
 		}
 		added = append(added, p)
 	}
@@ -298,9 +298,9 @@ func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 	for _, p := range slices.Sorted(maps.Keys(f.revisits)) {
 		var value []byte
 		if at := f.revisits[p]; at != noLanePosition {
-			value = appendURLKey(nil, f.number, slot{schedule.AwaitingRevisit, at})
+			value = appendURLKey(nil, f.originNumber, laneSlot{schedule.AwaitingRevisit, at})
 		}
-		if err := revisits.set(appendFingerprintKey(nil, f.number, p), value); err != nil {
+		if err := revisits.set(appendFingerprintKey(nil, f.originNumber, p), value); err != nil {
 			return err
 		}
 	}
@@ -309,7 +309,7 @@ func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 
 func (f *originCheckpoint) putNotes(notes checksummedBucket) error {
 	for _, key := range slices.Sorted(maps.Keys(f.notes)) {
-		if err := notes.set(appendNoteKey(nil, f.number, key), f.notes[key]); err != nil {
+		if err := notes.set(appendNoteKey(nil, f.originNumber, key), f.notes[key]); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,9 @@ func withChecksum(key, value []byte) []byte {
 	return appendChecksum(append(make([]byte, 0, len(value)+checksumLen), value...), key)
 }
 
-// verifyChecksum returns a value of the file without its checksum, or record.ErrDamaged if
+// verifyAndTrimChecksum returns a value of the file without its checksum, or record.ErrDamaged if
 // the checksum does not match key and value.
-func verifyChecksum(key, checksummed []byte) ([]byte, error) {
+func verifyAndTrimChecksum(key, checksummed []byte) ([]byte, error) {
 	n := len(checksummed) - checksumLen
 	if n < 0 || binary.BigEndian.Uint32(checksummed[n:]) != checksum(key, checksummed[:n]) {
 		return nil, record.ErrDamaged
@@ -44,7 +44,7 @@ type checksummedBucket struct {
 	*bbolt.Bucket
 }
 
-func openBucket(tx *bbolt.Tx, name string) checksummedBucket {
+func openChecksummedBucket(tx *bbolt.Tx, name string) checksummedBucket {
 	return checksummedBucket{Bucket: tx.Bucket([]byte(name))}
 }
 
@@ -55,7 +55,7 @@ func (b checksummedBucket) get(key []byte) ([]byte, error) {
 	if value == nil {
 		return nil, nil
 	}
-	return verifyChecksum(key, value)
+	return verifyAndTrimChecksum(key, value)
 }
 
 // set puts a value; a nil value deletes the key.

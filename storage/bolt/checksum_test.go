@@ -57,7 +57,7 @@ func verifyAllChecksums(t *testing.T, s *Store) {
 	must(t, s.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {
-				if _, err := verifyChecksum(key, value); err != nil {
+				if _, err := verifyAndTrimChecksum(key, value); err != nil {
 					t.Errorf("%s %x: %v", name, key, err)
 				}
 				return nil
@@ -218,7 +218,7 @@ func TestDamagedRecordsChangeNoURL(t *testing.T) {
 func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 	t.Helper()
 	s := openWithoutCommitter(t, dir, Options{noSync: true, Now: func() time.Time { return openTime },
-		OutputFiles: func() []OutputFile { return []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}} }})
+		ListOutputFiles: func() []OutputFileExtent { return []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} }})
 	urls = make(map[string]bool)
 	now := openTime.AddDate(1, 0, 0)
 	for i := range 300 {
@@ -343,10 +343,10 @@ func TestDamagedSeenSet(t *testing.T) {
 // TestOutputFiles: lengths are written with the changes, and are there after a crash.
 func TestOutputFiles(t *testing.T) {
 	dir := t.TempDir()
-	files := []OutputFile{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
+	files := []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 100, Serial: 3}, {Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}}
 	synced := 0
 	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, BeforeWrite: func() error { synced++; return nil },
-		OutputFiles: func() []OutputFile {
+		ListOutputFiles: func() []OutputFileExtent {
 			if synced == 0 {
 				t.Error("Files is called before Before")
 			}
@@ -354,14 +354,14 @@ func TestOutputFiles(t *testing.T) {
 		}})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
-	files = []OutputFile{{Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
+	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
 	must(t, s.Flush(t.Context()))
-	want := []OutputFile{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}, {Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
+	want := []OutputFileExtent{{Path: "/data/warc", Name: "a.warc.gz", SyncedSize: 7}, {Path: "pages.jsonl", SyncedSize: 250, Serial: 3}}
 	if got := must1(s.OutputFiles(t.Context())); !slices.Equal(got, want) {
 		t.Errorf("files %+v, want %+v", got, want)
 	}
-	files = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
+	files = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}} // which no change follows
 	stopStore(t, s, true)
 	got, clean, err := ReadOutputFileRecords(storePath(dir))
 	if err != nil || clean || !slices.Equal(got, want) {
@@ -380,8 +380,8 @@ func TestOutputFiles(t *testing.T) {
 			t.Errorf("looked into after a crash: clean: %t (%v)", clean, err)
 		}
 	}
-	s = openStore(t, dir, Options{noSync: true, OutputFiles: func() []OutputFile { return files }})
-	files, want[1].SyncedSize, want[1].Serial = []OutputFile{{Path: "pages.jsonl", SyncedSize: 1000}}, 1000, 0
+	s = openStore(t, dir, Options{noSync: true, ListOutputFiles: func() []OutputFileExtent { return files }})
+	files, want[1].SyncedSize, want[1].Serial = []OutputFileExtent{{Path: "pages.jsonl", SyncedSize: 1000}}, 1000, 0
 	addEntries(t, s, newEntry(t, "https://a.example/3"))
 	must(t, s.Close())
 	if got, clean, err := ReadOutputFileRecords(storePath(dir)); err != nil || !clean || !slices.Equal(got, want) {

@@ -59,7 +59,7 @@ func (s *Store) commit() (ok, more bool) {
 	}
 	w, update, repair := s.batchToWrite, s.update, s.writeErr != nil
 	s.mu.Unlock()
-	var files []OutputFile
+	var files []OutputFileExtent
 	var err error
 	if w != nil {
 		files, err = s.writeBatch(w, update, repair)
@@ -69,24 +69,24 @@ func (s *Store) commit() (ok, more bool) {
 	if s.bboltFaulted { // the store faulted meanwhile, and all calls that waited for this write have its error
 		return false, false
 	}
-	if isFatal(err) || (err == nil) != (s.writeErr == nil) {
+	if isFatalWriteError(err) || (err == nil) != (s.writeErr == nil) {
 		s.writeErr = s.wrapWriteError(err)
 		if s.hasFailed() {
 			close(s.failedForGood)
 		}
-		s.opts.OnStalled(s.writeErr)
+		s.opts.OnStallChange(s.writeErr)
 	}
 	if w != nil && err == nil {
 		s.markBatchWritten(w)
-		s.setWrittenFiles(files)
+		s.markOutputFilesCommitted(files)
 	}
 	s.signalWriteAttemptDone()
-	return err == nil, s.isBacklogHigh()
+	return err == nil, s.isCheckpointUrgent()
 }
 
 // writeBatch syncs the output first, and then writes w and the lengths of the output's files
 // into the file. With mend it makes up for a failed write.
-func (s *Store) writeBatch(w *writeBatch, update func(func(*bbolt.Tx) error) error, repair bool) (files []OutputFile, err error) {
+func (s *Store) writeBatch(w *writeBatch, update func(func(*bbolt.Tx) error) error, repair bool) (files []OutputFileExtent, err error) {
 	began := time.Now()
 	err = catchFault(func() error {
 		if repair {
@@ -150,7 +150,7 @@ func (s *Store) Flush(ctx context.Context) error {
 }
 
 // Close implements storage.Store. Hosts of which a URL was out rest their Gap
-// from now on, and InterruptedDelay at least, for those that have none yet: the end
+// from now on, and PostInterruptionDelay at least, for those that have none yet: the end
 // of its visit is not known. What is in the log stays there: the next one to
 // open the file goes on from it. A store that has failed for good writes nothing at
 // its end: the next Open finds what was durable before, as after a crash.
@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 	}
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
-		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.InterruptedDelay)))
+		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.PostInterruptionDelay)))
 		s.markHostChanged(l.Origin.Queue)
 	}
 	s.mu.Unlock()

@@ -37,7 +37,7 @@ func diskFullUpdate(s *Store) func(func(*bbolt.Tx) error) error {
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	var reported []error
-	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, OnStalled: func(err error) { reported = append(reported, err) }})
+	s := openStore(t, dir, Options{FlushEvery: time.Hour, noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	must(t, s.Flush(t.Context()))
 	s.setUpdate(diskFullUpdate(s))
@@ -131,7 +131,7 @@ func TestCloseOnAFullDisk(t *testing.T) {
 // then on: bbolt keeps its locks, and would wait for them.
 func TestFaultOnAFullDisk(t *testing.T) {
 	var reported []error
-	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStalled: func(err error) { reported = append(reported, err) }})
+	s := openWithoutCommitter(t, t.TempDir(), Options{noSync: true, OnStallChange: func(err error) { reported = append(reported, err) }})
 	defer s.db.Close()
 	addEntries(t, s, newEntry(t, "https://a.example/"))
 	s.setUpdate(diskFullUpdate(s))
@@ -212,7 +212,7 @@ func TestCloseWhileACallWaits(t *testing.T) {
 // Memory is bounded by settings, not by URLs.
 func TestMemoryIsBounded(t *testing.T) {
 	const cached = 100
-	s := openStore(t, t.TempDir(), Options{Prefetch: 8, MaxCachedURLs: cached, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true})
+	s := openStore(t, t.TempDir(), Options{PrefetchCount: 8, MaxCachedURLs: cached, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true})
 	defer s.Close()
 	now := time.Now()
 	for i := range 3000 {
@@ -230,13 +230,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	heads := 0
 	for _, o := range s.origins {
 		for _, l := range o.lanes {
-			for _, i := range l.head {
-				heads += weightOfValue(i.value)
+			for _, i := range l.headURLs {
+				heads += changeWeight(i.value)
 			}
 		}
 	}
-	if heads != s.cachedWeight || heads > cached {
-		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.cachedWeight, cached)
+	if heads != s.cachedHeadsWeight || heads > cached {
+		t.Errorf("%d URLs are cached, %d are counted, the limit is %d", heads, s.cachedHeadsWeight, cached)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestCheckpointsBesideLittleWork(t *testing.T) {
 			}
 			addEntries(t, s, entries...)
 			s.commit()
-			maxSeen = max(maxSeen, s.bufferedChanges)
+			maxSeen = max(maxSeen, s.bufferedChangeCount)
 		}
 		return maxSeen
 	}
@@ -289,14 +289,14 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 			buffered += c.weight
 		}
 	}
-	if s.bufferedChanges != buffered || buffered == 0 {
-		t.Errorf("%d changes are held, %d are counted", buffered, s.bufferedChanges)
+	if s.bufferedChangeCount != buffered || buffered == 0 {
+		t.Errorf("%d changes are held, %d are counted", buffered, s.bufferedChangeCount)
 	}
 	s.mu.Unlock()
 	checkpointAll(s)
 	s.mu.Lock()
-	if s.bufferedChanges != 0 || s.loggedChanges != 0 {
-		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.bufferedChanges, s.loggedChanges)
+	if s.bufferedChangeCount != 0 || s.loggedChangeCount != 0 {
+		t.Errorf("when all is folded, %d changes are held, and %d in the log", s.bufferedChangeCount, s.loggedChangeCount)
 	}
 }
 
@@ -305,14 +305,14 @@ func checkpointAll(s *Store) {
 	for more := true; more; {
 		s.commit()
 		s.mu.Lock()
-		more = s.writeErr == nil && s.loggedChanges > 0
+		more = s.writeErr == nil && s.loggedChangeCount > 0
 		s.mu.Unlock()
 	}
 }
 
 // What is being folded is neither fresh nor in the file, and counts all the same.
 func TestCallsDuringCheckpoint(t *testing.T) {
-	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 20, MaxBufferedChanges: 12, Prefetch: 2, MaxCachedURLs: 1, noSync: true})
+	s := openStore(t, t.TempDir(), Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 20, MaxBufferedChanges: 12, PrefetchCount: 2, MaxCachedURLs: 1, noSync: true})
 	defer s.Close()
 	begun, free := make(chan struct{}), make(chan struct{})
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {

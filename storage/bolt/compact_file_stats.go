@@ -14,16 +14,16 @@ import (
 
 // FileStats is how large a store's file is.
 type FileStats struct {
-	Size          int64 // bytes
-	FreeBytes     int64 // of them, which Compact would give back, about
-	LoggedChanges int   // changes in the log, which are not in their place yet
+	Size                int64 // bytes
+	FreeBytes           int64 // of them, which Compact would give back, about
+	UnappliedLogChanges int   // changes in the log, which are not in their place yet
 }
 
 // FileStats returns how large the file is.
 func (s *Store) FileStats() (f FileStats, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.LoggedChanges = s.loggedChanges
+	f.UnappliedLogChanges = s.loggedChangeCount
 	info, err := s.file.Stat()
 	if err != nil {
 		return f, fmt.Errorf("size of %s: %w", s.path, err)
@@ -104,7 +104,7 @@ func checkCurrentFormat(tx *bbolt.Tx) error {
 	if meta == nil {
 		return errors.New("a bbolt file of something else")
 	}
-	found, err := readFormat(meta)
+	found, err := readFormatVersion(meta)
 	if err == nil && (found != formatVersion || meta.Get([]byte(keyMigrationProgress)) != nil) {
 		err = fmt.Errorf("format %d, this program's is %d: open the store with it first, which brings it to that", found, formatVersion)
 	}

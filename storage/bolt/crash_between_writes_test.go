@@ -31,7 +31,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 	t.Logf("STORAGETEST_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
-	opts := Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 60, MaxCachedURLs: 10, Prefetch: 2, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1,
+	opts := Options{FlushEvery: time.Hour, FlushAfterChanges: 1 << 30, MaxBufferedChanges: 60, MaxCachedURLs: 10, PrefetchCount: 2, noSync: true, maxCheckpointPages: 8, MaxHostsInMemory: 1,
 		Now: func() time.Time { return openTime }}
 	s := openWithoutCommitter(t, dir, opts)
 	w := &randomCaller{T: t, rand: r, store: s, now: openTime.AddDate(100, 0, 0)}
@@ -49,10 +49,10 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 			if s.batchToWrite == nil { // else it is written again as it was
 				pendingDump = dumpStore(t, s)
 			}
-			logged := s.loggedChanges
+			logged := s.loggedChangeCount
 			s.unchangedSinceWrite, s.opts.MaxBufferedChanges = true, 1+r.IntN(2)*opts.MaxBufferedChanges
 			s.commit()
-			if s.loggedChanges < logged {
+			if s.loggedChangeCount < logged {
 				trims++
 			}
 			if s.batchToWrite == nil {
@@ -66,7 +66,7 @@ func TestCrashAfterEachTransaction(t *testing.T) {
 				t.Fatalf("round %d, failed: %t (-before the crash +after):\n%s", round, s.writeErr != nil, diff)
 			}
 			must(t, again.db.Close())
-			if len(s.sweepQueue) > 0 {
+			if len(s.originsToCheckpoint) > 0 {
 				partial++
 			}
 		}
@@ -102,7 +102,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 		return s.db.Update(write)
 	})
 	want := dumpStore(t, s)
-	for n := 0; n == 0 || s.bufferedChanges > 0; n++ {
+	for n := 0; n == 0 || s.bufferedChangeCount > 0; n++ {
 		if n == 10 { // what comes meanwhile is folded too
 			addEntries(t, s, newEntry(t, "https://h.example/meanwhile"))
 			want = dumpStore(t, s)
@@ -112,7 +112,7 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 		if diff := cmp.Diff(want, dumpStore(t, s)); diff != "" {
 			t.Fatalf("transaction %d (-before +after):\n%s", n, diff)
 		}
-		if n%10 == 0 || s.bufferedChanges == 0 {
+		if n%10 == 0 || s.bufferedChangeCount == 0 {
 			file := filepath.Join(t.TempDir(), "frontier.db")
 			must(t, s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(file, 0o600) }))
 			again := openWithoutCommitter(t, filepath.Dir(file), opts)

@@ -73,7 +73,7 @@ func TestCrashChild(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestCrash")
 	}
-	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushAfterChanges: 50, MaxBufferedChanges: 300, Prefetch: 4, noSync: true, InterruptedDelay: 1, maxCheckpointPages: 6, MaxHostsInMemory: 2})
+	s, err := Open(path, Options{FlushEvery: 2 * time.Millisecond, FlushAfterChanges: 50, MaxBufferedChanges: 300, PrefetchCount: 4, noSync: true, PostInterruptionDelay: 1, maxCheckpointPages: 6, MaxHostsInMemory: 2})
 	must(t, err)
 	from, err := strconv.Atoi(os.Getenv("DECORUM_BOLT_FROM"))
 	must(t, err)
@@ -129,7 +129,7 @@ func checkAfterCrash(t *testing.T, path string) (last int) {
 	t.Helper()
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	const delay = 3 * time.Second
-	s, err := Open(path, Options{InterruptedDelay: delay, noSync: true, Now: func() time.Time { return now }})
+	s, err := Open(path, Options{PostInterruptionDelay: delay, noSync: true, Now: func() time.Time { return now }})
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 

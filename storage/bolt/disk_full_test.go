@@ -65,7 +65,7 @@ func testFullDisk(t *testing.T, dir, cause string, makeRoom func()) {
 	reported := make(chan error, 10)
 	untilFull, stop := context.WithCancel(t.Context())
 	defer stop()
-	opts := Options{FlushEvery: time.Millisecond, MaxBufferedChanges: 20_000, OnStalled: func(err error) {
+	opts := Options{FlushEvery: time.Millisecond, MaxBufferedChanges: 20_000, OnStallChange: func(err error) {
 		reported <- err
 		stop()
 	}}

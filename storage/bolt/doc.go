@@ -5,7 +5,7 @@
 // from the file until Close. After a crash Open is all that there is to do: what
 // was leased is in its queue again, and hosts rest before they are visited. Options
 // say how often changes are written, what must be on the disk before they are
-// (BeforeWrite), and who is told when they cannot be (OnStalled, OnDamaged). Compact
+// (BeforeWrite), and who is told when they cannot be (OnStallChange, OnDamaged). Compact
 // gives back the room that is free in a file.
 //
 // # How a change reaches the file
@@ -85,7 +85,7 @@
 // # Files of output
 //
 // Options.BeforeWrite puts output on the disk before the changes that depend on it, and
-// Options.OutputFiles says how much that is. The lengths are written in the transaction of
+// Options.ListOutputFiles says how much that is. The lengths are written in the transaction of
 // these changes. After a crash, what lies before a length must be there, and
 // what lies behind it may be torn. That stays known (Store.OutputMayBeTorn) until lengths are
 // written again, though the store is opened meanwhile, to be looked into.

@@ -13,11 +13,11 @@ import (
 
 // evictHostIfClean makes a host idle, unless the file lacks some of its present state.
 func (s *Store) evictHostIfClean(h *loadedHost) {
-	if h.unlogged || h.uncheckpointed || !s.schedule.IsEvictable(&h.Host, h.originsInMemory) {
+	if h.hasUnloggedChanges || h.uncheckpointed || !s.schedule.IsEvictable(&h.Host, h.originsInMemory) {
 		return
 	}
 	for o := range h.Host.Origins {
-		if !o.isCheckpointed() {
+		if !o.isFullyCheckpointed() {
 			return
 		}
 	}
@@ -73,9 +73,9 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.Evict
 	return nil
 }
 
-// evictedWaitingSince returns the schedule's record of an idle origin; false if the origin is not
+// evictedOriginWaitingSince returns the schedule's record of an idle origin; false if the origin is not
 // idle.
-func (s *Store) evictedWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
+func (s *Store) evictedOriginWaitingSince(h *loadedHost, number uint32) (waitingSince int64, ok bool) {
 	evicted := s.schedule.EvictedHostByNumber(h.number)
 	if evicted == nil {
 		return 0, false
@@ -90,5 +90,5 @@ func (s *Store) evictedWaitingSince(h *loadedHost, number uint32) (waitingSince 
 
 // maxHostsInMemory is how many hosts that could be idle stay in memory.
 func (s *Store) maxHostsInMemory() int {
-	return s.opts.MemoryBudget.storeShareOf(s.opts.MaxHostsInMemory)
+	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxHostsInMemory)
 }

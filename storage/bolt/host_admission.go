@@ -18,26 +18,26 @@ import (
 // has the number of the domain's hosts; the key without a domain has the number
 // of all. So the hosts of a domain are neighbours in the file: endless names of
 // one domain change few pages.
-func hostCounterKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
+func domainHostKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
 
-// newHosts is what AdmitHosts counted and the file does not hold yet.
-type newHosts struct {
-	hosts   map[string]struct{} // by hostCounterKey
-	domains map[string]int      // hosts of each domain that has a new one
-	total   int                 // hosts of the crawl
+// unwrittenNewHosts is what AdmitHosts counted and the file does not hold yet.
+type unwrittenNewHosts struct {
+	hosts             map[string]struct{} // by domainHostKey
+	hostCountByDomain map[string]int      // hosts of each domain that has a new one
+	crawlHostCount    int                 // hosts of the crawl
 }
 
-// hostCounterState is the state of AdmitHosts. It requires the lock of Store.
-type hostCounterState struct {
-	pending *newHosts // counted since the last write; nil: none
-	writing *newHosts // being written; nil: none
-	total   int       // hosts counted
+// hostAdmissionState is the state of AdmitHosts. It requires the lock of Store.
+type hostAdmissionState struct {
+	pendingHosts      *unwrittenNewHosts // counted since the last write; nil: none
+	hostsBeingWritten *unwrittenNewHosts // being written; nil: none
+	total             int                // hosts counted
 }
 
-// unwrittenHosts returns the hosts that the file lacks, the newest first.
-func (c *hostCounterState) unwrittenHosts() []*newHosts {
-	layers := make([]*newHosts, 0, 2)
-	for _, l := range []*newHosts{c.pending, c.writing} {
+// unwrittenNewHosts returns the hosts that the file lacks, the newest first.
+func (c *hostAdmissionState) unwrittenNewHosts() []*unwrittenNewHosts {
+	layers := make([]*unwrittenNewHosts, 0, 2)
+	for _, l := range []*unwrittenNewHosts{c.pendingHosts, c.hostsBeingWritten} {
 		if l != nil {
 			layers = append(layers, l)
 		}
@@ -59,13 +59,13 @@ func (s *Store) AdmitHosts(
 	results := make([]storage.NewHostResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
-			count, err := s.readHostCounts(tx, h)
+			count, err := s.readHostAndDomainCounts(tx, h)
 			if err != nil {
 				return err
 			}
 			results[i] = limits.AdmitResult(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
-				s.recordNewHost(h, count.DomainHosts+1)
+				s.countNewHost(h, count.DomainHosts+1)
 			}
 		}
 		return nil
@@ -83,25 +83,25 @@ func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit
 	}
 	defer s.trimAndUnlock()
 	err = s.view(func(tx *bbolt.Tx) error {
-		count, err = s.readHostCounts(tx, h)
+		count, err = s.readHostAndDomainCounts(tx, h)
 		return err
 	})
 	return count, err
 }
 
-// readHostCounts looks up a host and the number of its domain.
-func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
-	count := storage.AdmittedHostCounts{Hosts: s.hostCounterState.total, DomainHosts: -1}
-	key := hostCounterKey(h.Domain, h.Host)
-	for _, l := range s.hostCounterState.unwrittenHosts() {
+// readHostAndDomainCounts looks up a host and the number of its domain.
+func (s *Store) readHostAndDomainCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
+	count := storage.AdmittedHostCounts{Hosts: s.hostAdmissionState.total, DomainHosts: -1}
+	key := domainHostKey(h.Domain, h.Host)
+	for _, l := range s.hostAdmissionState.unwrittenNewHosts() {
 		if _, found := l.hosts[string(key)]; found {
 			count.IncludesHost = true
 		}
-		if n, found := l.domains[h.Domain]; found && count.DomainHosts < 0 {
+		if n, found := l.hostCountByDomain[h.Domain]; found && count.DomainHosts < 0 {
 			count.DomainHosts = n
 		}
 	}
-	bucket := openBucket(tx, bucketHostCounts)
+	bucket := openChecksummedBucket(tx, bucketHostCounts)
 	counted, err := bucket.get(key)
 	if err != nil {
 		return count, s.damageError("host %q of %q: %v", h.Host, h.Domain, err)
@@ -118,58 +118,58 @@ func (s *Store) readHostCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.Adm
 	return count, nil
 }
 
-// recordNewHost counts a host, the n-th of its domain.
-func (s *Store) recordNewHost(h storage.HostToAdmit, n int) {
-	if s.hostCounterState.pending == nil {
-		s.hostCounterState.pending = &newHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
+// countNewHost counts a host, the n-th of its domain.
+func (s *Store) countNewHost(h storage.HostToAdmit, n int) {
+	if s.hostAdmissionState.pendingHosts == nil {
+		s.hostAdmissionState.pendingHosts = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
-	s.hostCounterState.total++
+	s.hostAdmissionState.total++
 	// The names may be parts of a long URL: a copy does not keep it in memory.
-	s.hostCounterState.pending.hosts[string(hostCounterKey(h.Domain, h.Host))] = struct{}{}
-	s.hostCounterState.pending.domains[strings.Clone(h.Domain)] = n
-	s.bufferedChanges++
+	s.hostAdmissionState.pendingHosts.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
+	s.hostAdmissionState.pendingHosts.hostCountByDomain[strings.Clone(h.Domain)] = n
+	s.bufferedChangeCount++
 }
 
 // takeNewHosts takes the new hosts for the next write.
-func (s *Store) takeNewHosts() *newHosts {
-	if s.hostCounterState.pending == nil {
+func (s *Store) takeNewHosts() *unwrittenNewHosts {
+	if s.hostAdmissionState.pendingHosts == nil {
 		return nil
 	}
-	s.hostCounterState.writing, s.hostCounterState.pending = s.hostCounterState.pending, nil
-	s.hostCounterState.writing.total = s.hostCounterState.total
-	return s.hostCounterState.writing
+	s.hostAdmissionState.hostsBeingWritten, s.hostAdmissionState.pendingHosts = s.hostAdmissionState.pendingHosts, nil
+	s.hostAdmissionState.hostsBeingWritten.crawlHostCount = s.hostAdmissionState.total
+	return s.hostAdmissionState.hostsBeingWritten
 }
 
 // markNewHostsWritten records that the new hosts of a write are in the file.
-func (s *Store) markNewHostsWritten(c *newHosts) {
+func (s *Store) markNewHostsWritten(c *unwrittenNewHosts) {
 	if c != nil {
-		s.bufferedChanges -= len(c.hosts)
-		s.hostCounterState.writing = nil
+		s.bufferedChangeCount -= len(c.hosts)
+		s.hostAdmissionState.hostsBeingWritten = nil
 	}
 }
 
 // unwrittenHostCount returns how many new hosts wait for the next write.
 func (s *Store) unwrittenHostCount() int {
-	if s.hostCounterState.pending == nil {
+	if s.hostAdmissionState.pendingHosts == nil {
 		return 0
 	}
-	return len(s.hostCounterState.pending.hosts)
+	return len(s.hostAdmissionState.pendingHosts.hosts)
 }
 
 // write writes the new hosts in the order of their keys.
-func (c *newHosts) write(tx *bbolt.Tx) error {
+func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 	if c == nil {
 		return nil
 	}
-	values := make(map[string][]byte, len(c.hosts)+len(c.domains)+1)
+	values := make(map[string][]byte, len(c.hosts)+len(c.hostCountByDomain)+1)
 	for key := range c.hosts {
 		values[key] = []byte{}
 	}
-	for domain, n := range c.domains {
-		values[string(hostCounterKey(domain, ""))] = encodeUvarint(uint64(n))
+	for domain, n := range c.hostCountByDomain {
+		values[string(domainHostKey(domain, ""))] = encodeUvarint(uint64(n))
 	}
-	values[string(hostCounterKey("", ""))] = encodeUvarint(uint64(c.total))
-	b := openBucket(tx, bucketHostCounts)
+	values[string(domainHostKey("", ""))] = encodeUvarint(uint64(c.crawlHostCount))
+	b := openChecksummedBucket(tx, bucketHostCounts)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := b.set([]byte(key), values[key]); err != nil {
@@ -179,14 +179,14 @@ func (c *newHosts) write(tx *bbolt.Tx) error {
 	return nil
 }
 
-// loadHostCounts creates the bucket if the file lacks it, and reads how many hosts it
+// loadHostTotal creates the bucket if the file lacks it, and reads how many hosts it
 // holds.
-func (s *Store) loadHostCounts(tx *bbolt.Tx) error {
+func (s *Store) loadHostTotal(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketHostCounts))
 	if err != nil {
 		return err
 	}
-	if s.hostCounterState.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
+	if s.hostAdmissionState.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
 		return s.damageError("number of hosts: %v", err)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (s *Store) loadHostCounts(tx *bbolt.Tx) error {
 
 // readDomainHostTotal reads how many hosts a domain has; empty: the whole crawl.
 func readDomainHostTotal(b checksummedBucket, domain string) (int, error) {
-	value, err := b.get(hostCounterKey(domain, ""))
+	value, err := b.get(domainHostKey(domain, ""))
 	if value == nil || err != nil {
 		return 0, err
 	}

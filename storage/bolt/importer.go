@@ -20,7 +20,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 		if err := s.lockForChange(ctx); err != nil {
 			return err
 		}
-		err := s.view(func(tx *bbolt.Tx) error { return s.importDump(tx, &dumps[i]) })
+		err := s.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
 		s.trimAndUnlock()
 		if err != nil {
 			return err
@@ -29,8 +29,8 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// importDump puts a parcel where it belongs.
-func (s *Store) importDump(tx *bbolt.Tx, p *storage.OriginDump) error {
+// importOriginDump puts a parcel where it belongs.
+func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	o, err := s.getOrCreateOrigin(tx, p.Origin)
 	if err != nil {
 		return err

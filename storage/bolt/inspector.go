@@ -98,7 +98,7 @@ func (s *Store) originInfo(tx *bbolt.Tx, number uint32) (storage.OriginInfo, err
 	}
 	o.host, o.Host, o.Queue = h, &h.Host, o
 	info := o.info()
-	if waitingSince, isEvicted := s.evictedWaitingSince(h, number); isEvicted {
+	if waitingSince, isEvicted := s.evictedOriginWaitingSince(h, number); isEvicted {
 		info.NextDue, _ = schedule.EvictedOriginNextDue(&o.Origin, waitingSince)
 	}
 	return info, nil
@@ -148,7 +148,7 @@ func (s *Store) OriginURLs(ctx context.Context, name decorum.Origin, state stora
 	case storage.StateParked:
 		first, n = parkedLane, 1
 	case storage.StateQueued:
-		leased, err := s.leasedEntries(ctx, name)
+		leased, err := s.leasedEntriesOfOrigin(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -166,8 +166,8 @@ func (s *Store) OriginURLs(ctx context.Context, name decorum.Origin, state stora
 	return nil
 }
 
-// leasedEntries returns the URLs of an origin that are out.
-func (s *Store) leasedEntries(ctx context.Context, name decorum.Origin) (leased []storage.Entry, err error) {
+// leasedEntriesOfOrigin returns the URLs of an origin that are out.
+func (s *Store) leasedEntriesOfOrigin(ctx context.Context, name decorum.Origin) (leased []storage.Entry, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return nil, err
 	}
@@ -183,15 +183,15 @@ func (s *Store) leasedEntries(ctx context.Context, name decorum.Origin) (leased 
 // forEachEntryInLane tells of the URLs that wait in one lane. Records that make no sense
 // are passed by: Lease sets them aside.
 func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lane schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
-	for from := (slot{lane, firstPosition}); ; {
+	for from := (laneSlot{lane, firstPosition}); ; {
 		number, items, more, err := s.readLanePage(ctx, name, from)
 		if err != nil {
 			return false, err
 		}
 		for _, i := range items {
-			e, err := parseEntry(i.value, number, name, slot{lane, i.lanePosition})
+			e, err := parseEntry(i.value, number, name, laneSlot{lane, i.lanePosition})
 			if err != nil {
-				s.lockAndReportDamage(fmt.Sprintf("url %d %v", number, slot{lane, i.lanePosition}), "%v: it is passed by", err)
+				s.lockAndReportDamage(fmt.Sprintf("url %d %v", number, laneSlot{lane, i.lanePosition}), "%v: it is passed by", err)
 				continue
 			}
 			var at time.Time
@@ -213,11 +213,11 @@ func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lan
 // readLanePage returns the first URLs of a lane from the slot on, with the number of their
 // origin, and whether there may be more.
 func (s *Store) readLanePage(
-	ctx context.Context, name decorum.Origin, from slot,
+	ctx context.Context, name decorum.Origin, from laneSlot,
 ) (number uint32, items []storedURL, more bool, err error) {
 	err = s.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 		number = o.number
-		items, more = s.scanLane(tx, o, from, batchSize)
+		items, more = s.firstUnleasedInLane(tx, o, from, batchSize)
 	})
 	return number, items, more, err
 }
@@ -260,7 +260,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield
 	var pending sortedRun[fingerprint]
 	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
-			for c := layer.seen.seek(0); ; c.next() {
+			for c := layer.seen.seek(0); ; c.advance() {
 				p, ok := c.peek()
 				if !ok {
 					break
@@ -272,7 +272,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield
 	if err != nil {
 		return err
 	}
-	for c := pending.seek(0); ; c.next() {
+	for c := pending.seek(0); ; c.advance() {
 		p, ok := c.peek()
 		if !ok {
 			break
@@ -281,7 +281,7 @@ func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield
 			return nil
 		}
 	}
-	return s.forEachFileValue(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
+	return s.forEachOriginValue(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
 		if err != nil {
 			s.lockAndReportDamage("prints "+string(key), "a part of the seen set of %v: what is left of it is listed", name)
 			value = mergeFingerprints(nil, salvageFingerprints(value))
@@ -313,7 +313,7 @@ func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 		}
 	}
 	var damage error
-	err = s.forEachFileValue(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
+	err = s.forEachOriginValue(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
 		key = key[4:]
 		if _, isPending := pending[string(key)]; isPending {
 			return true
@@ -327,10 +327,10 @@ func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 	return errors.Join(err, damage)
 }
 
-// forEachFileValue calls yield with the values that a bucket of the file holds of an origin,
+// forEachOriginValue calls yield with the values that a bucket of the file holds of an origin,
 // one at a time, since they may be large. It yields a damaged value as it is, with an
 // error.
-func (s *Store) forEachFileValue(
+func (s *Store) forEachOriginValue(
 	ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte, err error) bool,
 ) error {
 	for from := []byte(nil); ; {
@@ -345,7 +345,7 @@ func (s *Store) forEachFileValue(
 		if err != nil || key == nil {
 			return err
 		}
-		checked, damage := verifyChecksum(key, value)
+		checked, damage := verifyAndTrimChecksum(key, value)
 		if damage == nil {
 			value = checked
 		}

@@ -36,16 +36,16 @@ func (p lanePosition) compare(q lanePosition) int {
 	return cmp.Compare(p.seq, q.seq)
 }
 
-// A slot is a lane of an origin and a place in it: behind the number of the
+// A laneSlot is a lane of an origin and a place in it: behind the number of the
 // origin it is a key of the bucket urls.
-type slot struct {
+type laneSlot struct {
 	lane schedule.Lane
 	lanePosition
 }
 
 const urlKeyLen = 4 + 1 + 8 + 8
 
-func (s slot) compare(t slot) int {
+func (s laneSlot) compare(t laneSlot) int {
 	if c := cmp.Compare(s.lane, t.lane); c != 0 {
 		return c
 	}
@@ -54,7 +54,7 @@ func (s slot) compare(t slot) int {
 
 // appendURLKey appends the key as it is in the file. Flipping the sign bit puts
 // negative numbers before the others.
-func appendURLKey(b []byte, origin uint32, s slot) []byte {
+func appendURLKey(b []byte, origin uint32, s laneSlot) []byte {
 	b = binary.BigEndian.AppendUint32(b, origin)
 	b = append(b, byte(s.lane))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.sortKey)^1<<63)
@@ -62,11 +62,11 @@ func appendURLKey(b []byte, origin uint32, s slot) []byte {
 }
 
 // parseURLKey reads what appendURLKey wrote; false if b is something else.
-func parseURLKey(b []byte) (origin uint32, s slot, ok bool) {
+func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 	if len(b) != urlKeyLen {
-		return 0, slot{}, false
+		return 0, laneSlot{}, false
 	}
-	return binary.BigEndian.Uint32(b), slot{
+	return binary.BigEndian.Uint32(b), laneSlot{
 		lane: schedule.Lane(b[4]),
 		lanePosition: lanePosition{
 			sortKey: int64(binary.BigEndian.Uint64(b[5:]) ^ 1<<63),

@@ -51,7 +51,7 @@ func (s *Store) load() error {
 // loadOrigins adds up the origins in the file that are not in memory, and
 // takes those into it that are in play, or into the schedule as idle.
 func (s *Store) loadOrigins(tx *bbolt.Tx) error {
-	names := openBucket(tx, bucketNames)
+	names := openChecksummedBucket(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
 		o, err := s.readOrigin(tx, key)
 		if err != nil {
@@ -85,21 +85,21 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 // they are in the end.
 type replayedLog struct {
 	origins              map[uint32]*loadedOrigin
-	hosts                map[uint32][]byte
+	hostRecords          map[uint32][]byte
 	originsWithoutRecord map[uint32]bool // origins without a record so far
 }
 
 func (r *replayedLog) getOrCreateOrigin(number uint32) *loadedOrigin {
 	o := r.origins[number]
 	if o == nil {
-		o = &loadedOrigin{number: number, pending: &originChanges{weight: 1}, isNew: true}
+		o = &loadedOrigin{number: number, pendingChanges: &originChanges{weight: 1}, isNew: true}
 		r.origins[number], r.originsWithoutRecord[number] = o, true
 	}
 	return o
 }
 
 func (r *replayedLog) changesOfOrigin(number uint32) *originChanges {
-	return r.getOrCreateOrigin(number).pending
+	return r.getOrCreateOrigin(number).pendingChanges
 }
 
 func (r *replayedLog) setOrigin(number uint32, value []byte) error {
@@ -108,7 +108,7 @@ func (r *replayedLog) setOrigin(number uint32, value []byte) error {
 	return parseOriginRecord(value, o)
 }
 
-func (r *replayedLog) setHost(number uint32, value []byte) { r.hosts[number] = value }
+func (r *replayedLog) setHost(number uint32, value []byte) { r.hostRecords[number] = value }
 
 // replayLog takes up what is in the log: it becomes what it was before the
 // process ended, changes in memory that are yet to be folded. Where they were
@@ -120,12 +120,12 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 			return s.damageError("log: key %x", key)
 		}
 		s.nextSegment = binary.BigEndian.Uint64(key) + 1
-		segment, err := verifyChecksum(key, segment)
+		segment, err := verifyAndTrimChecksum(key, segment)
 		if err != nil {
 			return s.damageError("log: piece %x: %v", key, err)
 		}
 		n, err := replaySegment(bytes.Clone(segment), &log) // pages move while changes stay
-		s.loggedChanges += n
+		s.loggedChangeCount += n
 		if err != nil {
 			return s.damageError("log: piece %x: %v", key, err)
 		}
@@ -154,7 +154,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	if err := s.loadOrigin(tx, o); err != nil {
 		return err
 	}
-	if value := log.hosts[o.host.number]; value != nil && !o.host.uncheckpointed {
+	if value := log.hostRecords[o.host.number]; value != nil && !o.host.uncheckpointed {
 		state, err := record.ParseHostState(value)
 		if err != nil {
 			return s.damageError("log: host %q: %v", o.host.name, err)
@@ -165,7 +165,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	s.lastOriginNumber = max(s.lastOriginNumber, o.number)
 	s.seenCount += o.seenCount
 	s.parkedCount += o.parkedCount
-	s.bufferedChanges += o.pending.weight
+	s.bufferedChangeCount += o.pendingChanges.weight
 	s.dirtyOrigins = append(s.dirtyOrigins, o)
 	s.schedule.Update(&o.Origin)
 	return nil

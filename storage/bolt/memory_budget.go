@@ -2,23 +2,23 @@ package bolt
 
 import "sync/atomic"
 
-// A MemoryBudget is memory for one store that several divide: each that is open has
+// A SharedMemoryBudget is memory for one store that several divide: each that is open has
 // an equal part of Options.MaxBufferedChanges, Options.MaxCachedURLs and Options.MaxHostsInMemory, and never less
-// than 4,096. The zero value is ready; a MemoryBudget must not be copied.
-type MemoryBudget struct{ openStores atomic.Int64 }
+// than 4,096. The zero value is ready; a SharedMemoryBudget must not be copied.
+type MemoryBudget struct{ openStoreCount atomic.Int64 }
 
 // minShare keeps a store from writing every change by itself because a great
 // many others are open: of changes it is less than a MiB.
 const minShare = 4096
 
-// addStore counts a store in, until it calls leave. A store without a MemoryBudget has
+// addStore counts a store in, until it calls leave. A store without a SharedMemoryBudget has
 // everything for itself.
 func (s *MemoryBudget) addStore() (removeStore func()) {
 	if s == nil {
 		return func() {}
 	}
-	s.openStores.Add(1)
-	return func() { s.openStores.Add(-1) }
+	s.openStoreCount.Add(1)
+	return func() { s.openStoreCount.Add(-1) }
 }
 
 // storeShareOf returns a store's part of most.
@@ -26,13 +26,15 @@ func (s *MemoryBudget) storeShareOf(total int) int {
 	if s == nil {
 		return total
 	}
-	return max(total/int(max(1, s.openStores.Load())), min(total, minShare))
+	return max(total/int(max(1, s.openStoreCount.Load())), min(total, minShare))
 }
 
 // maxBufferedChanges is how many changes the store may hold: see Options.MaxBufferedChanges.
 func (s *Store) maxBufferedChanges() int {
-	return s.opts.MemoryBudget.storeShareOf(s.opts.MaxBufferedChanges)
+	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxBufferedChanges)
 }
 
 // maxCachedWeight is how many URLs the store may keep at hand: see Options.MaxCachedURLs.
-func (s *Store) maxCachedWeight() int { return s.opts.MemoryBudget.storeShareOf(s.opts.MaxCachedURLs) }
+func (s *Store) maxCachedWeight() int {
+	return s.opts.SharedMemoryBudget.storeShareOf(s.opts.MaxCachedURLs)
+}

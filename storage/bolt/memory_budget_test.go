@@ -11,7 +11,7 @@ import (
 func TestMemoryBudget(t *testing.T) {
 	const total = 4 * minShare
 	budget := &MemoryBudget{}
-	opts := Options{Prefetch: total, MaxCachedURLs: total, MaxBufferedChanges: total, MemoryBudget: budget, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
+	opts := Options{PrefetchCount: total, MaxCachedURLs: total, MaxBufferedChanges: total, SharedMemoryBudget: budget, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
 	first := openStore(t, t.TempDir(), opts)
 	defer first.Close()
 	wantShare(t, first, total)
@@ -20,7 +20,7 @@ func TestMemoryBudget(t *testing.T) {
 	wantShare(t, first, total/2)
 	wantShare(t, second, total/2)
 	fillCache(t, second, total)
-	if got := second.cachedWeight; got > total/2 || got < total/4 {
+	if got := second.cachedHeadsWeight; got > total/2 || got < total/4 {
 		t.Errorf("%d of %d URLs are cached, the share is %d", got, total, total/2)
 	}
 	must(t, second.Close())

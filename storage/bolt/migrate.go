@@ -35,7 +35,7 @@ func migrate(db *bbolt.DB, batchBytes int) error {
 // format.
 func migrateBatch(tx *bbolt.Tx, batchBytes int) (done bool, err error) {
 	meta := tx.Bucket([]byte(bucketMeta))
-	from, err := readFormat(meta)
+	from, err := readFormatVersion(meta)
 	switch {
 	case err != nil:
 		return false, err
@@ -81,7 +81,7 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 	if _, err := tx.CreateBucketIfNotExists([]byte(bucketFiles)); err != nil {
 		return err
 	}
-	meta := openBucket(tx, bucketMeta)
+	meta := openChecksummedBucket(tx, bucketMeta)
 	for _, key := range []string{keyClean, keyOpenCount, keyMinDue, keyCrashedAt} {
 		if err := meta.set([]byte(key), bytes.Clone(meta.Get([]byte(key)))); err != nil {
 			return err
@@ -92,7 +92,7 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 
 // migrateChecksumBatch adds checksums to the next values.
 func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
-	meta := openBucket(tx, bucketMeta)
+	meta := openChecksummedBucket(tx, bucketMeta)
 	at, err := meta.get([]byte(keyMigrationProgress))
 	names := append(format3Buckets(), bucketHostCounts)
 	if err != nil || len(at) == 0 || int(at[0]) > len(names) {
@@ -100,7 +100,7 @@ func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
 	}
 	index, last := at[0], bytes.Clone(at[1:]) // the last key of the portion before
 	for ; int(index) < len(names); index, last = index+1, nil {
-		b := openBucket(tx, names[index])
+		b := openChecksummedBucket(tx, names[index])
 		if b.Bucket == nil {
 			continue
 		}

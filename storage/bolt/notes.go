@@ -28,7 +28,7 @@ func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (
 				return nil
 			}
 		}
-		v, err := openBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
+		v, err := openChecksummedBucket(tx, bucketNotes).get(appendNoteKey(nil, o.number, key))
 		if err != nil {
 			return s.damageError("note %q of %v: %v", key, name, err)
 		}
@@ -44,7 +44,7 @@ func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, va
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
 	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
-		s.markChanged(o).setNote(key, s.redo.setNote(o.number, key, value))
-		s.bufferedChanges += weightOfValue(value)
+		s.markChanged(o).setNote(key, s.redoLog.setNote(o.number, key, value))
+		s.bufferedChangeCount += changeWeight(value)
 	})
 }

@@ -30,18 +30,18 @@ func Open(path string, opts Options) (*Store, error) {
 			originsByNumber: make(map[uint32]*loadedOrigin),
 			leases:          make(map[uint64]*lease),
 		},
-		backlog: backlog{writeAttemptDone: make(chan struct{}), logState: logState{nextSegment: 1}},
+		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogState: redoLogState{nextSegment: 1}},
 	}
-	if err := s.openFile(); err != nil {
+	if err := s.openAndLoadFile(); err != nil {
 		return nil, err
 	}
-	s.leaveMemoryBudget = s.opts.MemoryBudget.addStore()
+	s.leaveMemoryBudget = s.opts.SharedMemoryBudget.addStore()
 	go s.runCommitter()
 	return s, nil
 }
 
-// openFile opens the file and loads what is in it.
-func (s *Store) openFile() error {
+// openAndLoadFile opens the file and loads what is in it.
+func (s *Store) openAndLoadFile() error {
 	err := catchFault(func() (err error) {
 		// The list of free pages is in the file (NoFreelistSync is false): else
 		// bbolt would read the whole file to find them on being opened and

@@ -57,7 +57,7 @@ var openErrors = []struct {
 	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
-			return openBucket(tx, bucketHosts).set(numberKey(1), []byte{0xff})
+			return openChecksummedBucket(tx, bucketHosts).set(numberKey(1), []byte{0xff})
 		})
 	}, `host "a.example": damaged record`},
 	{"a host's record of another host", func(t *testing.T, path string) {
@@ -68,7 +68,7 @@ var openErrors = []struct {
 	}, `host "a.example": damaged record`},
 	{"an origin of two numbers", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
-			b := openBucket(tx, bucketOrigins)
+			b := openChecksummedBucket(tx, bucketOrigins)
 			return b.set(numberKey(3), must1(b.get(numberKey(1))))
 		})
 	}, "origin https://a.example is not to be found by its name"},
@@ -151,11 +151,11 @@ func unwrapAll(err error) error {
 	}
 }
 
-// After an unclean stop every host rests from Open: the longer of InterruptedDelay
+// After an unclean stop every host rests from Open: the longer of PostInterruptionDelay
 // and its Gap, known or not.
 func TestRestart(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	opts := Options{InterruptedDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	opts := Options{PostInterruptionDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
 	tests := []struct {
 		name         string
 		clean        bool
@@ -196,7 +196,7 @@ func TestRestart(t *testing.T) {
 // A second crash, or a clean stop within the rest, does not shorten it.
 func TestCrashDelayOutlivesAnotherStop(t *testing.T) {
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	opts := Options{InterruptedDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
+	opts := Options{PostInterruptionDelay: 10 * time.Second, Now: func() time.Time { return now }, noSync: true}
 	dir := t.TempDir()
 	stopStore(t, openStore(t, dir, opts), true)
 	must(t, openStore(t, dir, opts).Close()) // rests, and is closed in order at once
@@ -231,7 +231,7 @@ func TestCloseDelaysLeasedHosts(t *testing.T) {
 func TestFirstVisitIsLeasedAtClose(t *testing.T) {
 	const delay = time.Minute
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	opts := Options{InterruptedDelay: delay, noSync: true, Now: func() time.Time { return now }}
+	opts := Options{PostInterruptionDelay: delay, noSync: true, Now: func() time.Time { return now }}
 	dir := t.TempDir()
 	s := openStore(t, dir, opts)
 	addEntries(t, s, newEntry(t, "https://a.example/"), newEntry(t, "https://b.example/"))

@@ -4,10 +4,10 @@ import "time"
 
 // Options are the settings of a Store. The zero value means the defaults.
 type Options struct {
-	// InterruptedDelay is how long every host rests at least, from Open on, if
+	// PostInterruptionDelay is how long every host rests at least, from Open on, if
 	// the store was not closed in order; its Delay if that is longer. If it was,
 	// those rest so from Close on of which a URL was out. 0 means 1 s.
-	InterruptedDelay time.Duration
+	PostInterruptionDelay time.Duration
 	// FlushEvery is how often changes are written. 0 means 200 ms.
 	FlushEvery time.Duration
 	// FlushAfterChanges is how many changes are written without waiting for the next
@@ -19,9 +19,9 @@ type Options struct {
 	// eighth when little else is to be written and origins have several, below
 	// when nothing is. 0 means 393,216, of about 150 bytes each.
 	MaxBufferedChanges int
-	// Prefetch is how many URLs of a queue are read at a time, at most and if
+	// PrefetchCount is how many URLs of a queue are read at a time, at most and if
 	// Cached allows it for every origin. 0 means 64.
-	Prefetch int
+	PrefetchCount int
 	// MaxCachedURLs is how many URLs are kept in memory that are in the file too, of
 	// all queues together; each counts once, and once more for every 256 bytes of
 	// it. 0 means 131,072.
@@ -30,9 +30,9 @@ type Options struct {
 	// at about 1 KiB each. Further hosts take about 130 bytes each, and are read back
 	// when their turn comes. 0 means 16,384.
 	MaxHostsInMemory int
-	// MemoryBudget is shared by stores that divide MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory. nil: this store has
+	// SharedMemoryBudget is shared by stores that divide MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory. nil: this store has
 	// its own.
-	MemoryBudget *MemoryBudget
+	SharedMemoryBudget *MemoryBudget
 	// BeforeWrite is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
 	// before the calls that made them. If it fails, they are not written: for lack
@@ -40,16 +40,16 @@ type Options struct {
 	// is called again later, and after any other error the store has failed for
 	// good. It must not call the store. nil: there is nothing.
 	BeforeWrite func() error
-	// OutputFiles is called after BeforeWrite. It returns an OutputFile for each path that was written
+	// ListOutputFiles is called after BeforeWrite. It returns an OutputFileExtent for each path that was written
 	// to, with the number of its bytes that BeforeWrite has put on the disk. The store writes
-	// these lengths with the changes; Store.OutputFiles returns them, also after a crash. The
+	// these lengths with the changes; Store.ListOutputFiles returns them, also after a crash. The
 	// length of an omitted path stays unchanged. Files must not call the store. nil:
 	// there are no files.
-	OutputFiles func() []OutputFile
-	// OnStalled is called once when a write has failed, with the reason and the remedy,
+	ListOutputFiles func() []OutputFileExtent
+	// OnStallChange is called once when a write has failed, with the reason and the remedy,
 	// and once with nil when the store can write again. No call follows one with an
 	// error that wraps storage.ErrFailed. It must not call the store.
-	OnStalled func(error)
+	OnStallChange func(error)
 	// OnCommitted is told how long it took to write changes and to have the disk
 	// confirm them, BeforeWrite included. It must not call the store, or take long. nil
 	// means nobody is told.
@@ -66,8 +66,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.InterruptedDelay <= 0 {
-		o.InterruptedDelay = time.Second
+	if o.PostInterruptionDelay <= 0 {
+		o.PostInterruptionDelay = time.Second
 	}
 	if o.FlushEvery <= 0 {
 		o.FlushEvery = 200 * time.Millisecond
@@ -78,8 +78,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxBufferedChanges <= 0 {
 		o.MaxBufferedChanges = 3 << 17
 	}
-	if o.Prefetch <= 0 {
-		o.Prefetch = 64
+	if o.PrefetchCount <= 0 {
+		o.PrefetchCount = 64
 	}
 	if o.MaxCachedURLs <= 0 {
 		o.MaxCachedURLs = 1 << 17
@@ -96,8 +96,8 @@ func (o Options) withDefaults() Options {
 	if o.OnCommitted == nil {
 		o.OnCommitted = func(time.Duration) {}
 	}
-	if o.OnStalled == nil {
-		o.OnStalled = func(error) {}
+	if o.OnStallChange == nil {
+		o.OnStallChange = func(error) {}
 	}
 	if o.OnDamaged == nil {
 		o.OnDamaged = func(error) {}

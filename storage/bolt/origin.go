@@ -21,31 +21,31 @@ const maxRecentOrigins = 4096
 
 type loadedHost struct {
 	schedule.Host[*loadedOrigin]
-	name            string
-	number          uint32 // that of its first origin
-	originsInMemory int    // in memory
-	unlogged        bool   // changed since the last write
-	uncheckpointed  bool   // changed since it was folded
+	name               string
+	number             uint32 // that of its first origin
+	originsInMemory    int    // in memory
+	hasUnloggedChanges bool   // changed since the last write
+	uncheckpointed     bool   // changed since it was folded
 }
 
 // A loadedOrigin is its own schedule.OriginQueue. It is in memory while it has something
 // to hand out, is changed and not folded, or was just looked at.
 type loadedOrigin struct {
 	schedule.Origin[*loadedOrigin]
-	queue
+	originQueue
 	name                decorum.Origin
 	host                *loadedHost
-	pending             *originChanges // since the last fold; nil if there are none
+	pendingChanges      *originChanges // since the last fold; nil if there are none
 	changesInCheckpoint *originChanges // that are being folded
-	leasedSlots         []slot         // leased: in the file, but not in the lanes
+	leasedSlots         []laneSlot     // leased: in the file, but not in the lanes
 	lastSeq             int64          // the last one given
 	seenCount           int
 	parkedCount         int
 
-	number         uint32
-	unlogged       bool // changed since the last write
-	isNew          bool // perhaps not in the bucket names yet
-	hasCachedHeads bool // is among Store.heads
+	number             uint32
+	hasUnloggedChanges bool // changed since the last write
+	isNew              bool // perhaps not in the bucket names yet
+	hasCachedHeads     bool // is among Store.heads
 }
 
 // findOrigin returns the state of an origin; nil if it was never met.
@@ -74,7 +74,7 @@ func (s *Store) findOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, er
 // originNumber returns the number of an origin in the file, as in keys; nil if the file
 // lacks the origin.
 func (s *Store) originNumber(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) {
-	number, err := openBucket(tx, bucketNames).get(originNameKey(name.String()))
+	number, err := openChecksummedBucket(tx, bucketNames).get(originNameKey(name.String()))
 	if err == nil && number != nil && len(number) != 4 {
 		err = record.ErrDamaged
 	}
@@ -86,7 +86,7 @@ func (s *Store) originNumber(tx *bbolt.Tx, name decorum.Origin) ([]byte, error) 
 
 // readOrigin returns an origin as it is in the file, and without its host.
 func (s *Store) readOrigin(tx *bbolt.Tx, number []byte) (*loadedOrigin, error) {
-	value, err := openBucket(tx, bucketOrigins).get(number)
+	value, err := openChecksummedBucket(tx, bucketOrigins).get(number)
 	if err != nil {
 		return nil, s.damageError("origin %x: %v", number, err)
 	}
@@ -150,7 +150,7 @@ func (s *Store) attachOrigin(o *loadedOrigin, h *loadedHost) {
 // the last visit may be what was lost: then it rests.
 func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 	h.number = first
-	number, err := openBucket(tx, bucketNames).get(hostNameKey(h.name))
+	number, err := openChecksummedBucket(tx, bucketNames).get(hostNameKey(h.name))
 	if err != nil || number != nil && len(number) != 4 {
 		return s.damageError("host %q: number %x", h.name, number)
 	}
@@ -158,7 +158,7 @@ func (s *Store) readHost(tx *bbolt.Tx, h *loadedHost, first uint32) error {
 		h.number = binary.BigEndian.Uint32(number)
 	}
 	h.PostponeUntil(s.minDue)
-	value, err := openBucket(tx, bucketHosts).get(numberKey(h.number))
+	value, err := openChecksummedBucket(tx, bucketHosts).get(numberKey(h.number))
 	if err != nil {
 		return s.damageError("host %q: %v", h.name, err)
 	}
@@ -193,7 +193,7 @@ func (s *Store) keepRecentOrigin(o *loadedOrigin) {
 // its origins: they are in the file. One that holds something it evicts, where
 // there are many hosts.
 func (s *Store) forgetOrEvictOrigin(o *loadedOrigin) {
-	if s.originsByNumber[o.number] != o || !o.isCheckpointed() {
+	if s.originsByNumber[o.number] != o || !o.isFullyCheckpointed() {
 		return
 	}
 	if o.isEmpty() {
@@ -204,9 +204,9 @@ func (s *Store) forgetOrEvictOrigin(o *loadedOrigin) {
 	}
 }
 
-// isCheckpointed reports whether the file holds all state of o in its place.
-func (o *loadedOrigin) isCheckpointed() bool {
-	return o.pending == nil && o.changesInCheckpoint == nil && !o.unlogged && len(o.leasedSlots) == 0
+// isFullyCheckpointed reports whether the file holds all state of o in its place.
+func (o *loadedOrigin) isFullyCheckpointed() bool {
+	return o.pendingChanges == nil && o.changesInCheckpoint == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
 }
 
 // detachOrigin removes o from memory, and its host with the last of its origins.
@@ -225,7 +225,7 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.Lane, at int64, e *s
 	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
-	s.putSlot(o, slot{id, p}, s.encodeEntry(o, slot{id, p}, e))
+	s.putSlot(o, laneSlot{id, p}, s.encodeEntry(o, laneSlot{id, p}, e))
 	switch id {
 	case parkedLane:
 		o.parkedCount++
@@ -235,24 +235,24 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.Lane, at int64, e *s
 		s.setRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
-	s.cachedWeight -= l.cachedWeight
+	s.cachedHeadsWeight -= l.cachedWeight
 	l.insert(p, s.entryBuf, s.prefetchCount())
-	s.cachedWeight += l.cachedWeight
+	s.cachedHeadsWeight += l.cachedWeight
 	o.AddURLs(id, 1)
 }
 
 // encodeEntry returns the record of an entry of o with its checksum, as the file holds it
 // in a slot. It is valid until the next call.
-func (s *Store) encodeEntry(o *loadedOrigin, at slot, e *storage.Entry) []byte {
+func (s *Store) encodeEntry(o *loadedOrigin, at laneSlot, e *storage.Entry) []byte {
 	s.entryBuf = appendChecksum(record.AppendEntry(s.entryBuf[:0], e), appendURLKey(s.keyBuf[:0], o.number, at))
 	return s.entryBuf
 }
 
 // parseEntry reads the record of a slot of an origin. It returns an error if the record
 // was changed.
-func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at slot) (storage.Entry, error) {
+func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneSlot) (storage.Entry, error) {
 	var key [urlKeyLen]byte
-	value, err := verifyChecksum(appendURLKey(key[:0], number, at), checksummed)
+	value, err := verifyAndTrimChecksum(appendURLKey(key[:0], number, at), checksummed)
 	if err != nil {
 		return storage.Entry{}, fmt.Errorf("a URL of %v: %w", name, err)
 	}
@@ -261,9 +261,9 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at slot)
 
 // setURLRevisitPosition notes in the index where the page of the fingerprint rests.
 func (s *Store) setRevisitPosition(o *loadedOrigin, p fingerprint, at lanePosition) {
-	s.redo.setRevisitPosition(o.number, p, at)
+	s.redoLog.setRevisitPosition(o.number, p, at)
 	s.markChanged(o).setURLRevisitPosition(p, at)
-	s.bufferedChanges++
+	s.bufferedChangeCount++
 }
 
 // storedCountAndFirstKey returns how many URLs of the lane are in the file, or will be, and
@@ -285,12 +285,12 @@ func (o *loadedOrigin) storedCountAndFirstKey(l *lane) (n int, firstSortKey int6
 // prefetchCount returns how many URLs of a lane are kept at hand: fewer if there are
 // many origins, which would push each other's out unused.
 func (s *Store) prefetchCount() int {
-	return max(2, min(s.opts.Prefetch, s.maxCachedWeight()/(len(s.origins)+1)))
+	return max(2, min(s.opts.PrefetchCount, s.maxCachedWeight()/(len(s.origins)+1)))
 }
 
 // trimHeads forgets the heads of queues that were read first while there are too many.
 func (s *Store) trimHeads() {
-	for maxWeight := s.maxCachedWeight(); s.cachedWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
+	for maxWeight := s.maxCachedWeight(); s.cachedHeadsWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
 		s.dropHeads(s.originsWithCachedHeads[0])
 		s.originsWithCachedHeads = s.originsWithCachedHeads[1:]
 	}
@@ -302,9 +302,9 @@ func (s *Store) removeFromHeadCache(o *loadedOrigin) {
 		return
 	}
 	s.dropHeads(o)
-	if s.staleCachedCount++; s.staleCachedCount > len(s.originsWithCachedHeads)/2 {
+	if s.droppedHeadsOriginCount++; s.droppedHeadsOriginCount > len(s.originsWithCachedHeads)/2 {
 		s.originsWithCachedHeads = slices.DeleteFunc(s.originsWithCachedHeads, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
-		s.staleCachedCount = 0
+		s.droppedHeadsOriginCount = 0
 	}
 }
 
@@ -312,7 +312,7 @@ func (s *Store) removeFromHeadCache(o *loadedOrigin) {
 func (s *Store) dropHeads(o *loadedOrigin) {
 	o.hasCachedHeads = false
 	for i := range o.lanes {
-		s.cachedWeight -= o.lanes[i].cachedWeight
+		s.cachedHeadsWeight -= o.lanes[i].cachedWeight
 		o.lanes[i].setHead(nil)
 	}
 }
@@ -320,10 +320,10 @@ func (s *Store) dropHeads(o *loadedOrigin) {
 // readHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
 func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
-	items, _ := s.scanLane(tx, o, slot{l.id, l.lowerBound}, s.prefetchCount())
-	s.cachedWeight -= l.cachedWeight
+	items, _ := s.firstUnleasedInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.prefetchCount())
+	s.cachedHeadsWeight -= l.cachedWeight
 	l.setHead(items)
-	s.cachedWeight += l.cachedWeight
+	s.cachedHeadsWeight += l.cachedWeight
 	if !o.hasCachedHeads {
 		o.hasCachedHeads = true
 		s.originsWithCachedHeads = append(s.originsWithCachedHeads, o)
@@ -331,20 +331,20 @@ func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
 	if l.isHeadLoaded() {
 		return
 	}
-	s.opts.OnDamaged(s.damageError("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.head)))
-	o.AddURLs(l.id, len(l.head)-l.count)
-	l.count = len(l.head)
+	s.opts.OnDamaged(s.damageError("queue of %v: %d URLs are counted, %d found", o.name, l.count, len(l.headURLs)))
+	o.AddURLs(l.id, len(l.headURLs)-l.count)
+	l.count = len(l.headURLs)
 	s.markChanged(o)
 }
 
-// scanLane returns the first URLs of a lane from the place on that are not leased,
+// firstUnleasedInLane returns the first URLs of a lane from the place on that are not leased,
 // at most max, fewer where they are long, and whether there may be more.
-func (s *Store) scanLane(tx *bbolt.Tx, o *loadedOrigin, from slot, max int) (items []storedURL, more bool) {
+func (s *Store) firstUnleasedInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int) (items []storedURL, more bool) {
 	weight := 0
 	s.forEachSlotInLane(tx, o, from, func(c slotChange) bool {
-		if !slices.Contains(o.leasedSlots, c.slot) {
+		if !slices.Contains(o.leasedSlots, c.laneSlot) {
 			items = append(items, storedURL{c.lanePosition, slices.Clone(c.value)})
-			weight += weightOfValue(c.value)
+			weight += changeWeight(c.value)
 		}
 		more = len(items) == max || isHeadTooHeavy(items, weight, max)
 		return !more
@@ -360,7 +360,7 @@ func (s *Store) view(read func(*bbolt.Tx) error) error {
 	}
 	err := catchFault(func() error { return s.db.View(read) })
 	if errors.Is(err, errFault) {
-		s.failOnFault(err)
+		s.failOnBboltFault(err)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.path, err)

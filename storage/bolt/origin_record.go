@@ -40,7 +40,7 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	r := record.Reader{Remaining: b}
 	o.name = r.Origin()
-	o.queue = queue{}
+	o.originQueue = originQueue{}
 	o.lastSeq = int64(r.Int())
 	o.HeldUntil = r.Time()
 	flags := r.Byte()

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/record"
 )
 
-// An OutputFile is how much of a file of output is on the disk: see Options.OutputFiles.
-type OutputFile struct {
+// An OutputFileExtent is how much of a file of output is on the disk: see Options.ListOutputFiles.
+type OutputFileExtent struct {
 	// Path names the output: a file, or a directory in which Name is the present file.
 	Path string
 	Name string // in the directory Path; empty: Path is a file
@@ -28,8 +28,8 @@ type OutputFile struct {
 	SyncedSize int64 // bytes from its beginning that are on the disk
 }
 
-// OutputFiles returns the files that the store knows, by path, as of its last write.
-func (s *Store) OutputFiles(ctx context.Context) ([]OutputFile, error) {
+// ListOutputFiles returns the files that the store knows, by path, as of its last write.
+func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ func (s *Store) OutputMayBeTorn() bool { return s.outputMayBeTorn }
 
 // changedOutputFiles returns the files whose new lengths are not yet in the store's file.
 // Options.BeforeWrite has put these bytes on the disk.
-func (s *Store) changedOutputFiles() (changed []OutputFile) {
-	if s.opts.OutputFiles == nil {
+func (s *Store) changedOutputFiles() (changed []OutputFileExtent) {
+	if s.opts.ListOutputFiles == nil {
 		return nil
 	}
-	files := s.opts.OutputFiles()
+	files := s.opts.ListOutputFiles()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
@@ -59,14 +59,14 @@ func (s *Store) changedOutputFiles() (changed []OutputFile) {
 }
 
 // writeOutputFileLengths writes the lengths of files. The openers of the files have checked them.
-func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFile) error {
+func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if err := openBucket(tx, bucketMeta).Delete([]byte(keyUnchecked)); err != nil {
+	if err := openChecksummedBucket(tx, bucketMeta).Delete([]byte(keyUnchecked)); err != nil {
 		return err
 	}
-	b := openBucket(tx, bucketFiles)
+	b := openChecksummedBucket(tx, bucketFiles)
 	for _, f := range files {
 		value := record.AppendString(nil, f.Name)
 		value = binary.AppendUvarint(value, uint64(f.Serial))
@@ -78,24 +78,24 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFile) error {
 	return nil
 }
 
-// setWrittenFiles records that lengths are in the file. It requires the lock.
-func (s *Store) setWrittenFiles(files []OutputFile) {
+// markOutputFilesCommitted records that lengths are in the file. It requires the lock.
+func (s *Store) markOutputFilesCommitted(files []OutputFileExtent) {
 	for _, f := range files {
 		s.outputFiles[f.Path] = f
 	}
 }
 
 // loadOutputFileRecords reads the lengths of all files.
-func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFile, error) {
-	files := make(map[string]OutputFile)
-	b := openBucket(tx, bucketFiles)
+func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFileExtent, error) {
+	files := make(map[string]OutputFileExtent)
+	b := openChecksummedBucket(tx, bucketFiles)
 	err := b.ForEach(func(key, value []byte) error {
-		value, err := verifyChecksum(key, value)
+		value, err := verifyAndTrimChecksum(key, value)
 		if err != nil {
 			return err
 		}
 		r := record.Reader{Remaining: value}
-		f := OutputFile{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
+		f := OutputFileExtent{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
 		files[f.Path] = f
 		return r.CheckFullyRead()
 	})
@@ -105,7 +105,7 @@ func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFile, error) {
 // ReadOutputFileRecords returns the files that the store at path knows, and whether they are whole
 // (see OutputMayBeTorn). No process may have the store open. ReadOutputFileRecords changes nothing. A
 // missing store, and one of a format before 4, knows no files. An empty file is an error.
-func ReadOutputFileRecords(path string) (files []OutputFile, clean bool, err error) {
+func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, err error) {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, nil
@@ -125,7 +125,7 @@ func ReadOutputFileRecords(path string) (files []OutputFile, clean bool, err err
 				return checkNotTruncated(tx)
 			}
 			clean = meta.Get([]byte(keyClean)) != nil && meta.Get([]byte(keyUnchecked)) == nil
-			if n, err := readFormat(meta); err != nil || n != formatVersion || tx.Bucket([]byte(bucketFiles)) == nil {
+			if n, err := readFormatVersion(meta); err != nil || n != formatVersion || tx.Bucket([]byte(bucketFiles)) == nil {
 				return errors.Join(err, checkNotTruncated(tx))
 			}
 			known, err := loadOutputFileRecords(tx)
@@ -140,6 +140,6 @@ func ReadOutputFileRecords(path string) (files []OutputFile, clean bool, err err
 }
 
 // sortedByPath returns files in the order of their paths.
-func sortedByPath(files map[string]OutputFile) []OutputFile {
-	return slices.SortedFunc(maps.Values(files), func(a, b OutputFile) int { return strings.Compare(a.Path, b.Path) })
+func sortedByPath(files map[string]OutputFileExtent) []OutputFileExtent {
+	return slices.SortedFunc(maps.Values(files), func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) })
 }

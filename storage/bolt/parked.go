@@ -14,7 +14,7 @@ const batchSize = 256
 
 // Unpark implements storage.Store. Each portion is atomic.
 func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	from, end := slot{parkedLane, firstPosition}, int64(-1)
+	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		if err := s.lockForChange(ctx); err != nil {
 			return unparked, err
@@ -43,22 +43,22 @@ func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark fu
 
 // unparkBatch judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
-func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *slot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
-	items, more := s.scanLane(tx, o, *from, batchSize)
+func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
+	items, more := s.firstUnleasedInLane(tx, o, *from, batchSize)
 	for _, i := range items {
 		if i.seq > end {
 			return unparked, false
 		}
-		at := slot{parkedLane, i.lanePosition}
+		at := laneSlot{parkedLane, i.lanePosition}
 		from.lanePosition = lanePosition{i.sortKey, i.seq + 1}
 		e, err := parseEntry(i.value, o.number, o.name, at)
 		if err != nil {
-			s.removeParked(o, at)
+			s.removeParkedEntry(o, at)
 			s.quarantineRecord(o, at, i.value, err)
 			continue
 		}
 		if shouldUnpark(e) {
-			s.removeParked(o, at)
+			s.removeParkedEntry(o, at)
 			s.putEntryInLane(o, laneOfEntry(&e), rankOfEntry(&e), &e)
 			unparked++
 		}
@@ -67,7 +67,7 @@ func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *slot, end int64
 	return unparked, more
 }
 
-func (s *Store) removeParked(o *loadedOrigin, at slot) {
+func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
 	s.clearSlot(o, at)
 	o.parkedCount--
 	s.parkedCount--

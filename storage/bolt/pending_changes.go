@@ -4,11 +4,11 @@ import "go.etcd.io/bbolt"
 
 // A slotChange is what becomes of a slot.
 type slotChange struct {
-	slot
+	laneSlot
 	value []byte // nil deletes
 }
 
-func (c slotChange) compare(d slotChange) int { return c.slot.compare(d.slot) }
+func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.laneSlot) }
 
 // originChanges are those of one origin that are in the log, or on their way to it,
 // and not in their place in the file.
@@ -22,12 +22,12 @@ type originChanges struct {
 	weight int
 }
 
-// weightOfValue returns for how many changes one of a value counts.
-func weightOfValue(value []byte) int { return 1 + len(value)/256 }
+// changeWeight returns for how many changes one of a value counts.
+func changeWeight(value []byte) int { return 1 + len(value)/256 }
 
-func (c *originChanges) putURL(s slot, value []byte) {
+func (c *originChanges) putURL(s laneSlot, value []byte) {
 	c.urls.put(slotChange{s, value})
-	c.weight += weightOfValue(value)
+	c.weight += changeWeight(value)
 }
 
 func (c *originChanges) addSeen(p fingerprint) { c.seen.put(p) }
@@ -37,7 +37,7 @@ func (c *originChanges) setNote(key string, value []byte) {
 		c.notes = make(map[string][]byte)
 	}
 	c.notes[key] = value
-	c.weight += weightOfValue(value)
+	c.weight += changeWeight(value)
 }
 
 func (c *originChanges) setURLRevisitPosition(p fingerprint, at lanePosition) {
@@ -48,15 +48,15 @@ func (c *originChanges) setURLRevisitPosition(p fingerprint, at lanePosition) {
 	c.weight++
 }
 
-// estimatePages returns about how many pages of the file it takes to fold them.
-func (c *originChanges) estimatePages() int {
+// estimateDBPages returns about how many pages of the file it takes to fold them.
+func (c *originChanges) estimateDBPages() int {
 	return 3 + c.urls.len()/16 + c.seen.len()/64 + c.weight/64
 }
 
 // pendingLayers are what is not in the file of an origin, the newest first.
 func (o *loadedOrigin) pendingLayers() []*originChanges {
 	layers := make([]*originChanges, 0, 2)
-	for _, c := range []*originChanges{o.pending, o.changesInCheckpoint} {
+	for _, c := range []*originChanges{o.pendingChanges, o.changesInCheckpoint} {
 		if c != nil {
 			layers = append(layers, c)
 		}
@@ -65,78 +65,78 @@ func (o *loadedOrigin) pendingLayers() []*originChanges {
 }
 
 // putSlot puts a URL into a slot of o.
-func (s *Store) putSlot(o *loadedOrigin, at slot, value []byte) {
+func (s *Store) putSlot(o *loadedOrigin, at laneSlot, value []byte) {
 	c := s.markChanged(o)
-	c.putURL(at, s.redo.putURL(o.number, at, value))
-	s.bufferedChanges += weightOfValue(value)
+	c.putURL(at, s.redoLog.putURL(o.number, at, value))
+	s.bufferedChangeCount += changeWeight(value)
 }
 
 // clearSlot deletes what is in a slot of o.
-func (s *Store) clearSlot(o *loadedOrigin, at slot) {
+func (s *Store) clearSlot(o *loadedOrigin, at laneSlot) {
 	c := s.markChanged(o)
-	s.redo.deleteURL(o.number, at)
+	s.redoLog.deleteURL(o.number, at)
 	c.putURL(at, nil)
-	s.bufferedChanges++
+	s.bufferedChangeCount++
 }
 
 // markChanged takes note that o changes, and returns its changes.
 func (s *Store) markChanged(o *loadedOrigin) *originChanges {
-	if !o.unlogged {
-		o.unlogged = true
+	if !o.hasUnloggedChanges {
+		o.hasUnloggedChanges = true
 		s.unloggedOrigins = append(s.unloggedOrigins, o)
 	}
-	if o.pending == nil {
-		o.pending = &originChanges{weight: 1}
-		s.bufferedChanges++
+	if o.pendingChanges == nil {
+		o.pendingChanges = &originChanges{weight: 1}
+		s.bufferedChangeCount++
 		s.dirtyOrigins = append(s.dirtyOrigins, o)
 	}
-	return o.pending
+	return o.pendingChanges
 }
 
 // markHostChanged takes note that the host of o changes, and o with it.
 func (s *Store) markHostChanged(o *loadedOrigin) {
 	s.markChanged(o)
-	if h := o.host; !h.unlogged {
-		h.unlogged = true
+	if h := o.host; !h.hasUnloggedChanges {
+		h.hasUnloggedChanges = true
 		s.unloggedHosts = append(s.unloggedHosts, h)
 	}
 	o.host.uncheckpointed = true
 }
 
-// A slotCursor gives slots in order.
-type slotCursor interface {
+// A slotChangeCursor gives slots in order.
+type slotChangeCursor interface {
 	peek() (slotChange, bool)
-	next()
+	advance()
 }
 
-// storedSlotCursor is the bucket urls as a source, of one lane.
-type storedSlotCursor struct {
-	cursor     *bbolt.Cursor
-	origin     uint32
-	lane       byte
-	key, value []byte
+// storedSlotChangeCursor is the bucket urls as a source, of one lane.
+type storedSlotChangeCursor struct {
+	cursor       *bbolt.Cursor
+	originNumber uint32
+	lane         byte
+	key, value   []byte
 }
 
-func (f *storedSlotCursor) peek() (slotChange, bool) {
+func (f *storedSlotChangeCursor) peek() (slotChange, bool) {
 	number, s, ok := parseURLKey(f.key)
-	if !ok || number != f.origin || byte(s.lane) != f.lane {
+	if !ok || number != f.originNumber || byte(s.lane) != f.lane {
 		return slotChange{}, false
 	}
 	return slotChange{s, f.value}, true
 }
 
-func (f *storedSlotCursor) next() { f.key, f.value = f.cursor.Next() }
+func (f *storedSlotChangeCursor) advance() { f.key, f.value = f.cursor.Next() }
 
 // forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are lent.
-func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from slot, yield func(slotChange) bool) {
-	var sources []slotCursor
+func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
+	var sources []slotChangeCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
-			sources = append(sources, c.urls.seek(slotChange{slot: from}))
+			sources = append(sources, c.urls.seek(slotChange{laneSlot: from}))
 		}
 	}
-	file := &storedSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), origin: o.number, lane: byte(from.lane)}
+	file := &storedSlotChangeCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
 	file.key, file.value = file.cursor.Seek(appendURLKey(s.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {
@@ -149,7 +149,7 @@ func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from slot, yiel
 
 // takeFirstSlot takes the first slot of the lane out of the sources. Where several
 // have it, the first of them holds.
-func takeFirstSlot(sources []slotCursor, from slot) (first slotChange, ok bool) {
+func takeFirstSlot(sources []slotChangeCursor, from laneSlot) (first slotChange, ok bool) {
 	for _, s := range sources {
 		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
 			first, ok = c, true
@@ -157,16 +157,16 @@ func takeFirstSlot(sources []slotCursor, from slot) (first slotChange, ok bool) 
 	}
 	for _, s := range sources {
 		if c, hasNext := s.peek(); ok && hasNext && c.compare(first) == 0 {
-			s.next()
+			s.advance()
 		}
 	}
 	return first, ok
 }
 
 // getSlot returns what is in a slot; nil if nothing. It is lent.
-func (s *Store) getSlot(tx *bbolt.Tx, o *loadedOrigin, at slot) []byte {
+func (s *Store) getSlot(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 	for _, c := range o.pendingLayers() {
-		if found, ok := c.urls.get(slotChange{slot: at}); ok {
+		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
 			return found.value
 		}
 	}

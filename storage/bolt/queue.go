@@ -22,8 +22,8 @@ type lane struct {
 	count        int          // URLs that wait
 	firstSortKey int64        // place.sortKey of the first of them
 	lowerBound   lanePosition // none of them is before it
-	head         []storedURL
-	// cachedWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
+	headURLs     []storedURL
+	// cachedHeadsWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
 	cachedWeight int
 }
 
@@ -37,25 +37,25 @@ func (l *lane) insert(p lanePosition, value []byte, prefetch int) {
 		l.lowerBound = p
 	}
 	l.count++
-	at, _ := slices.BinarySearchFunc(l.head, p, compareURLToPosition)
-	if at == len(l.head) {
+	at, _ := slices.BinarySearchFunc(l.headURLs, p, compareURLToPosition)
+	if at == len(l.headURLs) {
 		return
 	}
-	l.head = slices.Insert(l.head, at, storedURL{p, slices.Clone(value)})
-	l.cachedWeight += weightOfValue(value)
+	l.headURLs = slices.Insert(l.headURLs, at, storedURL{p, slices.Clone(value)})
+	l.cachedWeight += changeWeight(value)
 	switch {
-	case len(l.head) > 2*prefetch:
-		l.setHead(slices.Clone(l.head[:prefetch]))
-	case isHeadTooHeavy(l.head, l.cachedWeight, 2*prefetch):
-		l.setHead(slices.Clone(l.head[:max(2, len(l.head)/2)]))
+	case len(l.headURLs) > 2*prefetch:
+		l.setHead(slices.Clone(l.headURLs[:prefetch]))
+	case isHeadTooHeavy(l.headURLs, l.cachedWeight, 2*prefetch):
+		l.setHead(slices.Clone(l.headURLs[:max(2, len(l.headURLs)/2)]))
 	}
 }
 
 // setHead makes items the head.
 func (l *lane) setHead(items []storedURL) {
-	l.head, l.cachedWeight = items, 0
+	l.headURLs, l.cachedWeight = items, 0
 	for i := range items {
-		l.cachedWeight += weightOfValue(items[i].value)
+		l.cachedWeight += changeWeight(items[i].value)
 	}
 }
 
@@ -68,16 +68,16 @@ func isHeadTooHeavy(items []storedURL, weight, maxItems int) bool {
 // pop takes the first URL, which is at the head. A lane that is timed must
 // have the next one there too, if there is one.
 func (l *lane) pop() storedURL {
-	i := l.head[0]
-	l.head[0] = storedURL{}
-	l.head = l.head[1:]
-	l.cachedWeight -= weightOfValue(i.value)
+	i := l.headURLs[0]
+	l.headURLs[0] = storedURL{}
+	l.headURLs = l.headURLs[1:]
+	l.cachedWeight -= changeWeight(i.value)
 	l.count--
 	l.lowerBound = i.lanePosition
-	if len(l.head) > 0 {
-		l.firstSortKey = l.head[0].sortKey
+	if len(l.headURLs) > 0 {
+		l.firstSortKey = l.headURLs[0].sortKey
 	} else {
-		l.head = nil
+		l.headURLs = nil
 	}
 	return i
 }
@@ -88,18 +88,18 @@ func (l *lane) isHeadLoaded() bool {
 	if l.id.IsTimed() {
 		want = 2
 	}
-	return len(l.head) >= min(want, l.count)
+	return len(l.headURLs) >= min(want, l.count)
 }
 
-// A queue is the lanes of one origin that were ever used, in their order.
-type queue struct {
+// An originQueue is the lanes of one origin that were ever used, in their order.
+type originQueue struct {
 	lanes       []lane
 	alternation schedule.RevisitAlternation
 	schedule.QueuedURLCounts
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.
-func (q *queue) getOrCreateLane(id schedule.Lane) *lane {
+func (q *originQueue) getOrCreateLane(id schedule.Lane) *lane {
 	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.Lane) int { return int(l.id) - int(id) })
 	if !found {
 		q.lanes = slices.Insert(q.lanes, at, lane{id: id})
@@ -108,13 +108,13 @@ func (q *queue) getOrCreateLane(id schedule.Lane) *lane {
 }
 
 // isEmpty reports whether nothing waits, not even for its revisit.
-func (q *queue) isEmpty() bool {
+func (q *originQueue) isEmpty() bool {
 	n, _ := q.RevisitCountAndFirstDue()
 	return q.Total == 0 && n == 0
 }
 
 // AwaitingRevisit implements schedule.OriginQueue.
-func (q *queue) RevisitCountAndFirstDue() (n int, firstDue int64) {
+func (q *originQueue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey
 	}
@@ -122,7 +122,7 @@ func (q *queue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 }
 
 // ReadyAt implements schedule.OriginQueue.
-func (q *queue) ReadyAt(robotsHops bool) (at int64, ok bool) {
+func (q *originQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]
 		if l.count == 0 || l.id.IsRobotsHop() != robotsHops {
@@ -140,7 +140,7 @@ func (q *queue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 
 // nextLane returns the lane whose turn it is; nil if there is none. Under a hold it
 // is asked only when a hop is due, and hops go first.
-func (q *queue) nextLane(now time.Time) *lane {
+func (q *originQueue) nextLane(now time.Time) *lane {
 	var first, revisits *lane
 	id := schedule.AwaitingRevisit
 	for i := range q.lanes {

@@ -29,14 +29,14 @@ func TestLane(t *testing.T) {
 				l.insert(p, nil, prefetch)
 				all = append(all, p)
 				slices.SortFunc(all, lanePosition.compare)
-				if len(l.head) == 0 && i%10 == 5 {
+				if len(l.headURLs) == 0 && i%10 == 5 {
 					for _, p := range all[:prefetch] {
-						l.head = append(l.head, storedURL{lanePosition: p})
+						l.headURLs = append(l.headURLs, storedURL{lanePosition: p})
 					}
 				}
-				longest = max(longest, len(l.head))
-				if len(l.head) > 2*prefetch || !slices.EqualFunc(l.head, all[:len(l.head)], hasPosition) {
-					t.Fatalf("head %v of %v", l.head, all)
+				longest = max(longest, len(l.headURLs))
+				if len(l.headURLs) > 2*prefetch || !slices.EqualFunc(l.headURLs, all[:len(l.headURLs)], hasPosition) {
+					t.Fatalf("head %v of %v", l.headURLs, all)
 				}
 				if l.count != len(all) || l.firstSortKey != all[0].sortKey || l.lowerBound.compare(all[0]) > 0 {
 					t.Fatalf("lane %+v of %v", l, all)
@@ -74,7 +74,7 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 		bytes := 0
 		for _, o := range s.origins {
 			for _, l := range o.lanes {
-				for _, i := range l.head {
+				for _, i := range l.headURLs {
 					bytes += len(i.value)
 				}
 			}

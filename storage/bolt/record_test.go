@@ -30,14 +30,14 @@ func TestFingerprintIsStable(t *testing.T) {
 func TestKeysAreInOrder(t *testing.T) {
 	type key struct {
 		origin uint32
-		slot   slot
+		slot   laneSlot
 	}
 	var keys []key
 	numbers := []int64{math.MinInt64, -256, -1, 0, 1, 255, 256, math.MaxInt64}
 	for _, at := range numbers {
 		for _, seq := range numbers {
 			for _, origin := range []uint32{0, 1, 256, math.MaxUint32} {
-				keys = append(keys, key{origin, slot{3, lanePosition{at, seq}}}, key{origin, slot{parkedLane, lanePosition{at, seq}}})
+				keys = append(keys, key{origin, laneSlot{3, lanePosition{at, seq}}}, key{origin, laneSlot{parkedLane, lanePosition{at, seq}}})
 			}
 		}
 	}

@@ -27,17 +27,17 @@ const (
 	opPut                   // of a URL: slot, value with its checksum
 )
 
-// A redoLog is the changes since the last write, one after the other, as they go
+// A redoLogBuffer is the changes since the last write, one after the other, as they go
 // into the log: in pieces, none of which cuts a change in two. Values of
 // changes that are kept in memory are parts of it.
-type redoLog struct {
+type redoLogBuffer struct {
 	segments       [][]byte // full
 	currentSegment []byte   // and the one that is being filled
 	changeCount    int      // changes
 }
 
 // appendHeader appends the head of a change which will take at most room bytes more.
-func (r *redoLog) appendHeader(op byte, number uint32, maxLen int) {
+func (r *redoLogBuffer) appendHeader(op byte, number uint32, maxLen int) {
 	maxLen += 1 + binary.MaxVarintLen32
 	if cap(r.currentSegment)-len(r.currentSegment) < maxLen {
 		size := min(max(2*cap(r.currentSegment), minSegmentBytes), maxSegmentBytes)
@@ -51,7 +51,7 @@ func (r *redoLog) appendHeader(op byte, number uint32, maxLen int) {
 }
 
 // appendValue appends v with its length, and returns it as it is in the log.
-func (r *redoLog) appendValue(v []byte) []byte {
+func (r *redoLogBuffer) appendValue(v []byte) []byte {
 	r.currentSegment = binary.AppendUvarint(r.currentSegment, uint64(len(v)))
 	at := len(r.currentSegment)
 	r.currentSegment = append(r.currentSegment, v...)
@@ -60,40 +60,40 @@ func (r *redoLog) appendValue(v []byte) []byte {
 
 const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
-func (r *redoLog) appendSlot(s slot) {
+func (r *redoLogBuffer) appendSlot(s laneSlot) {
 	r.currentSegment = append(r.currentSegment, byte(s.lane))
-	r.appendPosition(s.lanePosition)
+	r.appendLanePosition(s.lanePosition)
 }
 
-func (r *redoLog) appendPosition(p lanePosition) {
+func (r *redoLogBuffer) appendLanePosition(p lanePosition) {
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.sortKey)
 	r.currentSegment = binary.AppendVarint(r.currentSegment, p.seq)
 }
 
-func (r *redoLog) putURL(number uint32, s slot, value []byte) []byte {
+func (r *redoLogBuffer) putURL(number uint32, s laneSlot, value []byte) []byte {
 	r.appendHeader(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
 	r.appendSlot(s)
 	return r.appendValue(value)
 }
 
-func (r *redoLog) deleteURL(number uint32, s slot) {
+func (r *redoLogBuffer) deleteURL(number uint32, s laneSlot) {
 	r.appendHeader(opDelete, number, maxSlotLen)
 	r.appendSlot(s)
 }
 
-func (r *redoLog) addSeen(number uint32, p fingerprint) {
+func (r *redoLogBuffer) addSeen(number uint32, p fingerprint) {
 	r.appendHeader(opAddSeen, number, 8)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 }
 
-func (r *redoLog) setRevisitPosition(number uint32, p fingerprint, at lanePosition) {
+func (r *redoLogBuffer) setRevisitPosition(number uint32, p fingerprint, at lanePosition) {
 	r.appendHeader(opSetRevisit, number, 8+maxSlotLen)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
-	r.appendPosition(at)
+	r.appendLanePosition(at)
 }
 
 // setNote sets a note; nil deletes.
-func (r *redoLog) setNote(number uint32, key string, value []byte) []byte {
+func (r *redoLogBuffer) setNote(number uint32, key string, value []byte) []byte {
 	if value == nil {
 		r.appendHeader(opDeleteNote, number, binary.MaxVarintLen32+len(key))
 		r.appendValue([]byte(key))
@@ -104,13 +104,13 @@ func (r *redoLog) setNote(number uint32, key string, value []byte) []byte {
 	return r.appendValue(value)
 }
 
-func (r *redoLog) putRecord(op byte, number uint32, record []byte) {
+func (r *redoLogBuffer) putRecord(op byte, number uint32, record []byte) {
 	r.appendHeader(op, number, binary.MaxVarintLen32+len(record))
 	r.appendValue(record)
 }
 
 // takeSegments returns the pieces, and begins anew. What room the last one has is used.
-func (r *redoLog) takeSegments() [][]byte {
+func (r *redoLogBuffer) takeSegments() [][]byte {
 	segments := r.segments
 	if len(r.currentSegment) > 0 {
 		segments = append(segments, r.currentSegment[:len(r.currentSegment):len(r.currentSegment)])
@@ -119,8 +119,8 @@ func (r *redoLog) takeSegments() [][]byte {
 	return segments
 }
 
-// A logReplayer takes the changes of a log as they were made.
-type logReplayer interface {
+// A logReplayTarget takes the changes of a log as they were made.
+type logReplayTarget interface {
 	changesOfOrigin(number uint32) *originChanges // of the origin
 	setOrigin(number uint32, record []byte) error
 	setHost(number uint32, record []byte)
@@ -128,8 +128,8 @@ type logReplayer interface {
 
 // replaySegment reads a piece of the log, of which the changes take parts, and
 // returns how many changes it is.
-func replaySegment(segment []byte, to logReplayer) (n int, err error) {
-	for r := (logReader{record.Reader{Remaining: segment}}); len(r.Remaining) > 0; n++ {
+func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
+	for r := (redoLogSegmentReader{record.Reader{Remaining: segment}}); len(r.Remaining) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
@@ -149,7 +149,7 @@ func replaySegment(segment []byte, to logReplayer) (n int, err error) {
 			to.changesOfOrigin(number).setNote(r.String(), nil)
 		case opSetRevisit:
 			p := fingerprint(r.Uint64())
-			to.changesOfOrigin(number).setURLRevisitPosition(p, r.readPosition())
+			to.changesOfOrigin(number).setURLRevisitPosition(p, r.readLanePosition())
 		case opOrigin:
 			if err := to.setOrigin(number, r.Bytes()); err != nil {
 				return n, err
@@ -166,15 +166,15 @@ func replaySegment(segment []byte, to logReplayer) (n int, err error) {
 	return n, nil
 }
 
-// A logReader takes a piece of the log apart.
-type logReader struct{ record.Reader }
+// A redoLogSegmentReader takes a piece of the log apart.
+type redoLogSegmentReader struct{ record.Reader }
 
-func (r *logReader) readSlot() slot {
+func (r *redoLogSegmentReader) readSlot() laneSlot {
 	lane := schedule.Lane(r.Byte())
-	return slot{lane, r.readPosition()}
+	return laneSlot{lane, r.readLanePosition()}
 }
 
-func (r *logReader) readPosition() lanePosition {
+func (r *redoLogSegmentReader) readLanePosition() lanePosition {
 	at := r.Varint()
 	return lanePosition{at, r.Varint()}
 }

@@ -56,7 +56,7 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	history.SitemapLastmod, e.VisitSummary = g.Modified, &history
 	s.clearSlot(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
-	s.cachedWeight -= l.cachedWeight
+	s.cachedHeadsWeight -= l.cachedWeight
 	l.setHead(nil)
 	l.count--
 	s.putEntryInLane(o, schedule.AwaitingRevisit, min(at.sortKey, schedule.Nanos(now)), &e)
@@ -64,13 +64,13 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 }
 
 // findRevisitSlot returns where the page of the fingerprint rests.
-func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p fingerprint) (at slot, ok bool) {
+func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p fingerprint) (at laneSlot, ok bool) {
 	for _, c := range o.pendingLayers() {
 		if pos, known := c.revisits[p]; known {
-			return slot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
+			return laneSlot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
 		}
 	}
-	key, err := openBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
+	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
 		s.reportDamageOnce(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)

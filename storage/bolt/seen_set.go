@@ -32,7 +32,7 @@ func hasFingerprintOnDisk(c *bbolt.Cursor, origin uint32, p fingerprint, key []b
 	if len(found) != len(key) || !bytes.Equal(found[:4], key[:4]) {
 		return false, nil
 	}
-	value, err := verifyChecksum(found, checksummed)
+	value, err := verifyAndTrimChecksum(found, checksummed)
 	if err != nil {
 		return slices.Contains(salvageFingerprints(checksummed), p), found
 	}
@@ -71,7 +71,7 @@ func addFingerprints(b checksummedBucket, origin uint32, added []fingerprint) er
 		key, value := b.Cursor().Seek(appendFingerprintKey(keyBuf[:0], origin, added[0]))
 		if len(key) == 4+fingerprintLen && binary.BigEndian.Uint32(key) == origin {
 			last = fingerprint(binary.BigEndian.Uint64(key[4:]))
-			checked, err := verifyChecksum(key, value)
+			checked, err := verifyAndTrimChecksum(key, value)
 			if err != nil || len(checked)%fingerprintLen != 0 {
 				checked, put = mergeFingerprints(nil, salvageFingerprints(value)), b.setWithWrongChecksum
 			}
@@ -117,7 +117,7 @@ func mergeFingerprints(value []byte, added []fingerprint) []byte {
 // isSeen reports whether the seen set holds a fingerprint, and whether that is sure: it
 // is unsure where the file is damaged.
 func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) (seen, certain bool) {
-	for _, changes := range [...]*originChanges{o.pending, o.changesInCheckpoint} {
+	for _, changes := range [...]*originChanges{o.pendingChanges, o.changesInCheckpoint} {
 		if changes == nil {
 			continue
 		}

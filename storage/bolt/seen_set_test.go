@@ -29,7 +29,9 @@ func TestFingerprints(t *testing.T) {
 			added = added[:1]
 		}
 		slices.Sort(added)
-		must(t, s.db.Update(func(tx *bbolt.Tx) error { return addFingerprints(openBucket(tx, bucketFingerprints), origin, added) }))
+		must(t, s.db.Update(func(tx *bbolt.Tx) error {
+			return addFingerprints(openChecksummedBucket(tx, bucketFingerprints), origin, added)
+		}))
 		for _, p := range added {
 			want[key{origin, p}] = true
 		}
@@ -78,13 +80,13 @@ func TestSortedRun(t *testing.T) {
 				at = int64(keyRange + i) // at the end
 			}
 			v := byte(r.IntN(256))
-			run.put(slotChange{slot{7, lanePosition{0, at}}, []byte{v}})
+			run.put(slotChange{laneSlot{7, lanePosition{0, at}}, []byte{v}})
 			want[at] = v
 		}
 		from := int64(keyRange / 2)
 		var sorted []int64
 		for at, v := range want {
-			got, ok := run.get(slotChange{slot: slot{7, lanePosition{0, at}}})
+			got, ok := run.get(slotChange{laneSlot: laneSlot{7, lanePosition{0, at}}})
 			if !ok || got.value[0] != v {
 				t.Fatalf("at %d: %v, %t, want %d", at, got, ok, v)
 			}
@@ -93,17 +95,17 @@ func TestSortedRun(t *testing.T) {
 			}
 		}
 		slices.Sort(sorted)
-		c := run.seek(slotChange{slot: slot{7, lanePosition{0, from}}})
+		c := run.seek(slotChange{laneSlot: laneSlot{7, lanePosition{0, from}}})
 		for _, at := range sorted {
 			if x, ok := c.peek(); !ok || x.seq != at {
 				t.Fatalf("%v, %t, want %d", x, ok, at)
 			}
-			c.next()
+			c.advance()
 		}
 		if _, ok := c.peek(); ok || run.len() != len(want) {
 			t.Errorf("%d elements, want %d, and no more", run.len(), len(want))
 		}
-		if _, ok := run.get(slotChange{slot: slot{8, lanePosition{0, from}}}); ok {
+		if _, ok := run.get(slotChange{laneSlot: laneSlot{8, lanePosition{0, from}}}); ok {
 			t.Error("an element is there that was not added")
 		}
 	}
@@ -111,8 +113,8 @@ func TestSortedRun(t *testing.T) {
 
 // FuzzReplaySegment reads any bytes as a piece of the log.
 func FuzzReplaySegment(f *testing.F) {
-	var r redoLog
-	at := slot{7, lanePosition{1, 2}}
+	var r redoLogBuffer
+	at := laneSlot{7, lanePosition{1, 2}}
 	r.putURL(1, at, []byte("value"))
 	r.deleteURL(1, at)
 	r.addSeen(2, 3)

@@ -39,13 +39,13 @@ func (r *sortedRun[T]) put(x T) {
 		return
 	}
 	if r.unmerged = slices.Insert(r.unmerged, at, x); len(r.unmerged) >= maxUnmerged {
-		r.merge()
+		r.mergeUnmerged()
 	}
 }
 
-func (r *sortedRun[T]) merge() {
+func (r *sortedRun[T]) mergeUnmerged() {
 	merged := make([]T, 0, len(r.sorted)+len(r.sorted)/4+len(r.unmerged))
-	for c := (sortedRunCursor[T]{r.sorted, r.unmerged}); ; c.next() {
+	for c := (sortedRunCursor[T]{r.sorted, r.unmerged}); ; c.advance() {
 		x, ok := c.peek()
 		if !ok {
 			break
@@ -58,7 +58,7 @@ func (r *sortedRun[T]) merge() {
 // takeFirstN takes the first n elements out of the run, and returns them.
 func (r *sortedRun[T]) takeFirstN(n int) sortedRun[T] {
 	if len(r.unmerged) > 0 {
-		r.merge()
+		r.mergeUnmerged()
 	}
 	first := sortedRun[T]{sorted: r.sorted[:n:n]}
 	r.sorted = r.sorted[n:]
@@ -98,7 +98,7 @@ func (c *sortedRunCursor[T]) peek() (x T, ok bool) {
 	return c.unmerged[0], true
 }
 
-func (c *sortedRunCursor[T]) next() {
+func (c *sortedRunCursor[T]) advance() {
 	if c.nextIsFromSorted() {
 		c.sorted = c.sorted[1:]
 	} else {

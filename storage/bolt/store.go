@@ -26,14 +26,14 @@ type Store struct {
 
 	commitRequests    chan struct{} // asks the committer to write now
 	quit              chan struct{} // closed to end it
-	leaveMemoryBudget func()        // the MemoryBudget
+	leaveMemoryBudget func()        // the SharedMemoryBudget
 	committerDone     chan struct{} // closed by it
 	failedForGood     chan struct{} // closed when the store has failed for good
 
 	mu     sync.Mutex // of all below
 	closed bool
 	memoryState
-	backlog
+	writeBacklog
 }
 
 // memoryState is what the crawl holds, as far as it is in memory.
@@ -46,25 +46,25 @@ type memoryState struct {
 	originsByNumber    map[uint32]*loadedOrigin // the same, by number
 	lastOriginNumber   uint32                   // number given to an origin
 	leases             map[uint64]*lease
-	lastToken          uint64 // the last one given
+	lastLeaseToken     uint64 // the last one given
 	seenCount          int
 	parkedCount        int
-	hostCounterState   hostCounterState
+	hostAdmissionState hostAdmissionState
 
-	cachedWeight           int             // weight of the heads of lanes
-	originsWithCachedHeads []*loadedOrigin // that have some, or had: the first are forgotten first
-	staleCachedCount       int             // of heads, that were made idle since heads was cleared of them
-	recentOrigins          []*loadedOrigin // looked at, and kept for a while though they may hold nothing
-	keyBuf                 [urlKeyLen]byte // room for a key
-	entryBuf               []byte          // room for an entry
+	cachedHeadsWeight       int             // weight of the heads of lanes
+	originsWithCachedHeads  []*loadedOrigin // that have some, or had: the first are forgotten first
+	droppedHeadsOriginCount int             // of heads, that were made idle since heads was cleared of them
+	recentOrigins           []*loadedOrigin // looked at, and kept for a while though they may hold nothing
+	keyBuf                  [urlKeyLen]byte // room for a key
+	entryBuf                []byte          // room for an entry
 
-	reportedDamage map[string]bool       // damaged places that were reported to Options.OnDamaged
-	outputFiles    map[string]OutputFile // as the file holds them, by path
+	reportedDamage map[string]bool             // damaged places that were reported to Options.OnDamaged
+	outputFiles    map[string]OutputFileExtent // as the file holds them, by path
 }
 
-// backlog is what is not in its place in the file.
-type backlog struct {
-	redo                   redoLog // changes since the last write
+// writeBacklog is what is not in its place in the file.
+type writeBacklog struct {
+	redoLog                redoLogBuffer // changes since the last write
 	unloggedOrigins        []*loadedOrigin
 	unloggedHosts          []*loadedHost
 	lastBatchNumber        uint64      // number of the last write that was begun
@@ -73,11 +73,11 @@ type backlog struct {
 	writeErr               error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
 	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
 	writeAttemptDone       chan struct{}
-	logState
+	redoLogState
 
-	bufferedChanges     int             // changes in memory, until they are folded
+	bufferedChangeCount int             // changes in memory, until they are folded
 	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass
-	sweepQueue          []*loadedOrigin // to be folded in this one, in the order of their numbers
+	originsToCheckpoint []*loadedOrigin // to be folded in this one, in the order of their numbers
 	unchangedSinceWrite bool            // nothing has changed since the last write
 }
 
@@ -91,7 +91,7 @@ var (
 type lease struct {
 	*schedule.Lease[*loadedOrigin]
 	entry storage.Entry
-	slot  slot
+	slot  laneSlot
 }
 
 // lockForRead locks s for a call that changes nothing on disk.
@@ -118,7 +118,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 			defer s.mu.Unlock()
 			return s.writeErr
 		}
-		if maxChanges := s.maxBufferedChanges(); s.bufferedChanges < maxChanges && s.loggedChanges < maxLogFactor*maxChanges {
+		if maxChanges := s.maxBufferedChanges(); s.bufferedChangeCount < maxChanges && s.loggedChangeCount < maxLogFactor*maxChanges {
 			return nil
 		}
 		attemptDone, stalled := s.writeAttemptDone, s.writeErr != nil
@@ -136,7 +136,7 @@ func (s *Store) lockForChange(ctx context.Context) error {
 
 // trimAndUnlock unlocks s after a call.
 func (s *Store) trimAndUnlock() {
-	commitNow := s.batchToWrite == nil && s.writeErr == nil && (s.redo.changeCount >= s.opts.FlushAfterChanges || s.isBacklogHigh())
+	commitNow := s.batchToWrite == nil && s.writeErr == nil && (s.redoLog.changeCount >= s.opts.FlushAfterChanges || s.isCheckpointUrgent())
 	s.trimHeads()
 	s.mu.Unlock()
 	if commitNow {

@@ -15,10 +15,10 @@ import (
 // write what could not be written.
 const maxRetryDelay = 5 * time.Second
 
-// isFatal reports whether err, of a write, ends the store. Only lack of room passes.
+// isFatalWriteError reports whether err, of a write, ends the store. Only lack of room passes.
 // After any other failure, of an fsync above all, the system may have dropped the
 // written data, and a later successful fsync would not show the loss.
-func isFatal(err error) bool {
+func isFatalWriteError(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, storage.ErrWriteStalled): // the error of another store, which Before flushes
 		return false
@@ -31,15 +31,15 @@ func isFatal(err error) bool {
 // hasFailed reports whether the store has failed for good. It requires the lock.
 func (s *Store) hasFailed() bool { return errors.Is(s.writeErr, storage.ErrFailed) }
 
-// failOnFault ends the store for good because bbolt faulted during a read. From then on the
+// failOnBboltFault ends the store for good because bbolt faulted during a read. From then on the
 // committer may wait forever for a lock of bbolt, so no call may wait for the
 // committer. It requires the lock.
-func (s *Store) failOnFault(err error) {
+func (s *Store) failOnBboltFault(err error) {
 	s.bboltFaulted = true
 	if !s.hasFailed() {
 		s.writeErr = s.wrapWriteError(err)
 		close(s.failedForGood)
-		s.opts.OnStalled(s.writeErr)
+		s.opts.OnStallChange(s.writeErr)
 	}
 	s.signalWriteAttemptDone()
 }
@@ -54,7 +54,7 @@ func (s *Store) wrapWriteError(err error) error {
 		err = path.Err // the path is said once
 	}
 	kind := storage.ErrWriteStalled
-	if isFatal(err) {
+	if isFatalWriteError(err) {
 		kind = storage.ErrFailed
 	}
 	var before *beforeWriteHookError
@@ -65,9 +65,9 @@ func (s *Store) wrapWriteError(err error) error {
 		return fmt.Errorf("%w: %w", kind, err)
 	}
 	if before != nil {
-		return fmt.Errorf("%w: %w: %s", kind, err, remedy(err))
+		return fmt.Errorf("%w: %w: %s", kind, err, writeFailureRemedy(err))
 	}
-	return fmt.Errorf("%w: %s: %w: %s", kind, s.path, err, remedy(err))
+	return fmt.Errorf("%w: %s: %w: %s", kind, s.path, err, writeFailureRemedy(err))
 }
 
 // hasCause reports whether err has that cause. bbolt keeps only the text of some errors.
@@ -86,8 +86,8 @@ type beforeWriteHookError struct{ error }
 // Unwrap returns the error as Before returned it.
 func (e *beforeWriteHookError) Unwrap() error { return e.error }
 
-// remedy returns the remedy for a failed write.
-func remedy(err error) string {
+// writeFailureRemedy returns the remedy for a failed write.
+func writeFailureRemedy(err error) string {
 	switch {
 	case errors.Is(err, errFault):
 		return "stop the crawl, and restore the file from a backup"

@@ -35,7 +35,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	var beforeErr error // of Before
 	var reported []error
 	s := openWithoutCommitter(t, dir, Options{noSync: true, BeforeWrite: func() error { return beforeErr },
-		OnStalled: func(err error) { reported = append(reported, err) }})
+		OnStallChange: func(err error) { reported = append(reported, err) }})
 	addEntries(t, s, newEntry(t, "https://a.example/1"))
 	s.commit()
 	addEntries(t, s, newEntry(t, "https://a.example/2"))
@@ -82,7 +82,7 @@ func testFailedForGood(t *testing.T, cause error, ofFile bool) {
 	if err := s.Close(); !errors.Is(err, storage.ErrFailed) || writes != written {
 		t.Errorf("Close: %v, after %d more writes", err, writes-written)
 	}
-	s = openStore(t, dir, Options{noSync: true, InterruptedDelay: time.Hour})
+	s = openStore(t, dir, Options{noSync: true, PostInterruptionDelay: time.Hour})
 	defer s.Close()
 	if c := must1(s.Counts(ctx)); c.QueuedURLs != 1 {
 		t.Errorf("counts %+v, want what was durable", c)
@@ -99,7 +99,7 @@ func TestDiskFullIsTemporary(t *testing.T) {
 		fmt.Errorf("robots.db: %w", storage.ErrWriteStalled),
 	} {
 		s := &Store{path: "frontier.db"}
-		if got := s.wrapWriteError(err); isFatal(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
+		if got := s.wrapWriteError(err); isFatalWriteError(err) || !errors.Is(got, storage.ErrWriteStalled) || errors.Is(got, storage.ErrFailed) {
 			t.Errorf("%v ends the store: %v", err, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestFailureEndsWaiting(t *testing.T) {
 		defer s.db.Close()
 		for i := range 10 {
 			addEntries(t, s, newEntry(t, "https://a.example/%d", i))
-			if s.bufferedChanges >= 10 {
+			if s.bufferedChangeCount >= 10 {
 				break
 			}
 		}

@@ -29,7 +29,7 @@ type Store struct {
 	replySeq           atomic.Uint64 // answers that were kept
 	unconfirmedUpdates atomic.Uint64 // calls that changed something, and did not wait until it is safe
 	flushedUpTo        atomic.Uint64 // so many of them have been waited for since
-	stalled            atomic.Bool   // as Options.OnStalled was told
+	stalled            atomic.Bool   // as Options.OnStallChange was told
 	failovers          atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
 	closeCtx    context.Context // done with ErrClosed
