@@ -30,8 +30,8 @@ type Ledger interface {
 
 // NewLedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
 // rests. Who makes it, and how it reads robots.txt, is for the caller to add.
-func NewLedgerRun(p politeness.Policy) ledger.Run {
-	run := ledger.Run{
+func NewLedgerRun(p politeness.Policy) ledger.RunStart {
+	run := ledger.RunStart{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
 		HostOverrides: make(map[string]ledger.HostOverride, len(p.HostOverrides)),
 	}
@@ -105,7 +105,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 		q.ServerIP = addr.Unmap().String()
 	}
 	if !t.ForRobots() {
-		q.RobotsVerdict = ledger.NewVerdict(cl.Verdict(), cl.FetchSummary())
+		q.RobotsVerdict = ledger.NewRobotsVerdict(cl.Verdict(), cl.FetchSummary())
 	} else if q.Source = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
@@ -189,7 +189,7 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 			return err
 		}
 		if stored {
-			q.RobotsVerdict = ledger.NewVerdict(refusal.Verdict, refusal.FetchSummary)
+			q.RobotsVerdict = ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary)
 		}
 	}
 	if _, err := c.Ledger.Append(ctx, &ledger.Record{Refusal: q}); err != nil {

@@ -49,14 +49,14 @@ func (n *waitingLedger) Append(ctx context.Context, r *ledger.Record) (int64, er
 }
 
 func (n *waitingLedger) StoreRobotsFile(_ context.Context, hash string, body []byte) error {
-	return n.Ledger.StoreRobots(hash, body)
+	return n.Ledger.StoreRobotsFile(hash, body)
 }
 
 // newWaitingLedger returns a ledger in a directory, for a crawl of newCrawl.
 func newWaitingLedger(t *testing.T, dir string) *waitingLedger {
 	t.Helper()
 	l, err := ledger.Open(ledger.Config{Dir: dir,
-		Run: ledger.Run{Software: "test", UserAgent: "testbot/1.0", ProductToken: "testbot", RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true}})
+		RunStart: ledger.RunStart{Software: "test", UserAgent: "testbot/1.0", ProductToken: "testbot", RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), Run: run, DurableExtent: extent,
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, DurableExtent: extent,
 		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}
@@ -43,7 +43,7 @@ func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	files, _, err := bolt.ReadOutputFileRecords(filepath.Join(dir, "frontier.db"))
 	for _, f := range files {
 		if f.Path == ledgerDir {
-			extent = ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
+			extent = ledger.DurableExtent{SegmentSerial: int(f.Serial), Size: f.SyncedSize}
 		}
 	}
 	return extent, err
@@ -55,10 +55,10 @@ func (p *ledgerWriter) outputFiles() []bolt.OutputFileExtent {
 		return nil
 	}
 	e := p.DurableExtent()
-	if e.Serial == 0 {
+	if e.SegmentSerial == 0 {
 		return nil // the ledger is closed
 	}
-	return []bolt.OutputFileExtent{{Path: ledgerDir, Serial: int64(e.Serial), SyncedSize: e.Size}}
+	return []bolt.OutputFileExtent{{Path: ledgerDir, Serial: int64(e.SegmentSerial), SyncedSize: e.Size}}
 }
 
 // Append implements crawler.Ledger.
@@ -68,7 +68,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 
 // StoreRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobotsFile(_ context.Context, hash string, body []byte) error {
-	return p.Ledger.StoreRobots(hash, body)
+	return p.Ledger.StoreRobotsFile(hash, body)
 }
 
 // sync returns when all that was written before is on the disk.

@@ -68,7 +68,7 @@ func (k durableOutputLengths) warcExtent(dir string) warc.DurableExtent {
 // ledgerExtent returns the record of the ledger.
 func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 	f := k.find(dir)
-	return ledger.DurableExtent{Serial: int(f.Serial), Size: f.SyncedSize}
+	return ledger.DurableExtent{SegmentSerial: int(f.Serial), Size: f.SyncedSize}
 }
 
 // durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
@@ -85,8 +85,8 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 		}
 	}
 	if o.ledger != nil {
-		if e := o.ledger.ledger.DurableExtent(); e.Serial != 0 {
-			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.Serial), SyncedSize: e.Size})
+		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
+			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
 		}
 	}
 	return files

@@ -159,7 +159,7 @@ func TestLedgerCommands(t *testing.T) {
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
 	ledgerPath := filepath.Join(dataDir, ledgerDir)
-	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, Run: ledger.Run{ProductToken: "decorum", RobotsDialect: "google"}})
+	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, RunStart: ledger.RunStart{ProductToken: "decorum", RobotsDialect: "google"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func checkOpenLedger(t *testing.T, dataDir string) {
 func TestPrintVerifyReportWithWarnings(t *testing.T) {
 	var out strings.Builder
 	a := &program{stdout: newStickyErrorWriter(&out)}
-	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, MoreWarnings: 2}
+	report := &ledger.VerifyReport{Warnings: []ledger.Finding{{File: "ledger-000001.jsonl", Line: 7, RecordNumber: 7, Message: "the clock was set"}}, UnlistedWarnings: 2}
 	if err := a.printVerifyReport(report, ledger.VerifyOptions{}); err != nil || !report.OK() {
 		t.Error(err, report.OK())
 	}

@@ -86,7 +86,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	if err != nil {
 		return err
 	}
-	opts := ledger.VerifyOptions{StillOpen: isRunning}
+	opts := ledger.VerifyOptions{StillBeingWritten: isRunning}
 	if key != "" {
 		text, err := readSmallFile(os.Open, key)
 		if err != nil {
@@ -140,12 +140,12 @@ func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOp
 	if !r.Closed {
 		status = "it is not closed"
 	}
-	if opts.StillOpen {
+	if opts.StillBeingWritten {
 		status = "the crawl goes on"
 	}
 	heldText := ""
 	if n := len(opts.ExpectedRecordHashes); n > 0 {
-		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedFound, n)
+		heldText = fmt.Sprintf("\n%d of %d held records are there", r.ExpectedHashesFound, n)
 	}
 	_, err := fmt.Fprintf(a.stdout, `%d records in %d files, of %d runs; %s
 %d requests: %d answers, %d interrupted; %d refusals
@@ -155,19 +155,19 @@ func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOp
 to keep for --holds: %s%s
 %s
 `, r.Records, r.Segments, r.Runs, status, r.Requests, r.Responses, r.UnansweredRequests, r.Refusals,
-		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecord, heldText, ledgerVerifyConclusion(r))
+		r.CheckedVerdicts, r.RobotsFiles, r.MeasuredDelays, r.Checkpoints, signatures, r.UnsignedRecords, r.LastRecordHash, heldText, ledgerVerifyConclusion(r))
 	return err
 }
 
 // ledgerVerifyConclusion says in a line whether a ledger is right.
 func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
-	if n := int64(len(r.Findings)) + r.MoreFindings; n > 0 {
+	if n := int64(len(r.Findings)) + r.UnlistedFindings; n > 0 {
 		if r.Stopped {
 			return fmt.Sprintf("NOT RIGHT: more than %d findings; the rest of the ledger was not read", n)
 		}
 		return fmt.Sprintf("NOT RIGHT: %d findings", n)
 	}
-	if n := int64(len(r.Warnings)) + r.MoreWarnings; n > 0 {
+	if n := int64(len(r.Warnings)) + r.UnlistedWarnings; n > 0 {
 		return fmt.Sprintf("all is right, with %d warnings", n)
 	}
 	return "all is right"

@@ -115,7 +115,7 @@ func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
 			return s.printRefusal(r)
 		}
 		return s.printRawUnlessText(r)
-	case r.Run != nil, r.Recovery != nil:
+	case r.RunStart != nil, r.Recovery != nil:
 		return s.flushUnanswered()
 	}
 	return nil
@@ -199,7 +199,7 @@ func prefixIfSet(before, text string) string {
 }
 
 // ledgerVerdictText says by what a URL was allowed or not.
-func ledgerVerdictText(v *ledger.Verdict) string {
+func ledgerVerdictText(v *ledger.RobotsVerdict) string {
 	switch {
 	case v == nil:
 		return "no verdict is needed"

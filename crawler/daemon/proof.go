@@ -29,7 +29,7 @@ func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durabl
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), Run: p.ledgerRun(), FileMode: p.Output.fileMode(),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: p.ledgerRun(), FileMode: p.Output.fileMode(),
 		OnRecovered: func(bytesCut int64) {
 			a.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
@@ -37,7 +37,7 @@ func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durabl
 	cfg.DurableExtent = durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.SigningKey, err = readPrivateKeyFile(c.openInput, name, ledger.ParseKey); err != nil {
+		if cfg.SigningKey, err = readPrivateKeyFile(c.openInput, name, ledger.ParsePrivateKey); err != nil {
 			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
@@ -49,7 +49,7 @@ func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durabl
 }
 
 // ledgerRun returns what the project's records are made by.
-func (p *Project) ledgerRun() ledger.Run {
+func (p *Project) ledgerRun() ledger.RunStart {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
@@ -71,7 +71,7 @@ func (p *ledgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobo
 
 // StoreRobots implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
-	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobots(hash, body) })
+	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobotsFile(hash, body) })
 }
 
 // retryWhileDiskFull writes, and while there is no room for that waits, one for all.

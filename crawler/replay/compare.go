@@ -40,7 +40,7 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 		p.reportDifference(recorded.recordNumber, url, "its host was owed %d ms, and would be %d", recorded.RequiredDelayMS, v.RequiredDelay().Milliseconds())
 	}
 	if !v.Clearance.IsForRobots() {
-		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict, ledger.NewVerdict(v.Clearance.Verdict(), v.Clearance.FetchSummary()))
+		p.compareVerdict(recorded.recordNumber, url, recorded.RobotsVerdict, ledger.NewRobotsVerdict(v.Clearance.Verdict(), v.Clearance.FetchSummary()))
 	}
 }
 
@@ -48,12 +48,12 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 // as verdicts rest on it.
 func (p *Replayer) compareRunSettings(r *ledger.Record) {
 	for _, by := range []struct{ what, was, is string }{
-		{"the agent", r.Run.ProductToken, p.CurrentRunSettings.ProductToken},
-		{"what stands in for it", joinOrNone(r.Run.FallbackTokens), joinOrNone(p.CurrentRunSettings.FallbackTokens)},
-		{"exemption from rules for *", strconv.FormatBool(r.Run.IgnoresStarRules), strconv.FormatBool(p.CurrentRunSettings.IgnoresStarRules)},
-		{"the dialect", r.Run.RobotsDialect, p.CurrentRunSettings.RobotsDialect},
-		{"reading of extensions", strconv.FormatBool(r.Run.RobotsExtensions), strconv.FormatBool(p.CurrentRunSettings.RobotsExtensions)},
-		{"the purpose", purposesText(r.Run), purposesText(&p.CurrentRunSettings)},
+		{"the agent", r.RunStart.ProductToken, p.CurrentRunSettings.ProductToken},
+		{"what stands in for it", joinOrNone(r.RunStart.FallbackTokens), joinOrNone(p.CurrentRunSettings.FallbackTokens)},
+		{"exemption from rules for *", strconv.FormatBool(r.RunStart.IgnoresStarRules), strconv.FormatBool(p.CurrentRunSettings.IgnoresStarRules)},
+		{"the dialect", r.RunStart.RobotsDialect, p.CurrentRunSettings.RobotsDialect},
+		{"reading of extensions", strconv.FormatBool(r.RunStart.RobotsExtensions), strconv.FormatBool(p.CurrentRunSettings.RobotsExtensions)},
+		{"the purpose", purposesText(r.RunStart), purposesText(&p.CurrentRunSettings)},
 	} {
 		if by.was != by.is {
 			p.reportDifference(r.Number, "the project", "%s was %s, and is %s", by.what, by.was, by.is)
@@ -62,7 +62,9 @@ func (p *Replayer) compareRunSettings(r *ledger.Record) {
 }
 
 // purposesText returns what a run is for; in which order they stand does not matter.
-func purposesText(r *ledger.Run) string { return joinOrNone(slices.Sorted(slices.Values(r.Purposes))) }
+func purposesText(r *ledger.RunStart) string {
+	return joinOrNone(slices.Sorted(slices.Values(r.Purposes)))
+}
 
 func joinOrNone(list []string) string { return cmp.Or(strings.Join(list, ", "), "none") }
 
@@ -81,7 +83,7 @@ func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) 
 	case u.String() != recorded.URL:
 		p.reportDifference(r.Number, recorded.URL, "it was refused, and in its place would be %s", u)
 	case byRobots && refusal.TDMRepSHA256 == "" && recorded.RobotsVerdict != nil:
-		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewVerdict(refusal.Verdict, refusal.FetchSummary))
+		p.compareVerdict(r.Number, recorded.URL, recorded.RobotsVerdict, ledger.NewRobotsVerdict(refusal.Verdict, refusal.FetchSummary))
 	case byRobots && reason != recorded.Reason:
 		p.reportDifference(r.Number, recorded.URL, "it was refused by %q, and would be by %q", recorded.Reason, reason)
 	case byRobots:
@@ -92,7 +94,7 @@ func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) 
 
 // compareVerdict compares two verdicts. When the file was fetched is left out: that
 // is in the order of requests.
-func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.Verdict) {
+func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.RobotsVerdict) {
 	if was == nil {
 		p.reportDifference(n, url, "it has no verdict, and would have one")
 		return
@@ -105,13 +107,13 @@ func (p *Replayer) compareVerdict(n int64, url string, was, is *ledger.Verdict) 
 	p.report.MatchingVerdicts++
 }
 
-func verdictWithoutFetchTime(v *ledger.Verdict) *ledger.Verdict {
+func verdictWithoutFetchTime(v *ledger.RobotsVerdict) *ledger.RobotsVerdict {
 	u := *v
 	u.FetchedAt = time.Time{}
 	return &u
 }
 
-func verdictText(v *ledger.Verdict) string {
+func verdictText(v *ledger.RobotsVerdict) string {
 	text := "no"
 	if v.Allowed {
 		text = "yes"
@@ -123,5 +125,5 @@ func verdictText(v *ledger.Verdict) string {
 	if rule == "" {
 		rule = "no rule"
 	}
-	return text + " by " + rule + " of the file " + v.FileSHA256 + " (" + v.Outcome + ")"
+	return text + " by " + rule + " of the file " + v.FileSHA256 + " (" + v.FetchOutcome + ")"
 }

@@ -21,7 +21,7 @@ func (p *Replayer) loadLedger() error {
 		switch {
 		case err != nil:
 			return err
-		case r.Run != nil:
+		case r.RunStart != nil:
 			if runs++; runs == 1 {
 				p.clock.advance(r.Time)
 			}

@@ -18,7 +18,7 @@ import (
 type Replayer struct {
 	Store *FrontierStore
 	// CurrentRunSettings is what the crawl that is put together works by, as a ledger says it.
-	CurrentRunSettings ledger.Run
+	CurrentRunSettings ledger.RunStart
 	// OnDifference is told of each difference.
 	OnDifference func(Difference)
 
@@ -109,7 +109,7 @@ func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func
 		if err != nil {
 			return p.report, err
 		}
-		if r.Run != nil {
+		if r.RunStart != nil {
 			runs++
 		}
 		if runs > 1 {
@@ -119,7 +119,7 @@ func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func
 			p.recordedClockShift += r.ClockChange.Delta()
 		}
 		p.clock.advance(r.Time.Add(-p.recordedClockShift))
-		if r.Run != nil {
+		if r.RunStart != nil {
 			p.compareRunSettings(r)
 			err = addSeeds(ctx)
 		} else {

@@ -5,14 +5,14 @@ import "time"
 // maxBufferedBytes is how many bytes of Answers there must be for the next to be written at once.
 const maxBufferedBytes = 16 << 10
 
-// writeRecord puts a record at the end, and writes it, but for a Response. It requires the
+// writeOrBufferRecord puts a record at the end, and writes it, but for a Response. It requires the
 // lock.
-func (l *Ledger) writeRecord(r *Record) error {
+func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	now, err := l.nextRecordTime(r)
 	if err != nil {
 		return err
 	}
-	body, err := r.withAdjustedEnd(now).encode()
+	body, err := r.withEndByCurrentClock(now).encode()
 	if err != nil {
 		return err
 	}
@@ -23,8 +23,8 @@ func (l *Ledger) writeRecord(r *Record) error {
 	return l.writeEncoded(truncateTime(now), body)
 }
 
-// withAdjustedEnd returns a record whose times are by the clock as it is now.
-func (r *Record) withAdjustedEnd(now time.Time) *Record {
+// withEndByCurrentClock returns a record whose times are by the clock as it is now.
+func (r *Record) withEndByCurrentClock(now time.Time) *Record {
 	if r.Response == nil {
 		return r
 	}

@@ -12,7 +12,7 @@ import (
 // after Sync; a Request at once.
 func TestResponsesAreBuffered(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, RunStart: testRun()})
 	lines := func() int {
 		text, err := os.ReadFile(filepath.Join(dir, plainSegmentName(1)))
 		if err != nil {
@@ -53,7 +53,7 @@ func newRobotsRequest(host string) *Request {
 // place in the chain, and what failed leaves none.
 func TestResponseAfterFailedWrite(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, RunStart: testRun()})
 	for _, host := range []string{"a.test", "b.test"} {
 		n, err := l.Append(&Record{Request: newRobotsRequest(host)})
 		if err != nil {

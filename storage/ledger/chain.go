@@ -94,7 +94,7 @@ func decodeRecord(line []byte) (*Record, error) {
 	if err := json.Unmarshal(line, r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotRecord, err)
 	}
-	if r.Number < 1 || r.countKinds() != 1 {
+	if r.Number < 1 || r.countSetKinds() != 1 {
 		return nil, errNotRecord
 	}
 	return r, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/internal/ed25519pem"
 )
 
-// ParseKey reads an Ed25519 key in PEM, as openssl genpkey -algorithm ed25519
+// ParsePrivateKey reads an Ed25519 key in PEM, as openssl genpkey -algorithm ed25519
 // writes it (PKCS #8, RFC 8410). Its errors repeat nothing of the text.
-func ParseKey(text []byte) (ed25519.PrivateKey, error) { return ed25519pem.ParsePrivate(text) }
+func ParsePrivateKey(text []byte) (ed25519.PrivateKey, error) { return ed25519pem.ParsePrivate(text) }
 
 // ParsePublicKey reads the public half of such a key in PEM, as openssl pkey
 // -pubout writes it.
@@ -44,7 +44,7 @@ func (l *Ledger) writeCheckpoint() error {
 	}
 	at := truncateTime(now)
 	signature := ed25519.Sign(l.cfg.SigningKey, checkpointText(l.head.number+1, at, string(l.head.hash[:])))
-	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.Run.KeyID, Signature: signature}}).encode()
+	body, err := (&Record{Checkpoint: &Checkpoint{KeyID: l.cfg.RunStart.KeyID, Signature: signature}}).encode()
 	if err != nil {
 		return err
 	}

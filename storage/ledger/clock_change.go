@@ -68,16 +68,16 @@ func (v *verifier) checkTime(r *Record) {
 		v.addWarningf("the clock was set %s while the run went on; that is taken off the rests across it", describeClockChange(r.ClockChange.Delta()))
 	}
 	now := v.delayChecker.unshiftedTime(r.Time)
-	switch back := v.lastTime.Sub(now); {
+	switch back := v.lastRecordTime.Sub(now); {
 	case back <= time.Second:
-	case v.run == nil || r.Run != nil || r.Recovery != nil:
+	case v.run == nil || r.RunStart != nil || r.Recovery != nil:
 		v.delayChecker.clockShift -= back
 		v.addWarningf("the clock was set back between two runs, by %v at least", back)
-		now = v.lastTime
+		now = v.lastRecordTime
 	default:
 		v.addFindingf("is of %s, before the one that it follows: the clock was set back, and no record says so", r.Time.Format(time.RFC3339))
 	}
-	v.lastTime = now
+	v.lastRecordTime = now
 }
 
 // describeClockChange words by how much a clock was set.

@@ -43,7 +43,7 @@ func crawlWithClockSet(t *testing.T, dir string, size int64, by time.Duration, r
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		m := &testClock{realStart: real, bubbleStart: time.Now()}
-		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, Run: testRun(), now: m.now})}
+		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, RunStart: testRun(), now: m.now})}
 		w.writeVisit(0, "/1")
 		w.writeVisit(3, "/1")
 		n := w.writeRequest(2, "/1")
@@ -143,7 +143,7 @@ func TestClockSetBetweenRuns(t *testing.T) {
 		real := time.Now()
 		synctest.Test(t, func(t *testing.T) {
 			m := &testClock{realStart: real, bubbleStart: time.Now()}
-			cfg := Config{Dir: dir, SigningKey: testKey, Run: testRun(), now: m.now}
+			cfg := Config{Dir: dir, SigningKey: testKey, RunStart: testRun(), now: m.now}
 			w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
 			w.writeVisit(0, "/1")
 			time.Sleep(tt.rest)

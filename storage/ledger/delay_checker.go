@@ -8,12 +8,12 @@ import (
 // A delayChecker checks the rests of hosts by the times of records, as they would be
 // had nobody set the clock.
 type delayChecker struct {
-	clockShift     time.Duration // by how much it was, so far
-	hosts          map[string]*hostVisits
-	unanswered     map[int64]unansweredRequest // requests without an answer, by number
-	lastTime       time.Time                   // of the last record that had to do with it
-	runNumber      int                         // which one it is
-	measuredDelays int64                       // rests
+	clockShift          time.Duration // by how much it was, so far
+	hosts               map[string]*hostVisitState
+	unansweredRequests  map[int64]unansweredRequest // requests without an answer, by number
+	lastVisitRecordTime time.Time                   // of the last record that had to do with it
+	runNumber           int                         // which one it is
+	measuredDelayCount  int64                       // rests
 }
 
 // An unansweredRequest waits for its answer.
@@ -22,15 +22,15 @@ type unansweredRequest struct {
 	sentAt time.Time
 }
 
-// A hostVisits is what is known of a host.
-type hostVisits struct {
+// A hostVisitState is what is known of a host.
+type hostVisitState struct {
 	lastEnd      time.Time // of the last visit; zero: none has ended
 	lastRun      int       // that made it
 	activeVisits int       // visits that go on
 }
 
 func newDelayChecker() delayChecker {
-	return delayChecker{hosts: map[string]*hostVisits{}, unanswered: map[int64]unansweredRequest{}}
+	return delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]unansweredRequest{}}
 }
 
 // startRun begins a run.
@@ -45,12 +45,12 @@ func delayTolerance(delay time.Duration) time.Duration { return max(time.Millise
 
 // checkRequest enters a request, and says what is wrong with its pace. pause is what
 // its robots.txt asks for.
-func (p *delayChecker) checkRequest(r *Record, host string, run *Run, robotsDelay time.Duration) (problems []string) {
+func (p *delayChecker) checkRequest(r *Record, host string, run *RunStart, robotsDelay time.Duration) (problems []string) {
 	q, now := r.Request, p.unshiftedTime(r.Time)
 	required, observed := time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond
 	h := p.hosts[host]
 	if h == nil {
-		h = &hostVisits{}
+		h = &hostVisitState{}
 		p.hosts[host] = h
 	}
 	addProblem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -64,7 +64,7 @@ func (p *delayChecker) checkRequest(r *Record, host string, run *Run, robotsDela
 		addProblem("it is visit %d to the host at a time, and %d may go on", h.activeVisits+1, max(q.Slots, 1))
 	}
 	if !h.lastEnd.IsZero() && q.Slots <= 1 {
-		p.measuredDelays++
+		p.measuredDelayCount++
 		if measured := now.Sub(h.lastEnd); measured < required-delayTolerance(required) {
 			addProblem("the host was owed %v, and had %v by the times of the records", required, measured)
 		}
@@ -73,13 +73,13 @@ func (p *delayChecker) checkRequest(r *Record, host string, run *Run, robotsDela
 		}
 	}
 	h.activeVisits++
-	p.unanswered[r.Number] = unansweredRequest{host, now}
-	p.lastTime = now
+	p.unansweredRequests[r.Number] = unansweredRequest{host, now}
+	p.lastVisitRecordTime = now
 	return problems
 }
 
 // hostDelayAt returns the rest that a run gives to a host after a visit that ended then.
-func (r *Run) hostDelayAt(host string, end time.Time) time.Duration {
+func (r *RunStart) hostDelayAt(host string, end time.Time) time.Duration {
 	ms := r.DelayMS
 	if o, ok := r.HostOverrides[host]; ok && o.DelayMS != nil && (o.ExpiresAt.IsZero() || end.Before(o.ExpiresAt)) {
 		ms = *o.DelayMS
@@ -90,15 +90,15 @@ func (r *Run) hostDelayAt(host string, end time.Time) time.Duration {
 // checkResponse ends a request, and says what is wrong with that.
 func (p *delayChecker) checkResponse(r *Record) string {
 	a, now, end := r.Response, p.unshiftedTime(r.Time), p.unshiftedTime(r.Response.EndedAt)
-	request, ok := p.unanswered[a.RequestNumber]
+	request, ok := p.unansweredRequests[a.RequestNumber]
 	if !ok {
 		return fmt.Sprintf("is the answer to request %d, which is not there or has one", a.RequestNumber)
 	}
-	delete(p.unanswered, a.RequestNumber)
+	delete(p.unansweredRequests, a.RequestNumber)
 	h := p.hosts[request.host]
 	h.activeVisits--
 	h.lastRun = p.runNumber
-	p.lastTime = now
+	p.lastVisitRecordTime = now
 	if end.After(h.lastEnd) {
 		h.lastEnd = end
 	}
@@ -111,14 +111,14 @@ func (p *delayChecker) checkResponse(r *Record) string {
 // endInterruptedRun ends all requests, at the time of the last record, and returns how
 // many there were.
 func (p *delayChecker) endInterruptedRun() int64 {
-	n := len(p.unanswered)
-	for _, request := range p.unanswered {
+	n := len(p.unansweredRequests)
+	for _, request := range p.unansweredRequests {
 		h := p.hosts[request.host]
 		h.activeVisits, h.lastRun = 0, p.runNumber
-		if p.lastTime.After(h.lastEnd) {
-			h.lastEnd = p.lastTime
+		if p.lastVisitRecordTime.After(h.lastEnd) {
+			h.lastEnd = p.lastVisitRecordTime
 		}
 	}
-	clear(p.unanswered)
+	clear(p.unansweredRequests)
 	return int64(n)
 }

@@ -16,7 +16,7 @@ import (
 func writeKilledLedger(t *testing.T, dir string, size int64, pages int) (file string, extent DurableExtent) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, Run: testRun()})
+		l := openLedger(t, Config{Dir: dir, MaxSegmentSize: size, SigningKey: testKey, RunStart: testRun()})
 		w := &sampleWriter{t: t, ledger: l}
 		w.writeVisits(pages)
 		if err := l.Sync(); err != nil {
@@ -25,7 +25,7 @@ func writeKilledLedger(t *testing.T, dir string, size int64, pages int) (file st
 		extent = l.DurableExtent()
 		w.writeVisits(pages)
 		file = l.file.Name()
-		if now := l.DurableExtent(); now.Serial != extent.Serial { // begun since
+		if now := l.DurableExtent(); now.SegmentSerial != extent.SegmentSerial { // begun since
 			extent = now
 		}
 		closeAsKilled(t, l)
@@ -62,7 +62,7 @@ func reopenWithExtent(t *testing.T, dir string, extent DurableExtent) (err error
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		var l *Ledger
-		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, Run: testRun(), DurableExtent: extent}); err != nil {
+		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), DurableExtent: extent}); err != nil {
 			return
 		}
 		w := &sampleWriter{t: t, ledger: l}
@@ -129,7 +129,7 @@ func TestLossBeforeDurableExtent(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	missing := DurableExtent{Serial: 2, Size: 10}
+	missing := DurableExtent{SegmentSerial: 2, Size: 10}
 	if err := reopenWithExtent(t, dir, missing); err == nil || !strings.Contains(err.Error(), "ledger-000002.jsonl is missing") {
 		t.Errorf("a segment that is missing: %v", err)
 	}

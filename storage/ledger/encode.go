@@ -13,7 +13,7 @@ var errNotOneKind = errors.New("ledger: a record is of exactly one kind")
 // encode returns the record without its place, as JSON. Each visit makes a Request
 // and a Response: they are put together by hand.
 func (r *Record) encode() ([]byte, error) {
-	if r.countKinds() != 1 {
+	if r.countSetKinds() != 1 {
 		return nil, errNotOneKind
 	}
 	var b []byte
@@ -55,7 +55,7 @@ func (q *Request) encode() ([]byte, error) {
 	if v := q.RobotsVerdict; v != nil {
 		o.OpenObject("robots")
 		o.Bool("allowed", v.Allowed)
-		o.String("outcome", v.Outcome)
+		o.String("outcome", v.FetchOutcome)
 		o.StringNonEmpty("file_sha256", v.FileSHA256)
 		o.Time("fetched", v.FetchedAt)
 		o.String("group", v.Group)

@@ -34,7 +34,7 @@ func TestEncode(t *testing.T) {
 // TestEncodeRefuses pins what no reader would take.
 func TestEncodeRefuses(t *testing.T) {
 	late := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, r := range []Record{{}, {Response: &Response{}, Run: &Run{}}, {Response: &Response{EndedAt: late}}, {Request: &Request{RobotsVerdict: &Verdict{FetchedAt: late}}}} {
+	for _, r := range []Record{{}, {Response: &Response{}, RunStart: &RunStart{}}, {Response: &Response{EndedAt: late}}, {Request: &Request{RobotsVerdict: &RobotsVerdict{FetchedAt: late}}}} {
 		if text, err := r.encode(); err == nil {
 			t.Errorf("%s", text)
 		}

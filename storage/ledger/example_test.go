@@ -21,7 +21,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	l, err := ledger.Open(ledger.Config{Dir: dir, Run: ledger.Run{
+	l, err := ledger.Open(ledger.Config{Dir: dir, RunStart: ledger.RunStart{
 		Software: "example/1.0", UserAgent: "examplebot/1.0 (+https://example.org/bot)", ProductToken: "examplebot",
 		RobotsDialect: robots.Google.String(), RobotsExtensions: true, DelayMS: 1000}})
 	if err != nil {
@@ -58,7 +58,7 @@ func visit(l *ledger.Ledger, url string) error {
 	body := []byte("User-agent: examplebot\nAllow: /open\nDisallow: /\n")
 	sum := sha256.Sum256(body)
 	file := robots.FetchSummary{SHA256: hex.EncodeToString(sum[:]), FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
-	if err := l.StoreRobots(file.SHA256, body); err != nil {
+	if err := l.StoreRobotsFile(file.SHA256, body); err != nil {
 		return err
 	}
 	agent, err := robots.NewAgent("examplebot")
@@ -67,7 +67,7 @@ func visit(l *ledger.Ledger, url string) error {
 	}
 	verdict := robots.Parse(body, robots.Google).RulesFor(agent).Check(u)
 	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage, Origin: u.Origin().String(),
-		Source: "seed", Slots: 1, RobotsVerdict: ledger.NewVerdict(verdict, file)}})
+		Source: "seed", Slots: 1, RobotsVerdict: ledger.NewRobotsVerdict(verdict, file)}})
 	if err != nil {
 		return err
 	}

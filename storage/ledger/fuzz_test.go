@@ -33,7 +33,7 @@ func FuzzSegment(f *testing.F) {
 		if _, err := Verify(dir, VerifyOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Open(Config{Dir: dir, Run: testRun()})
+		l, err := Open(Config{Dir: dir, RunStart: testRun()})
 		if err != nil {
 			return
 		}

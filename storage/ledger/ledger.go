@@ -34,8 +34,8 @@ type Config struct {
 	// follows. There is one at the end of each segment, and of a run, besides. Default
 	// DefaultCheckpointInterval.
 	CheckpointInterval time.Duration
-	// Run is what the records that follow are made by. Its SigningKey is set by Open.
-	Run Run
+	// RunStart is what the records that follow are made by. Its SigningKey is set by Open.
+	RunStart RunStart
 	// DurableExtent is the last durable result of Ledger.DurableExtent. That much of the segment must
 	// be whole when it is opened after a crash; the rest is cut at the first record
 	// that is not whole. With the zero DurableExtent nothing is known, and at most one torn
@@ -58,17 +58,17 @@ type Ledger struct {
 	robotsStore robotsStore
 	syncTracker disk.SyncTracker
 
-	mu               sync.Mutex // of what follows
-	file             *os.File   // of the last segment; nil: the ledger is closed
-	segmentSerial    int
-	segmentSize      int64     // of whole records in it
-	buffered         []byte    // whole records after them: they go with the next record, or with Sync
-	head             chainHead // of what is held
-	requestCount     int64     // requests of this run
-	unansweredCount  int64     // those of them without an answer
-	checkpointedAt   time.Time // the last checkpoint, or the start
-	checkpointNumber int64     // number of that checkpoint; 0: this run has none
-	clockBase        time.Time // as it was read when it was last found to have been set, or at the start
+	mu                 sync.Mutex // of what follows
+	file               *os.File   // of the last segment; nil: the ledger is closed
+	segmentSerial      int
+	segmentSize        int64     // of whole records in it
+	buffered           []byte    // whole records after them: they go with the next record, or with Sync
+	head               chainHead // of what is held
+	runRequestCount    int64     // requests of this run
+	runUnansweredCount int64     // those of them without an answer
+	checkpointedAt     time.Time // the last checkpoint, or the start
+	checkpointNumber   int64     // number of that checkpoint; 0: this run has none
+	clockBase          time.Time // as it was read when it was last found to have been set, or at the start
 }
 
 // Open opens the ledger in a directory for a run. What an earlier process left
@@ -85,7 +85,7 @@ func Open(cfg Config) (*Ledger, error) {
 		return nil, errors.New("ledger: neither a size nor a time can be negative")
 	}
 	if cfg.SigningKey != nil {
-		cfg.Run.KeyID = KeyID(cfg.SigningKey.Public().(ed25519.PublicKey))
+		cfg.RunStart.KeyID = KeyID(cfg.SigningKey.Public().(ed25519.PublicKey))
 	}
 	if cfg.now == nil {
 		cfg.now = time.Now
@@ -94,12 +94,12 @@ func Open(cfg Config) (*Ledger, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{
-		cfg: cfg, robotsStore: robotsStore{dir: filepath.Join(cfg.Dir, robotsDir), mode: cfg.FileMode}, clockBase: cfg.now(),
+		cfg: cfg, robotsStore: robotsStore{dir: filepath.Join(cfg.Dir, robotsDir), newFileMode: cfg.FileMode}, clockBase: cfg.now(),
 		syncTracker: disk.SyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase
 	if err := l.resume(); err != nil {
-		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.closeFile()))
+		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.syncAndCloseFile()))
 	}
 	return l, nil
 }
@@ -121,25 +121,25 @@ func (l *Ledger) Append(r *Record) (n int64, err error) {
 	if err := l.syncTracker.Err(); err != nil {
 		return 0, err
 	}
-	if err := l.prepareAppend(); err != nil {
+	if err := l.checkpointAndRotateIfDue(); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
-	if err := l.writeRecord(r); err != nil {
+	if err := l.writeOrBufferRecord(r); err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
 	switch {
 	case r.Request != nil:
-		l.requestCount++
-		l.unansweredCount++
+		l.runRequestCount++
+		l.runUnansweredCount++
 	case r.Response != nil:
-		l.unansweredCount--
+		l.runUnansweredCount--
 	}
 	return l.head.number, nil
 }
 
-// prepareAppend makes a checkpoint if it is time for one, and begins another segment if
+// checkpointAndRotateIfDue makes a checkpoint if it is time for one, and begins another segment if
 // this one is full. It requires the lock.
-func (l *Ledger) prepareAppend() error {
+func (l *Ledger) checkpointAndRotateIfDue() error {
 	if l.cfg.SigningKey != nil && l.cfg.now().Sub(l.checkpointedAt) >= l.cfg.CheckpointInterval {
 		if err := l.writeCheckpoint(); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 	if first == nil {
 		return nil
 	}
-	if err := l.writeRecord(&Record{SegmentStart: first}); err != nil {
+	if err := l.writeOrBufferRecord(&Record{SegmentStart: first}); err != nil {
 		l.file, l.segmentSerial, l.segmentSize = oldFile, oldSerial, oldSize
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
@@ -203,8 +203,8 @@ func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 
 // A DurableExtent is how much of the segment that is written is on the disk.
 type DurableExtent struct {
-	Serial int   // of the segment; 0: no segment
-	Size   int64 // bytes of whole records that Sync put there
+	SegmentSerial int   // of the segment; 0: no segment
+	Size          int64 // bytes of whole records that Sync put there
 }
 
 // DurableExtent returns how much of the present segment is on the disk. Earlier segments are
@@ -240,7 +240,7 @@ func (l *Ledger) Close() error {
 	if l.file == nil {
 		return errClosed
 	}
-	return errors.Join(l.writeRunEnd(), l.closeFile())
+	return errors.Join(l.writeRunEnd(), l.syncAndCloseFile())
 }
 
 // writeRunEnd writes what ends the run, if it may. It requires the lock.
@@ -251,8 +251,8 @@ func (l *Ledger) writeRunEnd() error {
 	if err := l.flushBuffered(); err != nil {
 		return err
 	}
-	if l.unansweredCount == 0 {
-		if err := l.writeRecord(&Record{RunEnd: &RunEnd{Requests: l.requestCount}}); err != nil {
+	if l.runUnansweredCount == 0 {
+		if err := l.writeOrBufferRecord(&Record{RunEnd: &RunEnd{Requests: l.runRequestCount}}); err != nil {
 			return err
 		}
 	}
@@ -266,7 +266,7 @@ func (l *Ledger) writeRunEnd() error {
 	return err
 }
 
-func (l *Ledger) closeFile() error {
+func (l *Ledger) syncAndCloseFile() error {
 	if l.file == nil {
 		return nil
 	}

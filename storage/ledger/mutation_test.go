@@ -296,7 +296,7 @@ func TestUnsignedRun(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			for _, key := range keys {
-				w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, SigningKey: key, Run: testRun()})}
+				w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, SigningKey: key, RunStart: testRun()})}
 				w.writeVisits(1)
 				if err := w.ledger.Close(); err != nil {
 					t.Fatal(err)

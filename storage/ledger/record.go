@@ -15,7 +15,7 @@ type Record struct {
 	Number int64     `json:"n,omitempty"`    // its number, from 1
 	Time   time.Time `json:"time,omitzero"`  // when it was written
 
-	Run          *Run          `json:"run,omitempty"`
+	RunStart     *RunStart     `json:"run,omitempty"`
 	Request      *Request      `json:"request,omitempty"`
 	Response     *Response     `json:"answer,omitempty"`
 	Refusal      *Refusal      `json:"refusal,omitempty"`
@@ -26,9 +26,9 @@ type Record struct {
 	RunEnd       *RunEnd       `json:"end,omitempty"`
 }
 
-// A Run is the start of a process's work, and what it works by until its RunEnd, or
-// until the next Run.
-type Run struct {
+// A RunStart is the start of a process's work, and what it works by until its RunEnd, or
+// until the next RunStart.
+type RunStart struct {
 	Software         string                  `json:"software"`          // name/version of what crawls
 	Project          string                  `json:"project,omitempty"` // its name; empty: there is none
 	UserAgent        string                  `json:"user_agent"`
@@ -64,14 +64,14 @@ const (
 
 // A Request is about to be sent: its robots.txt allows it, and its host is due.
 type Request struct {
-	URL           string   `json:"url"`
-	Method        string   `json:"method,omitempty"`   // empty: GET
-	Kind          string   `json:"kind"`               // Page, Sitemap, KindRobotsTXT or KindTDMRep
-	Origin        string   `json:"origin"`             // whose robots.txt cleared it, or is asked for
-	ServerIP      string   `json:"ip,omitempty"`       // of the server; empty if it is not known
-	Source        string   `json:"source"`             // how it was found: the name of a storage.Source
-	Referrer      string   `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
-	RobotsVerdict *Verdict `json:"robots,omitempty"`   // nil for KindRobotsTXT
+	URL           string         `json:"url"`
+	Method        string         `json:"method,omitempty"`   // empty: GET
+	Kind          string         `json:"kind"`               // Page, Sitemap, KindRobotsTXT or KindTDMRep
+	Origin        string         `json:"origin"`             // whose robots.txt cleared it, or is asked for
+	ServerIP      string         `json:"ip,omitempty"`       // of the server; empty if it is not known
+	Source        string         `json:"source"`             // how it was found: the name of a storage.Source
+	Referrer      string         `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
+	RobotsVerdict *RobotsVerdict `json:"robots,omitempty"`   // nil for KindRobotsTXT
 	// RequiredDelayMS is the rest that the host was owed, and ObservedDelayMS the one that it
 	// had, from the end of the last visit; both rounded down. They are absent, and 0,
 	// at the first visit.
@@ -95,33 +95,33 @@ type Response struct {
 
 // A Refusal is a URL that was not asked for.
 type Refusal struct {
-	URL           string   `json:"url"`
-	Origin        string   `json:"origin"`             // of URL
-	Source        string   `json:"source"`             // as of a Request
-	Referrer      string   `json:"referrer,omitempty"` // as of a Request
-	Reason        string   `json:"why"`                // for people: the reason that the crawl gives
-	RobotsVerdict *Verdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
+	URL           string         `json:"url"`
+	Origin        string         `json:"origin"`             // of URL
+	Source        string         `json:"source"`             // as of a Request
+	Referrer      string         `json:"referrer,omitempty"` // as of a Request
+	Reason        string         `json:"why"`                // for people: the reason that the crawl gives
+	RobotsVerdict *RobotsVerdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
 }
 
-// A Verdict is what robots.txt says to a URL, and by which line.
-type Verdict struct {
-	Allowed    bool      `json:"allowed"`
-	Outcome    string    `json:"outcome"`               // as robots.FetchOutcome: rules, allow_all, cached_rules
-	FileSHA256 string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
-	FetchedAt  time.Time `json:"fetched"`               // when the answer came
-	Group      string    `json:"group"`                 // as robots.Rules.GroupAgents
-	Rule       string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
-	RuleLine   int       `json:"line,omitempty"`        // of the rule, counted from 1
+// A RobotsVerdict is what robots.txt says to a URL, and by which line.
+type RobotsVerdict struct {
+	Allowed      bool      `json:"allowed"`
+	FetchOutcome string    `json:"outcome"`               // as robots.FetchOutcome: rules, allow_all, cached_rules
+	FileSHA256   string    `json:"file_sha256,omitempty"` // of the file's bytes; empty if there is none
+	FetchedAt    time.Time `json:"fetched"`               // when the answer came
+	Group        string    `json:"group"`                 // as robots.Rules.GroupAgents
+	Rule         string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
+	RuleLine     int       `json:"line,omitempty"`        // of the rule, counted from 1
 	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
 	// may not fetch the URL.
 	NotForIndexing bool `json:"not_for_indexing,omitempty"`
 }
 
-// NewVerdict returns what the record says of a verdict by a file. Rules and groups
+// NewRobotsVerdict returns what the record says of a verdict by a file. Rules and groups
 // of more than 1 KiB are cut.
-func NewVerdict(v robots.Verdict, file robots.FetchSummary) *Verdict {
-	return &Verdict{
-		Allowed: v.Allowed, Outcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
+func NewRobotsVerdict(v robots.Verdict, file robots.FetchSummary) *RobotsVerdict {
+	return &RobotsVerdict{
+		Allowed: v.Allowed, FetchOutcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
 		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
 		NotForIndexing: v.DisallowedForMainRobot,
 	}
@@ -146,14 +146,14 @@ type Recovery struct {
 	CutBytes int64 `json:"cut_bytes"` // of a torn record, which was cut off
 }
 
-// A RunEnd is that of a Run: every request of it has its Response.
+// A RunEnd is that of a RunStart: every request of it has its Response.
 type RunEnd struct {
 	Requests int64 `json:"requests"` // of the run
 }
 
-// countKinds returns how many kinds of record r claims to be; it should be one.
-func (r *Record) countKinds() (n int) {
-	for _, set := range []bool{r.Run != nil, r.Request != nil, r.Response != nil, r.Refusal != nil,
+// countSetKinds returns how many kinds of record r claims to be; it should be one.
+func (r *Record) countSetKinds() (n int) {
+	for _, set := range []bool{r.RunStart != nil, r.Request != nil, r.Response != nil, r.Refusal != nil,
 		r.Checkpoint != nil, r.SegmentStart != nil, r.Recovery != nil, r.ClockChange != nil, r.RunEnd != nil} {
 		if set {
 			n++

@@ -10,8 +10,8 @@ func (v *verifier) checkRecord(r *Record) {
 		v.addFindingf("is not what begins a file, and only that")
 	}
 	switch {
-	case r.Run != nil:
-		v.checkRunStart(r.Run)
+	case r.RunStart != nil:
+		v.checkRunStart(r.RunStart)
 	case r.Request != nil:
 		v.checkRequest(r)
 	case r.Response != nil:
@@ -30,13 +30,13 @@ func (v *verifier) checkRecord(r *Record) {
 }
 
 // checkRunStart checks the start of a run.
-func (v *verifier) checkRunStart(run *Run) {
+func (v *verifier) checkRunStart(run *RunStart) {
 	v.report.Runs++
 	if v.run != nil {
 		v.addFindingf("begins a run, and the one before has no end")
 		v.endInterruptedRun()
 	}
-	v.run, v.requests, v.keyID = run, 0, run.KeyID
+	v.run, v.runRequestCount, v.lastRunKeyID = run, 0, run.KeyID
 	v.delayChecker.startRun()
 	if err := v.verdictChecker.startRun(run); err != nil {
 		v.addFindingf("%v", err)
@@ -53,11 +53,11 @@ func (v *verifier) endInterruptedRun() {
 
 // checkRunEnd checks the end of a run.
 func (v *verifier) checkRunEnd(end *RunEnd) {
-	if n := len(v.delayChecker.unanswered); n > 0 {
+	if n := len(v.delayChecker.unansweredRequests); n > 0 {
 		v.addFindingf("ends the run, and %d of its requests have no answer", n)
 	}
-	if end.Requests != v.requests {
-		v.addFindingf("says that the run made %d requests, and %d are here", end.Requests, v.requests)
+	if end.Requests != v.runRequestCount {
+		v.addFindingf("says that the run made %d requests, and %d are here", end.Requests, v.runRequestCount)
 	}
 	v.endInterruptedRun()
 }
@@ -65,7 +65,7 @@ func (v *verifier) checkRunEnd(end *RunEnd) {
 // checkRequest checks a request: its verdict, and its pace.
 func (v *verifier) checkRequest(r *Record) {
 	v.report.Requests++
-	v.requests++
+	v.runRequestCount++
 	q := r.Request
 	u, err := decorum.ParseURL(q.URL)
 	if err != nil || u.String() != q.URL {
@@ -88,7 +88,7 @@ func (v *verifier) checkRequest(r *Record) {
 	for _, reason := range v.delayChecker.checkRequest(r, u.Origin().Host(), v.run, delay) {
 		v.addFindingf("%s: %s", q.URL, reason)
 	}
-	v.report.MeasuredDelays = v.delayChecker.measuredDelays
+	v.report.MeasuredDelays = v.delayChecker.measuredDelayCount
 }
 
 // reportUnrecordedRedirect reports a request for a robots.txt to which no recorded redirect leads. If

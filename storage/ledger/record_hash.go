@@ -72,7 +72,7 @@ func (v *verifier) checkExpectedRecord(hash string) {
 		}
 		v.isExpectedHashFound[i] = true
 		if h.Hash == hash {
-			v.report.ExpectedFound++
+			v.report.ExpectedHashesFound++
 			continue
 		}
 		v.addFindingf("is not the one that is held, whose hash is %s: it, or what it follows, was rewritten", h.Hash)

@@ -17,7 +17,7 @@ import (
 func TestExpectedRecords(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	writeSample(t, dir, 1)
-	early := verifySigned(t, dir).LastRecord
+	early := verifySigned(t, dir).LastRecordHash
 	// The rewritten ledger has the same records but for one, and a chain of its own.
 	files := readFiles(t, dir)
 	all := linesOf(t, files)
@@ -54,8 +54,8 @@ func TestExpectedRecords(t *testing.T) {
 		found := slices.ContainsFunc(report.Findings, func(f Finding) bool {
 			return strings.Contains(f.Message, "held") && strings.Contains(f.Message, tt.want)
 		})
-		if report.ExpectedFound != tt.foundCount || found != (tt.want != "") {
-			t.Errorf("%s: %d are held, found %v; want %d, %q", tt.name, report.ExpectedFound, report.Findings, tt.foundCount, tt.want)
+		if report.ExpectedHashesFound != tt.foundCount || found != (tt.want != "") {
+			t.Errorf("%s: %d are held, found %v; want %d, %q", tt.name, report.ExpectedHashesFound, report.Findings, tt.foundCount, tt.want)
 		}
 	}
 	if report, err := Verify(other, VerifyOptions{}); err != nil || !report.OK() {
@@ -80,7 +80,7 @@ func TestParseRecordHashes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil || report.ExpectedFound != 1 || !report.OK() {
+			if report, err := Verify(dir, VerifyOptions{ExpectedRecordHashes: hashes}); err != nil || report.ExpectedHashesFound != 1 || !report.OK() {
 				t.Errorf("%s: the first record is not held: %+v, %v", name, report, err)
 			}
 		}
@@ -135,7 +135,7 @@ func writeRobotsVisits(t *testing.T, visits []robotsVisit, shared bool) *VerifyR
 	synctest.Test(t, func(t *testing.T) {
 		run := testRun()
 		run.SharedCrawl = shared
-		cfg := Config{Dir: dir, Run: run, SigningKey: testKey}
+		cfg := Config{Dir: dir, RunStart: run, SigningKey: testKey}
 		w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
 		for _, v := range visits {
 			origin := "http://h0.test"

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// openRegular opens a file below a directory for reading. A stranger may have written
-// the directory: openRegular refuses anything but a regular file without waiting for
+// openRegularFile opens a file below a directory for reading. A stranger may have written
+// the directory: openRegularFile refuses anything but a regular file without waiting for
 // it, and a symbolic link that leads out of the directory.
-func openRegular(dir, name string) (*os.File, error) {
+func openRegularFile(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func requireRegularFile(info fs.FileInfo, err error) error {
 	return nil
 }
 
-// readRegular returns the content of a file as openRegular opens it, and an error if it
+// readRegularFile returns the content of a file as openRegularFile opens it, and an error if it
 // has more than limit bytes.
-func readRegular(dir, name string, limit int64) (text []byte, err error) {
-	f, err := openRegular(dir, name)
+func readRegularFile(dir, name string, limit int64) (text []byte, err error) {
+	f, err := openRegularFile(dir, name)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (l *Ledger) resume() error {
 	switch {
 	case len(all) == 0:
 		err = l.beginSegment(1, nil)
-	case all[len(all)-1].compressed:
+	case all[len(all)-1].isCompressed:
 		recovery, err = l.beginSegmentAfterCompressed(all[len(all)-1])
 	default:
 		recovery, err = l.resumeSegment(all)
@@ -32,11 +32,11 @@ func (l *Ledger) resume() error {
 		if l.cfg.OnRecovered != nil {
 			l.cfg.OnRecovered(recovery.CutBytes)
 		}
-		if err := l.writeRecord(&Record{Recovery: recovery}); err != nil {
+		if err := l.writeOrBufferRecord(&Record{Recovery: recovery}); err != nil {
 			return err
 		}
 	}
-	return errors.Join(l.writeRecord(&Record{Run: &l.cfg.Run}), l.syncTracker.Sync(), disk.SyncDir(l.cfg.Dir))
+	return errors.Join(l.writeOrBufferRecord(&Record{RunStart: &l.cfg.RunStart}), l.syncTracker.Sync(), disk.SyncDir(l.cfg.Dir))
 }
 
 // resumeSegment opens the last segment, which is not full, and cuts a torn record off its
@@ -94,7 +94,7 @@ func (l *Ledger) writeSegmentStart(previous segment) error {
 	if err != nil {
 		return err
 	}
-	return l.writeRecord(&Record{SegmentStart: first})
+	return l.writeOrBufferRecord(&Record{SegmentStart: first})
 }
 
 // segmentStartAfter returns the record that begins the segment after a compressed one,
@@ -106,7 +106,7 @@ func (l *Ledger) segmentStartAfter(previous segment) (*SegmentStart, error) {
 
 // beginSegmentAfterCompressed begins the segment that follows a compressed one, which is whole.
 func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
-	if l.cfg.DurableExtent.Serial > s.serial {
+	if l.cfg.DurableExtent.SegmentSerial > s.serial {
 		return nil, l.missingSegmentError(s)
 	}
 	end, err := l.scanSegment(s, -1)
@@ -138,7 +138,7 @@ func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	switch {
 	case errors.Is(err, errStopReading):
 		return nil
-	case errors.Is(err, errLineTooLong) && l.cfg.DurableExtent.Serial != 0: // zeros, which scan cuts
+	case errors.Is(err, errLineTooLong) && l.cfg.DurableExtent.SegmentSerial != 0: // zeros, which scan cuts
 	case err != nil:
 		return err
 	case len(all) < 2:
@@ -164,11 +164,11 @@ func (t *runEndTracker) update(r *Record) {
 func (l *Ledger) knownDurableSize(all []segment) (int64, error) {
 	last := all[len(all)-1]
 	switch extent := l.cfg.DurableExtent; {
-	case extent.Serial == 0:
+	case extent.SegmentSerial == 0:
 		return -1, nil
-	case extent.Serial > last.serial:
+	case extent.SegmentSerial > last.serial:
 		return 0, l.missingSegmentError(last)
-	case extent.Serial == last.serial:
+	case extent.SegmentSerial == last.serial:
 		return extent.Size, nil
 	}
 	return 0, nil // the segment was begun later
@@ -178,7 +178,7 @@ func (l *Ledger) knownDurableSize(all []segment) (int64, error) {
 func (l *Ledger) missingSegmentError(last segment) error {
 	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: "+
 		"restore it, or move the directory %s away to begin another ledger (the last there is %s)",
-		plainSegmentName(l.cfg.DurableExtent.Serial), l.cfg.DurableExtent.Size, l.cfg.Dir, last.name)
+		plainSegmentName(l.cfg.DurableExtent.SegmentSerial), l.cfg.DurableExtent.Size, l.cfg.Dir, last.name)
 }
 
 // errBadRecord ends the reading of a segment at its first bad record.
@@ -190,7 +190,7 @@ var errBadRecord = errors.New("the rest is cut")
 // If durableSize is -1, only one torn record may follow the last whole one.
 func (l *Ledger) scanSegment(s segment, durableSize int64) (t runEndTracker, err error) {
 	var badLine error // what is wrong with the last line
-	first := s.serial > 1 && s.compressed && l.head.number == 0
+	first := s.serial > 1 && s.isCompressed && l.head.number == 0
 	err = s.forEachLine(l.cfg.Dir, func(number int, line []byte) error {
 		if badLine != nil {
 			return badLine
@@ -215,7 +215,7 @@ func (l *Ledger) scanSegment(s segment, durableSize int64) (t runEndTracker, err
 		t.update(r)
 		return nil
 	})
-	if s.compressed {
+	if s.isCompressed {
 		l.segmentSize = 0
 		err = errors.Join(err, badLine) // nothing can be torn there
 	}

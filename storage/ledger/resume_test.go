@@ -18,7 +18,7 @@ func reopenAndVisit(t *testing.T, dir string) (cut int64) {
 	cut = -1
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour) // after what the samples were written in
-		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, Run: testRun(), OnRecovered: func(n int64) { cut = n }})}
+		w := &sampleWriter{t: t, ledger: openLedger(t, Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(n int64) { cut = n }})}
 		w.writeVisit(0, "/after")
 		if err := w.ledger.Close(); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestDamagedEnd(t *testing.T) {
 	damaged := maps.Clone(original)
 	damaged[last] = []byte(strings.Replace(string(original[last]), `"status":200`, `"status":404`, 1))
 	replaceFiles(t, dir, original, damaged)
-	_, err := Open(Config{Dir: dir, Run: testRun()})
+	_, err := Open(Config{Dir: dir, RunStart: testRun()})
 	if err == nil || !strings.Contains(err.Error(), "does not have the hash that it states") || !strings.Contains(err.Error(), last+", line ") {
 		t.Errorf("error %v, want one that names the record", err)
 	}
@@ -144,7 +144,7 @@ func TestRotationCutShort(t *testing.T) {
 // What stands behind the last record since a write failed there is written over.
 func TestWriteIsRepeated(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun()})
 	if _, err := l.file.WriteAt([]byte(`{"hash":"half of a longer record that found no room`), l.segmentSize); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestWriteIsRepeated(t *testing.T) {
 // A clock that is set back puts off no checkpoint: the last one is known by the
 // monotonic clock.
 func TestCheckpointsByMonotonicClock(t *testing.T) {
-	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey, CheckpointInterval: time.Nanosecond, Run: testRun()})
+	l := openLedger(t, Config{Dir: t.TempDir(), SigningKey: testKey, CheckpointInterval: time.Nanosecond, RunStart: testRun()})
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +175,10 @@ func TestManyOverrides(t *testing.T) {
 	for i := range 20_000 {
 		run.HostOverrides[fmt.Sprintf("host-%d.test", i)] = HostOverride{DelayMS: new(int64(100)), Reason: strings.Repeat("agreed ", 20)}
 	}
-	if err := openLedger(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, RunStart: run}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := openLedger(t, Config{Dir: dir, Run: run}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, RunStart: run}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	report, err := Verify(dir, VerifyOptions{})
@@ -190,7 +190,7 @@ func TestManyOverrides(t *testing.T) {
 // Megabytes of zeros are a torn record, too.
 func TestManyZerosAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	if err := openLedger(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, RunStart: testRun()}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, plainSegmentName(1))
@@ -201,7 +201,7 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 	if err := os.Truncate(name, info.Size()+5<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := openLedger(t, Config{Dir: dir, Run: testRun()}).Close(); err != nil {
+	if err := openLedger(t, Config{Dir: dir, RunStart: testRun()}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.OK() || r.Runs != 2 {
@@ -213,7 +213,7 @@ func TestManyZerosAtTheEnd(t *testing.T) {
 // checkpoint each time that is tried.
 func TestRotationIsRepeated(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1, SigningKey: testKey, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1, SigningKey: testKey, RunStart: testRun()})
 	inTheWay := filepath.Join(dir, plainSegmentName(1)+compressedSuffix+".new")
 	if err := os.Mkdir(inTheWay, 0o755); err != nil {
 		t.Fatal(err)

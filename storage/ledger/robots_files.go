@@ -18,25 +18,25 @@ const robotsDir = "robots"
 
 // robotsStore keeps robots.txt files by their SHA-256.
 type robotsStore struct {
-	dir  string
-	mode fs.FileMode // of new files
+	dir         string
+	newFileMode fs.FileMode // of new files
 
-	mu      sync.Mutex
-	durable map[string]bool // those that are on the disk
+	mu            sync.Mutex
+	durableHashes map[string]bool // those that are on the disk
 }
 
 // maxKnownHashes is how many hashes are held in memory; of others the disk is asked.
 const maxKnownHashes = 100_000
 
-// robotsFileName returns the name of the file with a hash, in dir.
-func robotsFileName(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
+// robotsFilePath returns the name of the file with a hash, in dir.
+func robotsFilePath(dir, hash string) string { return filepath.Join(dir, hash[:2], hash+".txt") }
 
 // HasRobotsFile reports whether the robots.txt with that SHA-256, in hex, is kept.
 func (l *Ledger) HasRobotsFile(hash string) bool { return l.robotsStore.has(hash) }
 
-// StoreRobots keeps a robots.txt, and returns when it is on the disk: a record may
+// StoreRobotsFile keeps a robots.txt, and returns when it is on the disk: a record may
 // then name it by its SHA-256, in hex. It is an error if body has another.
-func (l *Ledger) StoreRobots(hash string, body []byte) error {
+func (l *Ledger) StoreRobotsFile(hash string, body []byte) error {
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != hash {
 		return fmt.Errorf("ledger: a robots.txt of %d bytes does not have the hash %q", len(body), hash)
 	}
@@ -48,12 +48,12 @@ func (l *Ledger) StoreRobots(hash string, body []byte) error {
 
 func (f *robotsStore) has(hash string) bool {
 	f.mu.Lock()
-	known := f.durable[hash]
+	known := f.durableHashes[hash]
 	f.mu.Unlock()
 	if known || len(hash) != 2*sha256.Size {
 		return known
 	}
-	if _, err := os.Stat(robotsFileName(f.dir, hash)); err != nil {
+	if _, err := os.Stat(robotsFilePath(f.dir, hash)); err != nil {
 		return false
 	}
 	f.markDurable(hash) // what has its name has been synced
@@ -63,21 +63,21 @@ func (f *robotsStore) has(hash string) bool {
 func (f *robotsStore) markDurable(hash string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.durable == nil || len(f.durable) >= maxKnownHashes {
-		f.durable = map[string]bool{}
+	if f.durableHashes == nil || len(f.durableHashes) >= maxKnownHashes {
+		f.durableHashes = map[string]bool{}
 	}
-	f.durable[hash] = true
+	f.durableHashes[hash] = true
 }
 
 // write writes a file, and its name, to the disk: what has the name is whole.
 // Two callers with the same file do each other no harm.
 func (f *robotsStore) write(hash string, body []byte) error {
-	name := robotsFileName(f.dir, hash)
+	name := robotsFilePath(f.dir, hash)
 	dir := filepath.Dir(name)
-	if err := makeDirDurably(dir, f.mode); err != nil {
+	if err := makeDirDurably(dir, f.newFileMode); err != nil {
 		return err
 	}
-	if err := errors.Join(disk.WriteFileAtomic(name, dir, f.mode, body), disk.SyncDir(dir)); err != nil {
+	if err := errors.Join(disk.WriteFileAtomic(name, dir, f.newFileMode, body), disk.SyncDir(dir)); err != nil {
 		return err
 	}
 	f.markDurable(hash)

@@ -1,40 +1,40 @@
 package ledger
 
-// A robotsFetch identifies a request for a robots.txt: the origin that the file is for, and the
+// A robotsFetchKey identifies a request for a robots.txt: the origin that the file is for, and the
 // requested URL.
-type robotsFetch struct{ origin, url string }
+type robotsFetchKey struct{ origin, url string }
 
 // A robotsRedirectTracker knows which requests for a robots.txt were redirected. A request at
 // another address than its origin's /robots.txt must follow from such a request:
 // otherwise any page could be labelled as a robots.txt, which needs no verdict.
 type robotsRedirectTracker struct {
-	unanswered map[int64]robotsFetch // without an answer so far, by number of the request
-	redirected map[robotsFetch]bool  // answered by a redirect, or with an unknown answer
+	unansweredFetches map[int64]robotsFetchKey // without an answer so far, by number of the request
+	redirected        map[robotsFetchKey]bool  // answered by a redirect, or with an unknown answer
 }
 
 func newRobotsRedirectTracker() robotsRedirectTracker {
-	return robotsRedirectTracker{unanswered: map[int64]robotsFetch{}, redirected: map[robotsFetch]bool{}}
+	return robotsRedirectTracker{unansweredFetches: map[int64]robotsFetchKey{}, redirected: map[robotsFetchKey]bool{}}
 }
 
 // addRequest adds a request for a robots.txt, and reports whether it is at its origin, or
 // may be the target of a recorded redirect from there.
 func (k *robotsRedirectTracker) addRequest(n int64, q *Request) (follows bool) {
-	k.unanswered[n] = robotsFetch{q.Origin, q.URL}
-	return q.URL == q.Origin+"/robots.txt" || k.redirected[robotsFetch{q.Origin, q.Referrer}]
+	k.unansweredFetches[n] = robotsFetchKey{q.Origin, q.URL}
+	return q.URL == q.Origin+"/robots.txt" || k.redirected[robotsFetchKey{q.Origin, q.Referrer}]
 }
 
 // addResponse adds an answer. The ledger does not record the target of a redirect.
 func (k *robotsRedirectTracker) addResponse(a *Response) {
-	if h, ok := k.unanswered[a.RequestNumber]; ok && a.Status >= 300 && a.Status < 400 {
+	if h, ok := k.unansweredFetches[a.RequestNumber]; ok && a.Status >= 300 && a.Status < 400 {
 		k.redirected[h] = true
 	}
-	delete(k.unanswered, a.RequestNumber)
+	delete(k.unansweredFetches, a.RequestNumber)
 }
 
 // endInterruptedRun ends a killed run: the ledger may lack its last answers.
 func (k *robotsRedirectTracker) endInterruptedRun() {
-	for _, h := range k.unanswered {
+	for _, h := range k.unansweredFetches {
 		k.redirected[h] = true
 	}
-	clear(k.unanswered)
+	clear(k.unansweredFetches)
 }

@@ -25,8 +25,8 @@ var testKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 var fuzzTime = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // testRun is what the samples are made by.
-func testRun() Run {
-	return Run{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", ProductToken: "examplebot",
+func testRun() RunStart {
+	return RunStart{Software: "test", UserAgent: "examplebot/1.0 (+https://example.com/bot)", ProductToken: "examplebot",
 		RobotsDialect: "google", RobotsExtensions: true, DelayMS: 1000, RecordsRefusals: true,
 		HostOverrides: map[string]HostOverride{"h2.test": {DelayMS: new(int64(0)), Reason: "our own"}}}
 }
@@ -65,25 +65,25 @@ func (w *sampleWriter) appendRecord(r Record) int64 {
 }
 
 // robotsVerdict returns the verdict of a host's robots.txt, which it keeps.
-func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *Verdict) {
+func (w *sampleWriter) robotsVerdict(host int, path string) (decorum.URL, *RobotsVerdict) {
 	w.t.Helper()
 	u, err := decorum.ParseURL(fmt.Sprintf("http://h%d.test%s", host, path))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if host == 3 { // has none
-		return u, NewVerdict(robots.AllowAll().Check(u), robots.FetchSummary{Outcome: robots.OutcomeAllowAll, FetchedAt: time.Now()})
+		return u, NewRobotsVerdict(robots.AllowAll().Check(u), robots.FetchSummary{Outcome: robots.OutcomeAllowAll, FetchedAt: time.Now()})
 	}
 	body := sampleRobots(host)
 	hash := sha256Hex(body)
 	if !w.ledger.HasRobotsFile(hash) {
-		if err := w.ledger.StoreRobots(hash, body); err != nil {
+		if err := w.ledger.StoreRobotsFile(hash, body); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	agent, _ := robots.NewAgent("examplebot")
 	rules := robots.Parse(body, robots.Google).RulesFor(agent)
-	return u, NewVerdict(rules.Check(u), robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules})
+	return u, NewRobotsVerdict(rules.Check(u), robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules})
 }
 
 // sampleDelay is what the samples' hosts are owed.
@@ -139,7 +139,7 @@ func (w *sampleWriter) writeVisits(pages int) {
 func writeSample(t *testing.T, dir string, pages int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, CheckpointInterval: 20 * time.Second, Run: testRun()}
+		cfg := Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, CheckpointInterval: 20 * time.Second, RunStart: testRun()}
 		w := &sampleWriter{t: t, ledger: openLedger(t, cfg)}
 		w.writeVisits(pages)
 		if err := w.ledger.Close(); err != nil {
@@ -162,7 +162,7 @@ func writeSample(t *testing.T, dir string, pages int) {
 // closeAsKilled leaves a ledger as a process does that is killed.
 func closeAsKilled(t *testing.T, l *Ledger) {
 	t.Helper()
-	if err := l.closeFile(); err != nil {
+	if err := l.syncAndCloseFile(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -203,7 +203,7 @@ func encodeSegment(t *testing.T, name string, lines [][]byte) []byte {
 		return plain
 	}
 	var b bytes.Buffer
-	if err := compress(&b, bytes.NewReader(plain)); err != nil {
+	if err := compressZstd(&b, bytes.NewReader(plain)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

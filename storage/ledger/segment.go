@@ -23,10 +23,10 @@ import (
 
 // A segment is a file of records, plain or compressed.
 type segment struct {
-	name       string // without its directory
-	serial     int
-	compressed bool
-	fileHash   hash.Hash // nil, or of the file's bytes that forEachLine has read
+	name         string // without its directory
+	serial       int
+	isCompressed bool
+	fileHash     hash.Hash // nil, or of the file's bytes that forEachLine has read
 }
 
 var segmentNamePattern = regexp.MustCompile(`^ledger-(\d{6,9})\.jsonl(\.zst)?$`)
@@ -51,7 +51,7 @@ func listSegments(dir string) ([]segment, error) {
 	for _, e := range entries {
 		if m := segmentNamePattern.FindStringSubmatch(e.Name()); m != nil && !e.IsDir() {
 			serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-			all = append(all, segment{name: e.Name(), serial: serial, compressed: m[2] != ""})
+			all = append(all, segment{name: e.Name(), serial: serial, isCompressed: m[2] != ""})
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int {
@@ -61,8 +61,8 @@ func listSegments(dir string) ([]segment, error) {
 	for i, s := range all {
 		last := s.serial == all[len(all)-1].serial
 		switch {
-		case !s.compressed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
-		case s.compressed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
+		case !s.isCompressed && i+1 < len(all) && all[i+1].serial == s.serial && !last: // its compressed twin counts
+		case s.isCompressed && i > 0 && all[i-1].serial == s.serial && last: // its plain twin counts
 		default:
 			current = append(current, s)
 		}
@@ -72,8 +72,8 @@ func listSegments(dir string) ([]segment, error) {
 
 // open returns the records of a segment as they were written.
 func (s segment) open(dir string) (io.ReadCloser, error) {
-	f, err := openRegular(dir, s.name)
-	if errors.Is(err, fs.ErrNotExist) && !s.compressed { // it has just been compressed
+	f, err := openRegularFile(dir, s.name)
+	if errors.Is(err, fs.ErrNotExist) && !s.isCompressed { // it has just been compressed
 		return segment{s.name + compressedSuffix, s.serial, true, s.fileHash}.open(dir)
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func (s segment) open(dir string) (io.ReadCloser, error) {
 	if s.fileHash != nil {
 		input = io.TeeReader(f, s.fileHash)
 	}
-	if !s.compressed {
+	if !s.isCompressed {
 		return struct {
 			io.Reader
 			io.Closer
@@ -179,7 +179,7 @@ func compressSegment(dir string, serial int, mode fs.FileMode) (name, hash strin
 		return "", "", err
 	}
 	h := sha256.New()
-	err = errors.Join(disk.SetMode(out, mode), compress(io.MultiWriter(out, h), in))
+	err = errors.Join(disk.SetMode(out, mode), compressZstd(io.MultiWriter(out, h), in))
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return "", "", err
 	}
@@ -189,8 +189,8 @@ func compressSegment(dir string, serial int, mode fs.FileMode) (name, hash strin
 	return name, hex.EncodeToString(h.Sum(nil)), disk.SyncDir(dir)
 }
 
-// compress compresses all of in.
-func compress(out io.Writer, in io.Reader) error {
+// compressZstd compresses all of in.
+func compressZstd(out io.Writer, in io.Reader) error {
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err

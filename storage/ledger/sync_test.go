@@ -13,7 +13,7 @@ import (
 // takes that for a failure.
 func TestSyncWhileSegmentsEnd(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1 << 10, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, MaxSegmentSize: 1 << 10, RunStart: testRun()})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -36,7 +36,7 @@ func TestSyncWhileSegmentsEnd(t *testing.T) {
 
 // TestSegmentIsSyncedBeforeItEnds: a Sync that goes on must not find its file closed.
 func TestSegmentIsSyncedBeforeItEnds(t *testing.T) {
-	l := openLedger(t, Config{Dir: t.TempDir(), MaxSegmentSize: 1, Run: testRun()})
+	l := openLedger(t, Config{Dir: t.TempDir(), MaxSegmentSize: 1, RunStart: testRun()})
 	before := &syncRecorder{File: l.file}
 	l.syncTracker.RecordWrite(before, 0)
 	if _, err := l.Append(&Record{Refusal: &Refusal{URL: "http://a.test/", Reason: "out of scope"}}); err != nil {
@@ -65,7 +65,7 @@ func (f *syncRecorder) Sync() error {
 // written after it, no RunEnd either. Whoever opens the ledger again sees what is left.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	dir := t.TempDir()
-	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, Run: testRun()})
+	l := openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun()})
 	refusal := &Record{Refusal: &Refusal{URL: "http://a.test/", Reason: "out of scope"}}
 	if _, err := l.Append(refusal); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 		t.Errorf("Append after Close: %v", err)
 	}
 	recovered := false
-	l = openLedger(t, Config{Dir: dir, SigningKey: testKey, Run: testRun(), OnRecovered: func(int64) { recovered = true }})
+	l = openLedger(t, Config{Dir: dir, SigningKey: testKey, RunStart: testRun(), OnRecovered: func(int64) { recovered = true }})
 	if err := l.Close(); err != nil || !recovered {
 		t.Errorf("opened again: recovered %v, %v", recovered, err)
 	}

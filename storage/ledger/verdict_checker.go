@@ -13,14 +13,14 @@ import (
 
 // A verdictChecker derives verdicts again, from the robots.txt files beside a ledger.
 type verdictChecker struct {
-	robotsDir   string
-	intactFiles map[string]bool // by hash: whether it is there, as it was
-	findings    []Finding       // what is wrong with files
+	robotsDir    string
+	intactByHash map[string]bool // by hash: whether it is there, as it was
+	fileFindings []Finding       // what is wrong with files
 
 	agent         robots.Agent
 	robotsOptions robots.ParseOptions
 	purposes      []string
-	hasRun        bool                     // the three are: a run has begun
+	runStarted    bool                     // the three are: a run has begun
 	rulesByHash   map[string]*robots.Rules // of files, read as they say
 }
 
@@ -32,11 +32,11 @@ const maxCachedRules = 1000
 const maxRobotsFileBytes = 16 << 20
 
 func newVerdictChecker(dir string) verdictChecker {
-	return verdictChecker{robotsDir: dir, intactFiles: map[string]bool{}, rulesByHash: map[string]*robots.Rules{}}
+	return verdictChecker{robotsDir: dir, intactByHash: map[string]bool{}, rulesByHash: map[string]*robots.Rules{}}
 }
 
 // startRun has files read as a run does.
-func (j *verdictChecker) startRun(run *Run) error {
+func (j *verdictChecker) startRun(run *RunStart) error {
 	agent, err := run.robotsAgent()
 	if err != nil {
 		return err
@@ -45,14 +45,14 @@ func (j *verdictChecker) startRun(run *Run) error {
 	if err != nil {
 		return fmt.Errorf("dialect: %w", err)
 	}
-	j.agent, j.purposes, j.hasRun = agent, run.Purposes, true
+	j.agent, j.purposes, j.runStarted = agent, run.Purposes, true
 	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
 	clear(j.rulesByHash)
 	return nil
 }
 
 // robotsAgent returns whom the run's robots.txt files speak to.
-func (r *Run) robotsAgent() (robots.Agent, error) {
+func (r *RunStart) robotsAgent() (robots.Agent, error) {
 	if !r.IgnoresStarRules {
 		return robots.NewAgent(r.ProductToken, r.FallbackTokens...)
 	}
@@ -84,12 +84,12 @@ func (j *verdictChecker) checkRequest(u decorum.URL, q *Request) string {
 
 // checkVerdict says in what a verdict is not the one that is derived from its file;
 // empty: in nothing.
-func (j *verdictChecker) checkVerdict(u decorum.URL, got *Verdict) string {
+func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string {
 	rules, reason := j.findRules(got)
 	if reason != "" {
 		return reason
 	}
-	want := NewVerdict(rules.CheckForPurposes(u, j.purposes), robots.FetchSummary{})
+	want := NewRobotsVerdict(rules.CheckForPurposes(u, j.purposes), robots.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
 		want.NotForIndexing != got.NotForIndexing {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
@@ -98,7 +98,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *Verdict) string {
 }
 
 // describe says a verdict.
-func (v *Verdict) describe() string {
+func (v *RobotsVerdict) describe() string {
 	s := "no"
 	if v.Allowed {
 		s = "yes"
@@ -113,11 +113,11 @@ func (v *Verdict) describe() string {
 }
 
 // findRules returns the rules that a verdict rests on, or why there are none.
-func (j *verdictChecker) findRules(v *Verdict) (rules *robots.Rules, reason string) {
-	if !j.hasRun {
+func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reason string) {
+	if !j.runStarted {
 		return nil, "it is not known how its run reads robots.txt"
 	}
-	switch v.Outcome {
+	switch v.FetchOutcome {
 	case robots.OutcomeAllowAll.String():
 		if v.FileSHA256 != "" {
 			return nil, "it names a robots.txt, and says that there is none"
@@ -125,7 +125,7 @@ func (j *verdictChecker) findRules(v *Verdict) (rules *robots.Rules, reason stri
 		return robots.AllowAll(), ""
 	case robots.OutcomeRules.String(), robots.OutcomeCachedRules.String():
 	default:
-		return nil, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.Outcome)
+		return nil, fmt.Sprintf("its robots.txt was %q, by which nothing can be judged", v.FetchOutcome)
 	}
 	if rules := j.rulesByHash[v.FileSHA256]; rules != nil {
 		return rules, ""
@@ -144,32 +144,32 @@ func (j *verdictChecker) findRules(v *Verdict) (rules *robots.Rules, reason stri
 
 // readRobotsFile returns the file with a hash. What is wrong with it is a finding, once.
 func (j *verdictChecker) readRobotsFile(hash string) (body []byte, reason string) {
-	intact, seen := j.intactFiles[hash]
+	intact, seen := j.intactByHash[hash]
 	if seen && !intact {
 		return nil, "its robots.txt is missing or was changed"
 	}
 	if _, err := hex.DecodeString(hash); err != nil || len(hash) != 2*sha256.Size {
 		return nil, fmt.Sprintf("%q is no SHA-256 of a robots.txt", hash)
 	}
-	name := robotsFileName(j.robotsDir, hash)
-	body, err := readRegular(j.robotsDir, robotsFileName("", hash), maxRobotsFileBytes)
+	name := robotsFilePath(j.robotsDir, hash)
+	body, err := readRegularFile(j.robotsDir, robotsFilePath("", hash), maxRobotsFileBytes)
 	sum := sha256.Sum256(body)
-	j.intactFiles[hash] = err == nil && hex.EncodeToString(sum[:]) == hash
-	if j.intactFiles[hash] {
+	j.intactByHash[hash] = err == nil && hex.EncodeToString(sum[:]) == hash
+	if j.intactByHash[hash] {
 		return body, ""
 	}
 	message := "does not have the SHA-256 that is its name: it was changed"
 	if err != nil {
 		message = fmt.Sprintf("cannot be read: %v", err)
 	}
-	j.findings = append(j.findings, Finding{File: name, Message: message})
+	j.fileFindings = append(j.fileFindings, Finding{File: name, Message: message})
 	return nil, "its robots.txt is missing or was changed"
 }
 
 // robotsDelay returns the rest that the file of a verdict asks for at a moment, 0 if
 // that is not known. Where it differs by the hour, a request that was permitted in
 // the minute before may have been sent in this one.
-func (j *verdictChecker) robotsDelay(v *Verdict, at time.Time) time.Duration {
+func (j *verdictChecker) robotsDelay(v *RobotsVerdict, at time.Time) time.Duration {
 	if v == nil {
 		return 0
 	}

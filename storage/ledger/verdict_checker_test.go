@@ -12,12 +12,12 @@ import (
 // by its wider tokens, and exempt from the rules for everybody, with the mark of what
 // is not for indexing, only where the run says so (EXC-06).
 func TestVerdictsOfAgents(t *testing.T) {
-	direct, image, plain := Run{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
-		Run{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, Run{ProductToken: "YandexDirect"}
+	direct, image, plain := RunStart{ProductToken: "YandexDirect", FallbackTokens: []string{"yandex"}, IgnoresStarRules: true},
+		RunStart{ProductToken: "Googlebot-Image", FallbackTokens: []string{"googlebot"}}, RunStart{ProductToken: "YandexDirect"}
 	marked, unmarked := robots.Verdict{Allowed: true, DisallowedForMainRobot: true}, robots.Verdict{Allowed: true}
 	for _, test := range []struct {
 		name, file string
-		run        Run
+		run        RunStart
 		verdict    robots.Verdict
 		valid      bool
 	}{
@@ -27,16 +27,16 @@ func TestVerdictsOfAgents(t *testing.T) {
 		{"nobody is exempt unsaid", "User-agent: *\nDisallow: /\n", plain, marked, false},
 		{"a run of before wider tokens", "User-agent: yandex\nDisallow: /\n", plain, unmarked, true},
 		{"a wider token", "User-agent: googlebot\nDisallow: /\n", image, unmarked, false},
-		{"no such exempt agent", "", Run{ProductToken: "examplebot", IgnoresStarRules: true}, unmarked, false},
-		{"an exempt agent with other tokens", "", Run{ProductToken: "YandexDirect", IgnoresStarRules: true}, unmarked, false},
+		{"no such exempt agent", "", RunStart{ProductToken: "examplebot", IgnoresStarRules: true}, unmarked, false},
+		{"an exempt agent with other tokens", "", RunStart{ProductToken: "YandexDirect", IgnoresStarRules: true}, unmarked, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			test.run.RobotsDialect = "yandex"
-			l := openLedger(t, Config{Dir: dir, Run: test.run})
+			l := openLedger(t, Config{Dir: dir, RunStart: test.run})
 			w := &sampleWriter{t: t, ledger: l}
 			hash := sha256Hex([]byte(test.file))
-			if err := l.StoreRobots(hash, []byte(test.file)); err != nil {
+			if err := l.StoreRobotsFile(hash, []byte(test.file)); err != nil {
 				t.Fatal(err)
 			}
 			u, err := decorum.ParseURL("http://h/a")
@@ -45,7 +45,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 			}
 			file := robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
 			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), Source: "seed",
-				RobotsVerdict: NewVerdict(test.verdict, file), Slots: 1}})
+				RobotsVerdict: NewRobotsVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)

@@ -16,9 +16,9 @@ type VerifyOptions struct {
 	// PublicKey is what checkpoints are signed with, and all of a ledger that is closed is
 	// signed, whatever its runs say; nil: signatures are not checked.
 	PublicKey ed25519.PublicKey
-	// StillOpen says that the ledger is being written to: it need not be closed, and its
+	// StillBeingWritten says that the ledger is being written to: it need not be closed, and its
 	// last record may be torn.
-	StillOpen bool
+	StillBeingWritten bool
 	// ExpectedRecordHashes are records that a reader has kept: the ledger must contain them.
 	ExpectedRecordHashes []RecordHash
 	// MaxFindings is how many are kept, and how many warnings; of more, the VerifyReport has the
@@ -28,31 +28,31 @@ type VerifyOptions struct {
 
 // A VerifyReport is what Verify found.
 type VerifyReport struct {
-	Segments           int   `json:"segments"` // files
-	Records            int64 `json:"records"`
-	Runs               int64 `json:"runs"`
-	Requests           int64 `json:"requests"`
-	Responses          int64 `json:"answers"`
-	UnansweredRequests int64 `json:"interrupted"` // requests without an answer: the process was killed
-	Refusals           int64 `json:"refusals"`
-	CheckedVerdicts    int64 `json:"verdicts"`     // derived again from the robots.txt
-	RobotsFiles        int   `json:"robots_files"` // that records name
-	MeasuredDelays     int64 `json:"rests"`        // of hosts between two requests, measured by the records' times
-	Checkpoints        int64 `json:"checkpoints"`  // whether their signatures were checked or not
-	UnsignedRecords    int64 `json:"unsigned"`     // records after the last checkpoint
-	Closed             bool  `json:"closed"`       // it ends with that of a run
-	ExpectedFound      int   `json:"held"`         // how many of VerifyOptions.ExpectedRecordHashes the ledger contains
-	// LastRecord is the last record: a reader who keeps it can check later that no earlier
+	Segments            int   `json:"segments"` // files
+	Records             int64 `json:"records"`
+	Runs                int64 `json:"runs"`
+	Requests            int64 `json:"requests"`
+	Responses           int64 `json:"answers"`
+	UnansweredRequests  int64 `json:"interrupted"` // requests without an answer: the process was killed
+	Refusals            int64 `json:"refusals"`
+	CheckedVerdicts     int64 `json:"verdicts"`     // derived again from the robots.txt
+	RobotsFiles         int   `json:"robots_files"` // that records name
+	MeasuredDelays      int64 `json:"rests"`        // of hosts between two requests, measured by the records' times
+	Checkpoints         int64 `json:"checkpoints"`  // whether their signatures were checked or not
+	UnsignedRecords     int64 `json:"unsigned"`     // records after the last checkpoint
+	Closed              bool  `json:"closed"`       // it ends with that of a run
+	ExpectedHashesFound int   `json:"held"`         // how many of VerifyOptions.ExpectedRecordHashes the ledger contains
+	// LastRecordHash is the last record: a reader who keeps it can check later that no earlier
 	// record was changed.
-	LastRecord RecordHash `json:"last"`
+	LastRecordHash RecordHash `json:"last"`
 	// Stopped is set if Verify did not read the rest, because it found too many faults.
 	Stopped bool `json:"stopped,omitempty"`
 
-	Findings     []Finding `json:"findings"`
-	MoreFindings int64     `json:"more_findings"` // than are listed
+	Findings         []Finding `json:"findings"`
+	UnlistedFindings int64     `json:"more_findings"` // than are listed
 	// Warnings are of what is not wrong, and should be known: that the clock was set.
-	Warnings     []Finding `json:"warnings"`
-	MoreWarnings int64     `json:"more_warnings"`
+	Warnings         []Finding `json:"warnings"`
+	UnlistedWarnings int64     `json:"more_warnings"`
 }
 
 // OK reports whether nothing is wrong, whatever there are warnings of.
@@ -89,15 +89,15 @@ type verifier struct {
 	recordNumber          int64          // of the record
 	isHeadKnown           bool           // what the next record follows
 	possibleHeads         [2]chainHead   // it may: the last one as it states its hash, and as it has it
-	previousHead          chainHead      // what the record at hand follows
+	previousChainHead     chainHead      // what the record at hand follows
 	previousSegment       *segment       // that has been read
 	previousSegmentSHA256 string         // its SHA-256, in hex; empty: it could not be read to its end
-	lastTime              time.Time      // of the last record, had nobody set the clock
+	lastRecordTime        time.Time      // of the last record, had nobody set the clock
 	runEndTracker         runEndTracker  //
-	endsTorn              bool           // the last line is
-	run                   *Run           // nil: none has begun
-	requests              int64          // requests of it
-	keyID                 string         // of the last run
+	isLastLineTorn        bool           // the last line is
+	run                   *RunStart      // nil: none has begun
+	runRequestCount       int64          // runRequestCount of it
+	lastRunKeyID          string         // of the last run
 	verdictChecker        verdictChecker //
 	delayChecker          delayChecker   //
 	isExpectedHashFound   []bool         // which of opts.ExpectedRecordHashes were found
@@ -139,7 +139,7 @@ func (v *verifier) addFindingf(format string, args ...any) { v.addFinding(v.newF
 
 // addWarningf notes something that should be known of the record at hand.
 func (v *verifier) addWarningf(format string, args ...any) {
-	v.appendOrCount(&v.report.Warnings, &v.report.MoreWarnings, v.newFinding(format, args))
+	v.appendOrCount(&v.report.Warnings, &v.report.UnlistedWarnings, v.newFinding(format, args))
 }
 
 // newFinding is a Finding of the record at hand.
@@ -148,7 +148,7 @@ func (v *verifier) newFinding(format string, args []any) Finding {
 }
 
 func (v *verifier) addFinding(f Finding) {
-	v.appendOrCount(&v.report.Findings, &v.report.MoreFindings, f)
+	v.appendOrCount(&v.report.Findings, &v.report.UnlistedFindings, f)
 }
 
 // appendOrCount keeps f, or counts it if there are enough.
@@ -164,10 +164,10 @@ func (v *verifier) appendOrCount(all *[]Finding, more *int64, f Finding) {
 func (v *verifier) checkSegment(s *segment) {
 	v.report.Segments++
 	v.position, v.recordNumber = LinePosition{File: s.name}, 0
-	if v.endsTorn {
+	if v.isLastLineTorn {
 		v.addFindingf("follows a file that ends within a record")
 	}
-	v.endsTorn = false
+	v.isLastLineTorn = false
 	last := 0
 	if v.previousSegment != nil {
 		last = v.previousSegment.serial
@@ -179,7 +179,7 @@ func (v *verifier) checkSegment(s *segment) {
 	err := s.forEachLine(v.dir, func(number int, line []byte) error {
 		v.position.Line = number
 		v.checkLine(line)
-		if v.report.Stopped = v.report.MoreFindings+v.report.MoreWarnings > maxUnlistedFindings; v.report.Stopped {
+		if v.report.Stopped = v.report.UnlistedFindings+v.report.UnlistedWarnings > maxUnlistedFindings; v.report.Stopped {
 			return errStopReading
 		}
 		return nil
@@ -203,7 +203,7 @@ func (v *verifier) checkLine(line []byte) {
 	v.recordNumber = v.possibleHeads[0].number + 1
 	r, err := decodeRecord(line)
 	if err != nil {
-		v.checkUndecodable(line, err)
+		v.reportUndecodableLine(line, err)
 		return
 	}
 	if !v.checkChain(r, line) {
@@ -215,14 +215,14 @@ func (v *verifier) checkLine(line []byte) {
 	v.checkRecord(r)
 }
 
-// checkUndecodable notes a line that is no record. Its hash, if it has one, may still be
+// reportUndecodableLine notes a line that is no record. Its hash, if it has one, may still be
 // what the next record follows.
-func (v *verifier) checkUndecodable(line []byte, err error) {
-	v.endsTorn = errors.Is(err, errTorn)
+func (v *verifier) reportUndecodableLine(line []byte, err error) {
+	v.isLastLineTorn = errors.Is(err, errTorn)
 	v.report.Records--
 	v.report.UnsignedRecords--
 	v.runEndTracker = runEndTracker{}
-	if v.endsTorn {
+	if v.isLastLineTorn {
 		return // what that means is known at the end
 	}
 	v.addFindingf("%v", err)
@@ -254,31 +254,31 @@ func (v *verifier) checkChain(r *Record, line []byte) bool {
 	if v.isHeadKnown && computed != hash && v.possibleHeads[1].nextHash(rest) != hash {
 		v.addFindingf("does not have the hash that it states: it, or what it follows, was changed")
 	}
-	v.isHeadKnown, v.previousHead = true, v.possibleHeads[0]
+	v.isHeadKnown, v.previousChainHead = true, v.possibleHeads[0]
 	v.possibleHeads = [2]chainHead{{r.Number, hash}, {r.Number, computed}}
-	v.report.LastRecord = RecordHash{r.Number, string(hash[:])}
-	v.checkExpectedRecord(v.report.LastRecord.Hash)
+	v.report.LastRecordHash = RecordHash{r.Number, string(hash[:])}
+	v.checkExpectedRecord(v.report.LastRecordHash.Hash)
 	return true
 }
 
 // checkEnd checks how the ledger ends.
 func (v *verifier) checkEnd() {
-	v.report.Closed = v.runEndTracker.runEnded && !v.endsTorn
-	v.report.UnansweredRequests += int64(len(v.delayChecker.unanswered))
-	v.report.RobotsFiles = len(v.verdictChecker.intactFiles)
-	for _, f := range v.verdictChecker.findings {
+	v.report.Closed = v.runEndTracker.runEnded && !v.isLastLineTorn
+	v.report.UnansweredRequests += int64(len(v.delayChecker.unansweredRequests))
+	v.report.RobotsFiles = len(v.verdictChecker.intactByHash)
+	for _, f := range v.verdictChecker.fileFindings {
 		v.addFinding(f)
 	}
 	v.reportMissingRecords()
 	v.recordNumber = v.possibleHeads[0].number
 	switch {
-	case v.opts.StillOpen:
-	case v.endsTorn:
+	case v.opts.StillBeingWritten:
+	case v.isLastLineTorn:
 		v.recordNumber++
 		v.addFindingf("is torn: the process was killed and has not gone on since, or the end was cut off")
 	case !v.report.Closed:
 		v.addFindingf("is the last, and no end of a run: the process was killed and has not gone on since, or the end was cut off")
-	case (v.keyID != "" || v.opts.PublicKey != nil) && v.report.UnsignedRecords > 0: // to take the key out of a run signs nothing
+	case (v.lastRunKeyID != "" || v.opts.PublicKey != nil) && v.report.UnsignedRecords > 0: // to take the key out of a run signs nothing
 		v.addFindingf("is the last, and no checkpoint signs it: the process was killed, or the end was cut off")
 	}
 }
@@ -289,12 +289,12 @@ func (v *verifier) checkCheckpoint(r *Record) {
 	v.report.Checkpoints++
 	v.report.UnsignedRecords = 0
 	switch {
-	case c.KeyID != v.keyID:
+	case c.KeyID != v.lastRunKeyID:
 		v.addFindingf("is a checkpoint by a key that its run does not name")
 	case v.opts.PublicKey == nil:
 	case c.KeyID != KeyID(v.opts.PublicKey):
 		v.addFindingf("is a checkpoint by another key, %s", c.KeyID)
-	case !ed25519.Verify(v.opts.PublicKey, checkpointText(r.Number, r.Time, string(v.previousHead.hash[:])), c.Signature):
+	case !ed25519.Verify(v.opts.PublicKey, checkpointText(r.Number, r.Time, string(v.previousChainHead.hash[:])), c.Signature):
 		v.addFindingf("is a checkpoint whose signature is wrong")
 	}
 }
