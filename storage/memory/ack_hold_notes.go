@@ -39,7 +39,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)

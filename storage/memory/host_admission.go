@@ -7,13 +7,13 @@ import (
 
 // countedHosts is what a Store knows of AdmitHosts.
 type countedHosts struct {
-	hosts   map[string]struct{}
-	domains map[string]int
+	hosts             map[string]struct{}
+	hostCountByDomain map[string]int
 }
 
-func (c *countedHosts) countsFor(h storage.HostToAdmit) storage.AdmittedHostCounts {
+func (c *countedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostCounts {
 	_, counted := c.hosts[h.Host]
-	return storage.AdmittedHostCounts{Hosts: len(c.hosts), DomainHosts: c.domains[h.Domain], IncludesHost: counted}
+	return storage.AdmittedHostCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHosts implements storage.Store.
@@ -26,14 +26,14 @@ func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, lim
 	}
 	defer m.mu.Unlock()
 	if m.countedHosts.hosts == nil {
-		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), domains: make(map[string]int)}
+		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
 	results := make([]storage.NewHostResult, len(hosts))
 	for i, h := range hosts {
-		results[i] = limits.AdmitResult(m.countedHosts.countsFor(h), h.IgnoreLimits)
+		results[i] = limits.AdmitResult(m.countedHosts.hostCountsFor(h), h.IgnoreLimits)
 		if results[i] == storage.HostAdmitted {
 			m.countedHosts.hosts[h.Host] = struct{}{}
-			m.countedHosts.domains[h.Domain]++
+			m.countedHosts.hostCountByDomain[h.Domain]++
 		}
 	}
 	return results, nil
@@ -45,5 +45,5 @@ func (m *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit
 		return storage.AdmittedHostCounts{}, err
 	}
 	defer m.mu.Unlock()
-	return m.countedHosts.countsFor(h), nil
+	return m.countedHosts.hostCountsFor(h), nil
 }

@@ -74,7 +74,7 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := k.Entry
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)

@@ -23,16 +23,16 @@ type Config struct {
 type Store struct {
 	maxURLs int
 
-	mu           sync.Mutex
-	closed       bool
-	schedule     schedule.Schedule[*memoryQueue]
-	hosts        map[string]*memoryHost
-	origins      map[decorum.Origin]*memoryOrigin
-	seen         map[seenKey]*queuedEntry // where it waits, if it rests
-	leases       map[uint64]*memoryLease
-	parkedCount  int
-	countedHosts countedHosts
-	lastToken    uint64 // the last number given: of leases
+	mu             sync.Mutex
+	closed         bool
+	schedule       schedule.Schedule[*memoryQueue]
+	hosts          map[string]*memoryHost
+	origins        map[decorum.Origin]*memoryOrigin
+	seen           map[seenKey]*queuedEntry // where it waits, if it rests
+	leases         map[uint64]*memoryLease
+	parkedCount    int
+	countedHosts   countedHosts
+	lastLeaseToken uint64 // the last number given: of leases
 }
 
 type memoryHost = schedule.Host[*memoryQueue]
@@ -132,7 +132,7 @@ func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 			return storage.Duplicate
 		}
 	}
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary)
+	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
 	o.Queue.addEntry(e)
 	m.schedule.Update(&o.Origin)
 	return storage.Added
@@ -192,18 +192,18 @@ func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now,
 	if e.RobotsFor.IsZero() {
 		m.seen[seenKeyOf(&e)] = nil // it rests no more
 	}
-	m.lastToken++
-	m.leases[m.lastToken] = &memoryLease{
-		Lease:  m.schedule.BeginLease(o, m.lastToken, now, expires),
+	m.lastLeaseToken++
+	m.leases[m.lastLeaseToken] = &memoryLease{
+		Lease:  m.schedule.BeginLease(o, m.lastLeaseToken, now, expires),
 		origin: m.origins[e.URL.Origin()],
 		entry:  e,
 	}
-	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastToken, Expires: expires}
-	l.CallbackData, l.VisitSummary = bytes.Clone(e.CallbackData), cloneHistory(e.VisitSummary) // its holder may write to them
+	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastLeaseToken, Expires: expires}
+	l.CallbackData, l.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary) // its holder may write to them
 	return l
 }
 
-func cloneHistory(p *storage.VisitSummary) *storage.VisitSummary {
+func cloneVisitSummary(p *storage.VisitSummary) *storage.VisitSummary {
 	if p == nil {
 		return nil
 	}
