@@ -26,18 +26,18 @@ const (
 // no limits of all together, it is the commons alone.
 type workerCoordinator struct {
 	*sharedBrakes
-	sendHeartbeat     func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) // nil: there are no limits
+	sendHeartbeat     func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) // nil: there are no limits
 	politenessLimiter *politeness.Limiter
 	log               *slog.Logger
 	onLimitsRenewed   func() // called when limits count anew; nil: nobody is told
 
 	mu                   sync.Mutex
-	heartbeatToSend      redis.WorkerStatus // what is told next
-	grantedPages         int64              // pages that are permitted, of those that the report counts
-	previousVisitedPages int64              // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil      time.Time          // until then what was told last is so
-	joinedAt             time.Time          // when it was answered first: the others know of it sharedMaxAge later
-	pageLimitReached     bool               // no more pages
+	heartbeatToSend      redis.HeartbeatRequest // what is told next
+	grantedPages         int64                  // pages that are permitted, of those that the report counts
+	previousVisitedPages int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
+	replyValidUntil      time.Time              // until then what was told last is so
+	joinedAt             time.Time              // when it was answered first: the others know of it sharedMaxAge later
+	pageLimitReached     bool                   // no more pages
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -52,10 +52,10 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
-		Heartbeat(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)
+		Heartbeat(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error)
 	}).Heartbeat
-	c.heartbeatToSend = redis.WorkerStatus{ExpiresAfter: workerTimeout, ResetIfLimitReached: g.mustRenewLimits,
-		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration)}}
+	c.heartbeatToSend = redis.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.mustRenewLimits,
+		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }
@@ -143,8 +143,8 @@ func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatRe
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
-	c.notifyIfLimitsRenewed(c.heartbeatToSend.ResetIfLimitReached)
-	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetIfLimitReached = false, false
+	c.notifyIfLimitsRenewed(c.heartbeatToSend.ResetCountsIfLimitReached)
+	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetCountsIfLimitReached = false, false
 	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
 	c.politenessLimiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error)) *workerCoordinator {
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error)) *workerCoordinator {
 	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
@@ -25,7 +25,7 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := newTestSharedLimits(100, func(ctx context.Context, r redis.WorkerStatus) (redis.HeartbeatReply, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context, r redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
 			select {
 			case n := <-answers:
 				return redis.HeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
@@ -68,7 +68,7 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = sharedMaxAge / 2
 		var answered time.Time
-		c := newTestSharedLimits(0, func(context.Context, redis.WorkerStatus) (redis.HeartbeatReply, error) {
+		c := newTestSharedLimits(0, func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
 			if answered.IsZero() {
 				time.Sleep(took)
 				answered = time.Now()
@@ -89,8 +89,8 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 // by that.
 func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reports []redis.WorkerStatus
-		c := newTestSharedLimits(100, func(_ context.Context, r redis.WorkerStatus) (redis.HeartbeatReply, error) {
+		var reports []redis.HeartbeatRequest
+		c := newTestSharedLimits(100, func(_ context.Context, r redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
 			reports = append(reports, r)
 			return redis.HeartbeatReply{WorkerCount: 1}, nil
 		})

@@ -140,13 +140,13 @@ func openRedisStores(p Project, c *pathConfinement, boltOpts bolt.Options) (s cr
 			return l.saveIfDue()
 		}
 	}
-	opts.InterruptedDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
+	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
 	s.isRemote = true
 	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
 		return crawlStores{}, err
 	}
-	opts.OnStalled = boltOpts.OnStallChange // of the frontier's alone: it is asked as a whole, and often
+	opts.OnStallChange = boltOpts.OnStallChange // of the frontier's alone: it is asked as a whole, and often
 	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
 		if err = writeFileAtomic(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil

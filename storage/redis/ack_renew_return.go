@@ -17,10 +17,10 @@ import (
 // A heldLease is a lease that this process has.
 type heldLease struct {
 	*partition
-	seq       uint64         // of all that it had
-	robotsFor decorum.Origin // Entry.RobotsFor
-	record    string         // of the entry, as it is kept
-	sent      bool           // Entry.Sent
+	seq          uint64         // of all that it had
+	robotsFor    decorum.Origin // Entry.RobotsFor
+	encodedEntry string         // of the entry, as it is kept
+	sent         bool           // Entry.Sent
 }
 
 func (s *Store) addHeldLease(p *partition, l storage.Lease, record string) {
@@ -45,11 +45,11 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return err
 	}
 	defer end()
-	p := s.partitionOf(l.URL.Origin().Host())
+	p := s.partitionOfHost(l.URL.Origin().Host())
 	if err := s.recordLeaseTTL(ctx, p, ttl); err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
-	reply, _, err := s.runUpdate(ctx, p, false, renewScript,
+	reply, _, err := s.runUpdateScript(ctx, p, false, renewScript,
 		s.clock.microsArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
@@ -57,7 +57,7 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.clock.advanceCallerTime(now)
+	s.clock.advanceTo(now)
 	return nil
 }
 
@@ -74,13 +74,13 @@ func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 	if !ok {
 		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	e, err := record.ParseEntry([]byte(h.record), l.URL.Origin())
+	e, err := record.ParseEntry([]byte(h.encodedEntry), l.URL.Origin())
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
 	e.Sent = sent
-	h.record, h.sent = encodeEntry(&e), sent
-	reply, _, err := s.runUpdate(ctx, h.partition, true, markSentScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.record)
+	h.encodedEntry, h.sent = encodeEntry(&e), sent
+	reply, _, err := s.runUpdateScript(ctx, h.partition, true, markSentScript, strconv.FormatUint(l.Token, 10), l.URL.Origin().String(), h.encodedEntry)
 	if err != nil {
 		return fmt.Errorf("mark %v: %w", l.URL, err)
 	}
@@ -194,7 +194,7 @@ func (s *Store) returnHeldLeases(ctx context.Context) error {
 			for _, token := range part {
 				args = append(args, strconv.FormatUint(token, 10))
 			}
-			if _, _, err := s.runUpdate(ctx, p, false, returnLeasesScript, args...); err != nil {
+			if _, _, err := s.runUpdateScript(ctx, p, false, returnLeasesScript, args...); err != nil {
 				return fmt.Errorf("leases run out by themselves: %w", err)
 			}
 		}
@@ -204,9 +204,9 @@ func (s *Store) returnHeldLeases(ctx context.Context) error {
 
 // A coalescer has many wait for one call of a func that begins after they came.
 type coalescer struct {
-	mu      sync.Mutex
-	callMu  sync.Mutex
-	pending *coalescedCall
+	mu          sync.Mutex
+	callMu      sync.Mutex
+	pendingCall *coalescedCall
 }
 
 type coalescedCall struct {
@@ -217,16 +217,16 @@ type coalescedCall struct {
 // do returns what do returns, which is called after pass was.
 func (b *coalescer) do(fn func() error) error {
 	b.mu.Lock()
-	if b.pending == nil {
-		b.pending = &coalescedCall{}
+	if b.pendingCall == nil {
+		b.pendingCall = &coalescedCall{}
 	}
-	p := b.pending
+	p := b.pendingCall
 	b.mu.Unlock()
 	p.once.Do(func() {
 		b.callMu.Lock() // while another runs, more gather here
 		defer b.callMu.Unlock()
 		b.mu.Lock()
-		b.pending = nil
+		b.pendingCall = nil
 		b.mu.Unlock()
 		p.err = fn()
 	})

@@ -10,9 +10,9 @@ import (
 // A contextBoundDialer dials for a client, which is made without a context: until end is called, ctx
 // being done breaks off what is dialled, and the first words on it.
 type contextBoundDialer struct {
-	mu    sync.Mutex
-	ctx   context.Context // nil: the client is made
-	stops []func() bool   // has a connection outlive ctx
+	mu        sync.Mutex
+	ctx       context.Context // nil: the client is made
+	stopFuncs []func() bool   // has a connection outlive ctx
 }
 
 // dial is rueidis.ClientOption.DialCtxFn.
@@ -40,7 +40,7 @@ func (d *contextBoundDialer) onCancel(abort func()) (stop func() bool) {
 		return func() bool { return false }
 	}
 	stop = context.AfterFunc(d.ctx, abort)
-	d.stops = append(d.stops, stop)
+	d.stopFuncs = append(d.stopFuncs, stop)
 	return stop
 }
 
@@ -48,8 +48,8 @@ func (d *contextBoundDialer) onCancel(abort func()) (stop func() bool) {
 func (d *contextBoundDialer) detachFromContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, stop := range d.stops {
+	for _, stop := range d.stopFuncs {
 		stop()
 	}
-	d.ctx, d.stops = nil, nil
+	d.ctx, d.stopFuncs = nil, nil
 }

@@ -52,7 +52,7 @@ func (p *failoverPair) killMaster(t *testing.T) {
 // openStore opens a store of three partitions.
 func (p *failoverPair) openStore(t *testing.T, prefix string) *Store {
 	t.Helper()
-	return openServerClock(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, RefreshInterval: 20 * time.Millisecond, InterruptedDelay: time.Millisecond})
+	return openServerClock(t, p.Cluster, prefix, Options{Partitions: 3, Timeout: time.Second, PartitionRefreshInterval: 20 * time.Millisecond, PostInterruptionDelay: time.Millisecond})
 }
 
 // openFilledStore opens a store that holds so many pages of a host of the first partition.
@@ -60,7 +60,7 @@ func (p *failoverPair) openFilledStore(t *testing.T, prefix string, each int) *S
 	t.Helper()
 	s := p.openStore(t, prefix)
 	for h := 0; ; h++ {
-		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.partitionOf(first.URL.Origin().Host()) == s.partitions[0] {
+		if first := pageEntry(fmt.Sprintf("https://h%d.example/", h)); s.partitionOfHost(first.URL.Origin().Host()) == s.partitions[0] {
 			for i := range each {
 				must1(s.Add(t.Context(), []storage.Entry{pageEntry(fmt.Sprintf("%v%d", first.URL, i))}, 0))
 			}
@@ -127,7 +127,7 @@ func (p *failoverPair) ackWithDelay(t *testing.T, s *Store, visit storage.Lease,
 func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage.Lease, storage.Wait) {
 	t.Helper()
 	for {
-		must(t, s.refreshAllPartitions(t.Context()))
+		must(t, s.refreshAllPartitionSummaries(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
 		if s.allReachable() && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {

@@ -50,8 +50,8 @@ func TestFailoverLosesNothing(t *testing.T) {
 	c := redistest.StartForTest(t, 3, 1)
 	var mu sync.Mutex
 	var stalls []bool
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, RefreshInterval: 50 * time.Millisecond, InterruptedDelay: time.Millisecond,
-		OnStalled: func(err error) {
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, PartitionRefreshInterval: 50 * time.Millisecond, PostInterruptionDelay: time.Millisecond,
+		OnStallChange: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			stalls = append(stalls, err != nil)
@@ -86,7 +86,7 @@ func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
 	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
 	c := redistest.StartForTest(t, 1, 0)
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 	first := waitForLease(t, s, ttl)
@@ -161,7 +161,7 @@ func TestScriptCacheFlush(t *testing.T) {
 func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartForTest(t, 1, 0)
-	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, InterruptedDelay: time.Millisecond})
+	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndHolds: true})
 	link := pageEntry("http://b.test/link")
 	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))

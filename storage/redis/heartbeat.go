@@ -12,26 +12,26 @@ import (
 // and must join anew.
 var ErrWorkerExpired = errors.New("the worker was taken for dead")
 
-// A WorkerStatus is what a worker, one process, tells of its part in a crawl of which there
+// A HeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
 // are limits for all workers together. Its numbers count from when it joined: to tell
 // them again changes nothing.
-type WorkerStatus struct {
-	WorkerName          string        // its name, of which there is no other
-	ExpiresAfter        time.Duration // after so long without a report a worker is dead
-	Seq                 int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
-	Joining             bool          // it is the worker's first report
-	Leaving             bool          // it is its last: what it has not used is for others
-	ResetIfLimitReached bool          // if a limit is reached already, all begin to count anew
-	Limits              SharedLimits
-	WantedPages         int64 // pages that it would like to be permitted; fewer than before gives some back
-	VisitedPages        int64 // pages of these that it has visited
-	ReceivedBytes       int64 // bytes of bodies, as decoded
+type HeartbeatRequest struct {
+	WorkerName                string        // its name, of which there is no other
+	ExpiresAfter              time.Duration // after so long without a report a worker is dead
+	Seq                       int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
+	Joining                   bool          // it is the worker's first report
+	Leaving                   bool          // it is its last: what it has not used is for others
+	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
+	Limits                    SharedLimits
+	WantedPages               int64 // pages that it would like to be permitted; fewer than before gives some back
+	VisitedPages              int64 // pages of these that it has visited
+	ReceivedBytes             int64 // bytes of bodies, as decoded
 }
 
 // SharedLimits are those of all workers together; 0: there is none.
 type SharedLimits struct {
-	MaxPages, MaxBytes int64         // pages that are visited, bytes of bodies as decoded
-	MaxTime            time.Duration // in which at least one worker works
+	MaxPages, MaxReceivedBytes int64         // pages that are visited, bytes of bodies as decoded
+	MaxWorkingTime             time.Duration // in which at least one worker works
 }
 
 // A HeartbeatReply is what a worker is told.
@@ -44,13 +44,13 @@ type HeartbeatReply struct {
 // Heartbeat makes a report. Permits of all workers, and pages that were used, are never
 // more than SharedLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
-func (s *Store) Heartbeat(ctx context.Context, r WorkerStatus) (m HeartbeatReply, err error) {
+func (s *Store) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return m, err
 	}
 	defer end()
-	reply, _, err := s.runUpdate(ctx, s.partitions[0], true, heartbeatScript, r.scriptArgs()...)
+	reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, heartbeatScript, r.scriptArgs()...)
 	if err != nil {
 		return m, fmt.Errorf("muster: %w", err)
 	}
@@ -65,7 +65,7 @@ func (s *Store) Heartbeat(ctx context.Context, r WorkerStatus) (m HeartbeatReply
 	return m, nil
 }
 
-func (r *WorkerStatus) scriptArgs() []string {
+func (r *HeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	digit := func(b bool) string {
 		if b {
@@ -73,7 +73,7 @@ func (r *WorkerStatus) scriptArgs() []string {
 		}
 		return "0"
 	}
-	return []string{r.WorkerName, number(durationMicros(r.ExpiresAfter)), digit(r.Joining), digit(r.Leaving), digit(r.ResetIfLimitReached),
-		number(r.Limits.MaxPages), number(r.Limits.MaxBytes), number(durationMicros(r.Limits.MaxTime)),
+	return []string{r.WorkerName, number(durationMicros(r.ExpiresAfter)), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
+		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), number(durationMicros(r.Limits.MaxWorkingTime)),
 		number(r.WantedPages), number(r.VisitedPages), number(r.ReceivedBytes), number(r.Seq)}
 }

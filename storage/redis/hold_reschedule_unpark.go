@@ -21,7 +21,7 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	_, _, err = s.runUpdate(ctx, s.partitionOf(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.timeArg(until), boolArg(suspended))
+	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.timeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -105,7 +105,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	page.SitemapLastmod = g.Modified
 	e.VisitSummary = &page
 	newRecord = encodeEntry(&e)
-	reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, rescheduleScript,
+	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, rescheduleScript,
 		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
@@ -123,7 +123,7 @@ func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, er
 	for _, p := range s.partitions {
 		seen := make(map[string]bool) // a scan may tell of one twice
 		for cursor := uint64(0); ; {
-			page, err := s.scanParkedOrigins(ctx, p, cursor)
+			page, err := s.scanParkedOriginBatch(ctx, p, cursor)
 			if err != nil {
 				return nil, err
 			}
@@ -141,7 +141,7 @@ func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, er
 	return origins, nil
 }
 
-func (s *Store) scanParkedOrigins(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
+func (s *Store) scanParkedOriginBatch(ctx context.Context, p *partition, cursor uint64) (page rueidis.ScanEntry, err error) {
 	_, err = s.retry(ctx, p, func() (err error) {
 		page, err = s.client.Do(ctx, s.client.B().Sscan().Key(p.keyPrefix+"k").Cursor(cursor).Count(chunkSize).Build()).AsScanEntry()
 		return err
@@ -172,7 +172,7 @@ func (s *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(
 			break
 		}
 		args, n := s.unparkArgs(o, records, shouldUnpark)
-		reply, retried, err := s.runUpdate(ctx, s.partitionOf(o.Host()), false, unparkScript,
+		reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, unparkScript,
 			append([]string{o.String(), strconv.FormatInt(takenCount, 10)}, args...)...)
 		if err != nil {
 			return unparked, fmt.Errorf("revive: %w", err)
@@ -186,8 +186,8 @@ func (s *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(
 
 // readParked returns what read_parked.lua does.
 func (s *Store) readParked(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
-	err = s.runQuery(ctx, s.partitionOf(o.Host()), readParkedScript, func(m rueidis.RedisMessage) error {
-		f := newReplyReader(m)
+	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), readParkedScript, func(m rueidis.RedisMessage) error {
+		f := newReplyListReader(m)
 		takenCount, parkedCount = f.readInt(), int(f.readInt())
 		if list, ok := f.readElement(); ok {
 			if records, err = list.AsStrSlice(); err != nil {
@@ -227,11 +227,11 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	defer end()
 	_, err = s.retry(ctx, s.partitions[0], func() error {
 		startSeq := s.replySeq.Load()
-		for i, a := range s.tryScripts(ctx, summaryScript, callsToPartitions(s.partitions)) {
+		for i, a := range s.tryScriptCalls(ctx, summaryScript, callsToPartitions(s.partitions)) {
 			if a.err != nil {
 				return a.err
 			}
-			if err := s.applySummary(s.partitions[i], startSeq, a.message); err != nil {
+			if err := s.applyPartitionSummary(s.partitions[i], startSeq, a.message); err != nil {
 				return err
 			}
 		}

@@ -44,7 +44,7 @@ func (s *Store) AdmitHosts(
 		for _, h := range chunk {
 			args = append(args, hostFingerprintArg(h.Host), h.Domain, boolArg(h.IgnoreLimits))
 		}
-		reply, _, err := s.runUpdate(ctx, s.partitions[0], true, admitHostsScript, args...)
+		reply, _, err := s.runUpdateScript(ctx, s.partitions[0], true, admitHostsScript, args...)
 		if err != nil {
 			return nil, fmt.Errorf("admit hosts: %w", err)
 		}
@@ -77,7 +77,7 @@ func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit
 	defer end()
 	var count storage.AdmittedHostCounts
 	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
-		f := newReplyReader(m)
+		f := newReplyListReader(m)
 		count = storage.AdmittedHostCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err
 	}, hostFingerprintArg(h.Host), h.Domain)

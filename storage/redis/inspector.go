@@ -58,7 +58,7 @@ func (s *Store) forEachOriginChunk(
 	defer end()
 	for _, p := range s.partitions {
 		for from := int64(0); ; from += chunkSize {
-			names, err := s.readOriginNames(ctx, p, from)
+			names, err := s.readOriginNameChunk(ctx, p, from)
 			if err != nil {
 				return err
 			}
@@ -73,8 +73,8 @@ func (s *Store) forEachOriginChunk(
 	return nil
 }
 
-// readOriginNames returns a portion of the origins of a partition.
-func (s *Store) readOriginNames(ctx context.Context, p *partition, from int64) (names []string, err error) {
+// readOriginNameChunk returns a portion of the origins of a partition.
+func (s *Store) readOriginNameChunk(ctx context.Context, p *partition, from int64) (names []string, err error) {
 	_, err = s.retry(ctx, p, func() (err error) {
 		cmd := s.client.B().Lrange().Key(p.keyPrefix + "a").Start(from).Stop(from + chunkSize - 1).Build()
 		names, err = s.client.Do(ctx, cmd).AsStrSlice()
@@ -89,7 +89,7 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 		return nil, nil
 	}
 	err = s.runQuery(ctx, p, originInfoScript, func(m rueidis.RedisMessage) error {
-		f := newReplyReader(m)
+		f := newReplyListReader(m)
 		now := f.readInt()
 		all := f.readList()
 		if f.err != nil {
@@ -109,7 +109,7 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 }
 
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
-	f := newReplyReader(m)
+	f := newReplyListReader(m)
 	name := f.readString()
 	i.HeldUntil = s.clock.toLocalTime(f.readInt(), now)
 	i.Suspended = f.readInt() == 1
@@ -132,7 +132,7 @@ func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInf
 		return storage.OriginInfo{}, false, err
 	}
 	defer end()
-	infos, err := s.readOriginInfos(ctx, s.partitionOf(o.Host()), o.String())
+	infos, err := s.readOriginInfos(ctx, s.partitionOfHost(o.Host()), o.String())
 	if err != nil || len(infos) == 0 {
 		return storage.OriginInfo{}, false, err
 	}
@@ -157,7 +157,7 @@ func (s *Store) OriginURLs(ctx context.Context, o decorum.Origin, state storage.
 	if state == storage.StateParked {
 		return s.forEachParked(ctx, o, yield)
 	}
-	queues, leased, now, err := s.listOriginQueues(ctx, o)
+	queues, leased, now, err := s.listOriginQueuesAndLeases(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -179,11 +179,11 @@ func (s *Store) OriginURLs(ctx context.Context, o decorum.Origin, state storage.
 	return nil
 }
 
-// listOriginQueues returns which lines of an origin hold something, what is leased, and the
+// listOriginQueuesAndLeases returns which lines of an origin hold something, what is leased, and the
 // time of the server.
-func (s *Store) listOriginQueues(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
-	err = s.runQuery(ctx, s.partitionOf(o.Host()), listQueuesScript, func(m rueidis.RedisMessage) error {
-		f := newReplyReader(m)
+func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin) (queues []queueID, leased []string, now int64, err error) {
+	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), listQueuesScript, func(m rueidis.RedisMessage) error {
+		f := newReplyListReader(m)
 		now = f.readInt()
 		all := f.readList()
 		leasedList, _ := f.readElement()
@@ -192,7 +192,7 @@ func (s *Store) listOriginQueues(ctx context.Context, o decorum.Origin) (queues 
 		}
 		queues = queues[:0]
 		for _, m := range all {
-			f := newReplyReader(m)
+			f := newReplyListReader(m)
 			queues = append(queues, queueID{schedule.Lane(f.readInt()), f.readInt()})
 			if f.err != nil {
 				return f.err
@@ -213,7 +213,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 	for from := 0; ; from += chunkSize {
 		var all []string
-		err := s.runQuery(ctx, s.partitionOf(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
+		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), queueRecordsScript, func(m rueidis.RedisMessage) (err error) {
 			all, err = m.AsStrSlice()
 			return err
 		}, o.String(), strconv.Itoa(int(l.lane)), strconv.FormatInt(l.rank, 10), strconv.Itoa(from), strconv.Itoa(from+chunkSize-1))
@@ -238,7 +238,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 
 // forEachParked tells of the parked records of an origin.
 func (s *Store) forEachParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
-	p := s.partitionOf(o.Host())
+	p := s.partitionOfHost(o.Host())
 	for from := int64(0); ; from += chunkSize {
 		var all []string
 		_, err := s.retry(ctx, p, func() (err error) {
@@ -266,7 +266,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 		return false, err
 	}
 	defer end()
-	err = s.runQuery(ctx, s.partitionOf(u.Origin().Host()), hasSeenScript, func(m rueidis.RedisMessage) error {
+	err = s.runQuery(ctx, s.partitionOfHost(u.Origin().Host()), hasSeenScript, func(m rueidis.RedisMessage) error {
 		n, err := m.AsInt64()
 		seen = n == 1
 		return err
@@ -283,8 +283,8 @@ func (s *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield fu
 	defer end()
 	for i, n := 0, int64(1); int64(i) < n; i++ {
 		var fingerprints []string
-		err := s.runQuery(ctx, s.partitionOf(o.Host()), listSeenScript, func(m rueidis.RedisMessage) (err error) {
-			f := newReplyReader(m)
+		err := s.runQuery(ctx, s.partitionOfHost(o.Host()), listSeenScript, func(m rueidis.RedisMessage) (err error) {
+			f := newReplyListReader(m)
 			n = f.readInt()
 			list, _ := f.readElement()
 			if fingerprints, err = list.AsStrSlice(); err != nil {
@@ -313,9 +313,9 @@ func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(ke
 	}
 	defer end()
 	var keys []string
-	p := s.partitionOf(o.Host())
+	p := s.partitionOfHost(o.Host())
 	_, err = s.retry(ctx, p, func() (err error) {
-		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.notesKey(o)).Build()).AsStrSlice()
+		keys, err = s.client.Do(ctx, s.client.B().Hkeys().Key(p.originNotesKey(o)).Build()).AsStrSlice()
 		return err
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ type summaryRefreshTimes struct {
 }
 
 // fullRefreshFactor is how often all partitions are asked, though nothing seems to have
-// changed, in multiples of Options.RefreshInterval: a replica that took over may count changes
+// changed, in multiples of Options.PartitionRefreshInterval: a replica that took over may count changes
 // otherwise than the master did.
 const fullRefreshFactor = 20
 
@@ -40,15 +40,15 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	s.clock.advanceCallerTime(now)
-	if !s.isRecent(&s.refreshTimes.lastCheck, s.opts.RefreshInterval) {
-		if err := s.refreshChangedPartitions(ctx); err != nil {
+	s.clock.advanceTo(now)
+	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastCheck, s.opts.PartitionRefreshInterval) {
+		if err := s.refreshChangedPartitionSummaries(ctx); err != nil {
 			return nil, storage.Wait{}, err
 		}
 	}
 	leases, err := s.leaseLongestDue(ctx, now, ttl, maxLeases)
 	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.nextWait(now).RemainingWork != storage.RemainingPending) {
-		if err = s.refreshAllPartitions(ctx); err == nil {
+		if err = s.refreshAllPartitionSummaries(ctx); err == nil {
 			leases, err = s.leaseLongestDue(ctx, now, ttl, maxLeases)
 		}
 	}
@@ -61,24 +61,24 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	return leases, s.nextWait(now), nil
 }
 
-// isRecent reports whether what was done at a time was done lately.
-func (s *Store) isRecent(at *time.Time, maxAge time.Duration) bool {
-	s.refreshTimes.Lock()
-	defer s.refreshTimes.Unlock()
+// wasRefreshedWithin reports whether what was done at a time was done lately.
+func (s *Store) wasRefreshedWithin(at *time.Time, maxAge time.Duration) bool {
+	s.summaryRefreshTimes.Lock()
+	defer s.summaryRefreshTimes.Unlock()
 	return time.Since(*at) < maxAge
 }
 
-// refreshChangedPartitions asks those partitions what there is that have changed: to read the number of
+// refreshChangedPartitionSummaries asks those partitions what there is that have changed: to read the number of
 // changes takes a server a small part of what it takes to say what there is.
-func (s *Store) refreshChangedPartitions(ctx context.Context) error {
-	if !s.isRecent(&s.refreshTimes.lastFullRefresh, fullRefreshFactor*s.opts.RefreshInterval) {
-		return s.refreshAllPartitions(ctx)
+func (s *Store) refreshChangedPartitionSummaries(ctx context.Context) error {
+	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastFullRefresh, fullRefreshFactor*s.opts.PartitionRefreshInterval) {
+		return s.refreshAllPartitionSummaries(ctx)
 	}
 	start := time.Now()
 	err := s.refreshPartitionSummaries(ctx, s.changedPartitions(ctx))
-	s.refreshTimes.Lock()
-	defer s.refreshTimes.Unlock()
-	s.refreshTimes.lastCheck = start
+	s.summaryRefreshTimes.Lock()
+	defer s.summaryRefreshTimes.Unlock()
+	s.summaryRefreshTimes.lastCheck = start
 	return err
 }
 
@@ -100,20 +100,20 @@ func (s *Store) changedPartitions(ctx context.Context) (changed []*partition) {
 	return changed
 }
 
-// refreshAllPartitions asks all partitions what there is.
-func (s *Store) refreshAllPartitions(ctx context.Context) error {
+// refreshAllPartitionSummaries asks all partitions what there is.
+func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 	start := time.Now()
 	err := s.refreshPartitionSummaries(ctx, s.partitions)
-	s.refreshTimes.Lock()
-	defer s.refreshTimes.Unlock()
-	s.refreshTimes.lastCheck, s.refreshTimes.lastFullRefresh = start, start
+	s.summaryRefreshTimes.Lock()
+	defer s.summaryRefreshTimes.Unlock()
+	s.summaryRefreshTimes.lastCheck, s.summaryRefreshTimes.lastFullRefresh = start, start
 	return err
 }
 
 // refreshPartitionSummaries asks partitions what there is, and has them deal with what has run out.
 func (s *Store) refreshPartitionSummaries(ctx context.Context, partitions []*partition) error {
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScripts(ctx, leaseScript, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
+	for i, a := range s.tryScriptCalls(ctx, leaseScript, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
 		if _, err := s.parseLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Store) refreshPartitionSummaries(ctx context.Context, partitions []*par
 
 // leaseLongestDue takes leases, of the hosts first that are due longest.
 func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) (leases []storage.Lease, err error) {
-	if err := s.refreshOverduePartitions(ctx, now); err != nil {
+	if err := s.refreshOverduePartitionSummaries(ctx, now); err != nil {
 		return nil, err
 	}
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.partitions); attempts++ {
@@ -144,12 +144,12 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 	return leases, nil
 }
 
-// refreshOverduePartitions has the partitions deal with what has run out.
-func (s *Store) refreshOverduePartitions(ctx context.Context, now time.Time) error {
+// refreshOverduePartitionSummaries has the partitions deal with what has run out.
+func (s *Store) refreshOverduePartitionSummaries(ctx context.Context, now time.Time) error {
 	for {
 		var overdue []*partition
 		for _, p := range s.partitions {
-			if sum, up := p.lastSummary(); up && sum.isOverdue(s.clock.nowMicros(now)) {
+			if sum, up := p.lastSummary(); up && sum.hasUnhandledExpiry(s.clock.nowMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
@@ -171,7 +171,7 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 	startSeq, sentAt := s.replySeq.Load(), time.Now()
 	var all []leaseWithDueTime
 	defer s.unconfirmedUpdates.Add(1)
-	for i, a := range s.tryScripts(ctx, leaseScript, calls) {
+	for i, a := range s.tryScriptCalls(ctx, leaseScript, calls) {
 		more, e := s.parseLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
 		all, err = append(all, more...), errors.Join(err, e)
 		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {
@@ -209,7 +209,7 @@ func (s *Store) parseLeaseReply(ctx context.Context, p *partition, startSeq uint
 	if err != nil || len(reply) != 2 {
 		return nil, errBadReply
 	}
-	if err := s.applySummary(p, startSeq, reply[0]); err != nil {
+	if err := s.applyPartitionSummary(p, startSeq, reply[0]); err != nil {
 		return nil, err
 	}
 	return s.parseLeases(ctx, p, reply, sentAt)
@@ -230,7 +230,7 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, reply []rueidis.R
 		l, name, encoded, err := s.parseLease(m, header[1], sentAt)
 		if err != nil {
 			s.opts.OnDamaged(fmt.Errorf("a URL of %s is given up: %w", name, err))
-			_, _, err := s.runUpdate(ctx, p, false, ackScript, damagedLeaseAckArgs(l.Token, name)...)
+			_, _, err := s.runUpdateScript(ctx, p, false, ackScript, damagedLeaseAckArgs(l.Token, name)...)
 			if err != nil {
 				return leases, err
 			}
@@ -244,7 +244,7 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, reply []rueidis.R
 
 // parseLease reads one lease, the name of its origin, and its record.
 func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithDueTime, origin, encoded string, err error) {
-	f := newReplyReader(m)
+	f := newReplyListReader(m)
 	l.Token = f.readUint64()
 	l.Expires = s.clock.leaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()

@@ -31,11 +31,11 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 		if !up || !hasPassed(sum.nextDue(), now) {
 			continue
 		}
-		for _, at := range sum.dueTimes {
+		for _, at := range sum.firstHostDueTimes {
 			dueHosts = append(dueHosts, dueHost{len(all), at})
 		}
-		if len(sum.dueTimes) == maxDueTimes {
-			horizon = min(horizon, sum.dueTimes[maxDueTimes-1])
+		if len(sum.firstHostDueTimes) == maxDueTimes {
+			horizon = min(horizon, sum.firstHostDueTimes[maxDueTimes-1])
 		}
 		all = append(all, partitionLeaseQuota{partition: p, summaryVersion: sum.version})
 	}
@@ -59,6 +59,6 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 // goes on alone, as long as it has workers, and the others look what is left.
 func (s *Store) leaveToOthersIfOvertaken(h *partitionLeaseQuota) {
 	if sum, up := h.lastSummary(); up && sum.version != h.summaryVersion {
-		h.leaveToOthersUntil(time.Now().Add(s.opts.RefreshInterval + rand.N(s.opts.RefreshInterval)).UnixMicro())
+		h.leaveUpcomingHostsToOthers(time.Now().Add(s.opts.PartitionRefreshInterval + rand.N(s.opts.PartitionRefreshInterval)).UnixMicro())
 	}
 }

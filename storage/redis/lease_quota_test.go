@@ -13,7 +13,7 @@ import (
 func TestSlowerProcessBacksOff(t *testing.T) {
 	t.Parallel()
 	c, prefix := redistest.StartForTest(t, 1, 0), newPrefix()
-	opts := Options{Partitions: 1, Durability: DurabilityNone, RefreshInterval: 2 * time.Second}
+	opts := Options{Partitions: 1, Durability: DurabilityNone, PartitionRefreshInterval: 2 * time.Second}
 	fast, slow := openServerClock(t, c, prefix, opts), openServerClock(t, c, prefix, opts)
 	must1(fast.Add(t.Context(), pageEntries(1, 3), 0))
 	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.RemainingWork != storage.RemainingPending {

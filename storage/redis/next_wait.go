@@ -8,7 +8,7 @@ import (
 
 // totalSummary adds up what is known of all partitions; false if not all answered.
 func (s *Store) totalSummary() (all partitionSummary, complete bool) {
-	all = partitionSummary{nextExpiry: never, nextHoldEnd: never, nextRevisit: never}
+	all = partitionSummary{nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
 	complete = true
 	for _, p := range s.partitions {
 		sum, answers := p.lastSummary()
@@ -44,7 +44,7 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 		next = storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
-		next.PollAt = microsToTime(now).Add(s.opts.RefreshInterval)
+		next.PollAt = microsToTime(now).Add(s.opts.PartitionRefreshInterval)
 	}
 	next.LossGeneration = s.failovers.Load()
 	return next
@@ -53,8 +53,8 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 // asWait is what package schedule says is left.
 func (s *partitionSummary) asWait(now int64) storage.Wait {
 	switch {
-	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextExpiry < s.nextDue()):
-		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextExpiry)}
+	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextLeaseExpiry < s.nextDue()):
+		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}
 	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
 		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextDue())}
 	case s.suspendedURLs > 0:

@@ -28,9 +28,9 @@ func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (val
 }
 
 func (s *Store) readCachedNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
-	p := s.partitionOf(o.Host())
+	p := s.partitionOfHost(o.Host())
 	_, err = s.retry(ctx, p, func() error {
-		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.notesKey(o)).Field(key).Cache(), noteCacheTTL).ToMessage()
+		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.originNotesKey(o)).Field(key).Cache(), noteCacheTTL).ToMessage()
 		if rueidis.IsRedisNil(err) {
 			return nil
 		}
@@ -44,8 +44,10 @@ func (s *Store) readCachedNote(ctx context.Context, o decorum.Origin, key string
 	return value, err
 }
 
-// notesKey returns the key of the notes of an origin.
-func (p *partition) notesKey(o decorum.Origin) string { return p.keyPrefix + "n:" + originKeyPart(o) }
+// originNotesKey returns the key of the notes of an origin.
+func (p *partition) originNotesKey(o decorum.Origin) string {
+	return p.keyPrefix + "n:" + originKeyPart(o)
+}
 
 // originKeyPart returns what stands for an origin in keys: nothing for the zero one.
 func originKeyPart(o decorum.Origin) string {
@@ -71,14 +73,14 @@ func (s *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if value != nil {
 		args = append(args, string(value))
 	}
-	p := s.partitionOf(o.Host())
-	if _, _, err = s.runUpdate(ctx, p, true, setNoteScript, args...); err != nil {
+	p := s.partitionOfHost(o.Host())
+	if _, _, err = s.runUpdateScript(ctx, p, true, setNoteScript, args...); err != nil {
 		return err
 	}
 	// The call may have gone by a connection of its own. When the one that reads notes
 	// has answered, it has told that the note is another, too.
 	_, err = s.retry(ctx, p, func() error {
-		return s.client.Do(ctx, s.client.B().Exists().Key(p.notesKey(o)).Build()).Error()
+		return s.client.Do(ctx, s.client.B().Exists().Key(p.originNotesKey(o)).Build()).Error()
 	})
 	return err
 }

@@ -43,13 +43,13 @@ type Options struct {
 	// Durability is what Add and SetNote wait for, and what must be kept for politeness'
 	// sake. Empty means DurabilityReplica.
 	Durability Durability
-	// InterruptedDelay is how long a host rests at least whose visit was cut short:
+	// PostInterruptionDelay is how long a host rests at least whose visit was cut short:
 	// by Close, or because a server was lost. 0 means 1 s.
-	InterruptedDelay time.Duration
-	// RefreshInterval is how old may be what is known of the partitions to which others
+	PostInterruptionDelay time.Duration
+	// PartitionRefreshInterval is how old may be what is known of the partitions to which others
 	// may have added. Who finds that another process was faster leaves the hosts of
 	// that partition to it for up to twice as long. 0 means 500 ms.
-	RefreshInterval time.Duration
+	PartitionRefreshInterval time.Duration
 	// NoteCacheBytes is how many bytes of notes are kept in memory, of each server.
 	// 0 means 16 MiB.
 	NoteCacheBytes int
@@ -60,9 +60,9 @@ type Options struct {
 	// has to be there when they are. If it fails, so does the Ack. It is called
 	// once for all that wait for it. nil: there is nothing.
 	BeforeAck func() error
-	// OnStalled is told when a server does not answer, why, and nil when all
+	// OnStallChange is told when a server does not answer, why, and nil when all
 	// answer again. It must not call the store. nil means nobody is told.
-	OnStalled func(error)
+	OnStallChange func(error)
 	// OnDamaged is told of records that make no sense, which are passed by. It must
 	// not call the store. nil means nobody is told.
 	OnDamaged func(error)
@@ -77,11 +77,11 @@ func (o Options) withDefaults() Options {
 	if o.Durability == "" {
 		o.Durability = DurabilityReplica
 	}
-	if o.InterruptedDelay <= 0 {
-		o.InterruptedDelay = time.Second
+	if o.PostInterruptionDelay <= 0 {
+		o.PostInterruptionDelay = time.Second
 	}
-	if o.RefreshInterval <= 0 {
-		o.RefreshInterval = 500 * time.Millisecond
+	if o.PartitionRefreshInterval <= 0 {
+		o.PartitionRefreshInterval = 500 * time.Millisecond
 	}
 	if o.NoteCacheBytes <= 0 {
 		o.NoteCacheBytes = 16 << 20
@@ -92,8 +92,8 @@ func (o Options) withDefaults() Options {
 	if o.BeforeAck == nil {
 		o.BeforeAck = func() error { return nil }
 	}
-	if o.OnStalled == nil {
-		o.OnStalled = func(error) {}
+	if o.OnStallChange == nil {
+		o.OnStallChange = func(error) {}
 	}
 	if o.OnDamaged == nil {
 		o.OnDamaged = func(error) {}
@@ -119,10 +119,10 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// interruptedDelay is InterruptedDelay; a test that tells the time says all rests itself.
+// interruptedDelay is PostInterruptionDelay; a test that tells the time says all rests itself.
 func (o *Options) interruptedDelay() time.Duration {
 	if o.usesCallerTime {
 		return 0
 	}
-	return o.InterruptedDelay
+	return o.PostInterruptionDelay
 }

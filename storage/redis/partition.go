@@ -20,7 +20,7 @@ type partition struct {
 
 	mu                sync.Mutex
 	summary           partitionSummary
-	summarySeq        uint64        // when sum was received, as Store.replySeq counts
+	summaryReplySeq   uint64        // when sum was received, as Store.replySeq counts
 	unreachable       bool          // its server did not answer last time
 	maxLeaseTTL       time.Duration // so long leases are announced
 	leftToOthersUntil int64         // until then hosts that come due are left to others
@@ -60,8 +60,8 @@ func slotOf(tag string) uint16 {
 	return crc % hashSlots
 }
 
-// partitionOf returns the partition of a host.
-func (s *Store) partitionOf(host string) *partition {
+// partitionOfHost returns the partition of a host.
+func (s *Store) partitionOfHost(host string) *partition {
 	h := fnv.New64a()
 	h.Write([]byte(host))
 	return s.partitions[h.Sum64()%uint64(len(s.partitions))]
@@ -73,21 +73,21 @@ func (s *Store) partitionOf(host string) *partition {
 func (p *partition) updateSummary(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if new.version >= p.summary.version || p.summarySeq <= startSeq || p.unreachable {
-		p.summary, p.summarySeq, p.unreachable = new.withDueDeferred(p.leftToOthersUntil), replySeq.Add(1), false
+	if new.version >= p.summary.version || p.summaryReplySeq <= startSeq || p.unreachable {
+		p.summary, p.summaryReplySeq, p.unreachable = new.withUpcomingHostsDeferred(p.leftToOthersUntil), replySeq.Add(1), false
 	}
 	failedOver = p.replicationID != 0 && new.replicationID != p.replicationID
 	p.replicationID = new.replicationID
 	return failedOver
 }
 
-// leaveToOthersUntil leaves hosts that come due before a time to other processes. Those that are due
+// leaveUpcomingHostsToOthers leaves hosts that come due before a time to other processes. Those that are due
 // already it does not: nobody else may have a worker for them.
-func (p *partition) leaveToOthersUntil(until int64) {
+func (p *partition) leaveUpcomingHostsToOthers(until int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leftToOthersUntil = until
-	p.summary = p.summary.withDueDeferred(until)
+	p.summary = p.summary.withUpcomingHostsDeferred(until)
 }
 
 // markUnreachable notes that the server of the partition does not answer.
@@ -105,8 +105,8 @@ func (p *partition) lastSummary() (partitionSummary, bool) {
 	return p.summary, !p.unreachable
 }
 
-// recordedLeaseTTL returns how long leases may run as the partition has noted it.
-func (p *partition) recordedLeaseTTL() time.Duration {
+// recordedMaxLeaseTTL returns how long leases may run as the partition has noted it.
+func (p *partition) recordedMaxLeaseTTL() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.maxLeaseTTL

@@ -14,21 +14,21 @@ var errBadReply = errors.New("the server's answer makes no sense")
 // A partitionSummary is what a call says of its partition. Times are microseconds of the
 // Store's clock; never is none.
 type partitionSummary struct {
-	version         int64 // of the partition: it grows with each change
-	leasedURLs      int64 // leases
-	nextExpiry      int64
-	dueTimes        []int64 // when the first hosts are due, at most ahead of them
-	queuedURLs      int64
-	suspendedURLs   int64
-	nextHoldEnd     int64 // when the first dormant hold ends
-	awaitingRevisit int64
-	nextRevisit     int64
-	hosts           int64
-	parkedURLs      int64
-	seenURLs        int64
-	dueHosts        int64 // hosts, at the time of the call
-	hasMoreExpired  bool  // more has run out than a call deals with
-	replicationID   int64 // under which leases were given last: a part of master_replid; 0: none were
+	version           int64 // of the partition: it grows with each change
+	leasedURLs        int64 // leases
+	nextLeaseExpiry   int64
+	firstHostDueTimes []int64 // when the first hosts are due, at most ahead of them
+	queuedURLs        int64
+	suspendedURLs     int64
+	nextHoldEnd       int64 // when the first dormant hold ends
+	awaitingRevisit   int64
+	nextRevisit       int64
+	hosts             int64
+	parkedURLs        int64
+	seenURLs          int64
+	dueHosts          int64 // hosts, at the time of the call
+	hasMoreExpired    bool  // more has run out than a call deals with
+	replicationID     int64 // under which leases were given last: a part of master_replid; 0: none were
 }
 
 const never = -1
@@ -38,14 +38,14 @@ const maxDueTimes = 4
 
 // nextDue returns when the first host is due.
 func (s *partitionSummary) nextDue() int64 {
-	if len(s.dueTimes) == 0 {
+	if len(s.firstHostDueTimes) == 0 {
 		return never
 	}
-	return s.dueTimes[0]
+	return s.firstHostDueTimes[0]
 }
 
 // unknownSummary is what is known of a partition before it is asked: that it must be.
-var unknownSummary = partitionSummary{version: -1, hasMoreExpired: true, nextExpiry: never, nextHoldEnd: never, nextRevisit: never}
+var unknownSummary = partitionSummary{version: -1, hasMoreExpired: true, nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
 
 // parsePartitionSummary reads what schedule.lua returns.
 func (c *scriptClock) parsePartitionSummary(m rueidis.RedisMessage) (partitionSummary, error) {
@@ -55,34 +55,34 @@ func (c *scriptClock) parsePartitionSummary(m rueidis.RedisMessage) (partitionSu
 	}
 	at := func(i int) int64 { return c.toLocalMicros(n[i], n[1]) }
 	s := partitionSummary{
-		version: n[0], leasedURLs: n[2], nextExpiry: at(3), queuedURLs: n[4], suspendedURLs: n[5], nextHoldEnd: at(6),
+		version: n[0], leasedURLs: n[2], nextLeaseExpiry: at(3), queuedURLs: n[4], suspendedURLs: n[5], nextHoldEnd: at(6),
 		awaitingRevisit: n[7], nextRevisit: at(8), hosts: n[9], parkedURLs: n[10], seenURLs: n[11], dueHosts: n[12], hasMoreExpired: n[13] == 1, replicationID: n[14],
 	}
 	for i := 15; i < len(n); i++ {
-		s.dueTimes = append(s.dueTimes, at(i))
+		s.firstHostDueTimes = append(s.firstHostDueTimes, at(i))
 	}
 	return s, nil
 }
 
-// withDueDeferred returns the sum as if hosts that come due from now on until then did so then.
-func (s partitionSummary) withDueDeferred(until int64) partitionSummary {
+// withUpcomingHostsDeferred returns the sum as if hosts that come due from now on until then did so then.
+func (s partitionSummary) withUpcomingHostsDeferred(until int64) partitionSummary {
 	now := time.Now().UnixMicro()
 	if until <= now {
 		return s
 	}
-	s.dueTimes = slices.Clone(s.dueTimes)
-	for i, at := range s.dueTimes {
+	s.firstHostDueTimes = slices.Clone(s.firstHostDueTimes)
+	for i, at := range s.firstHostDueTimes {
 		if at > now {
-			s.dueTimes[i] = max(at, until)
+			s.firstHostDueTimes[i] = max(at, until)
 		}
 	}
 	return s
 }
 
-// isOverdue reports whether something has ended by now that a call must deal
+// hasUnhandledExpiry reports whether something has ended by now that a call must deal
 // with before the sum is right.
-func (s *partitionSummary) isOverdue(now int64) bool {
-	return s.hasMoreExpired || hasPassed(s.nextExpiry, now) || hasPassed(s.nextHoldEnd, now)
+func (s *partitionSummary) hasUnhandledExpiry(now int64) bool {
+	return s.hasMoreExpired || hasPassed(s.nextLeaseExpiry, now) || hasPassed(s.nextHoldEnd, now)
 }
 
 func hasPassed(at, now int64) bool { return at != never && at <= now }
@@ -98,9 +98,9 @@ func earlierMicros(a, b int64) int64 {
 // add adds up the sums of two partitions.
 func (s partitionSummary) add(t partitionSummary) partitionSummary {
 	s.leasedURLs += t.leasedURLs
-	s.nextExpiry = earlierMicros(s.nextExpiry, t.nextExpiry)
+	s.nextLeaseExpiry = earlierMicros(s.nextLeaseExpiry, t.nextLeaseExpiry)
 	if turn := earlierMicros(s.nextDue(), t.nextDue()); turn != never {
-		s.dueTimes = []int64{turn}
+		s.firstHostDueTimes = []int64{turn}
 	}
 	s.queuedURLs += t.queuedURLs
 	s.suspendedURLs += t.suspendedURLs

@@ -17,7 +17,7 @@ import (
 func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLeaseQuota, ttl time.Duration) ([]partitionLeaseQuota, error) {
 	var unrecorded []*partition
 	for _, h := range quotas {
-		if h.recordedLeaseTTL() < ttl {
+		if h.recordedMaxLeaseTTL() < ttl {
 			unrecorded = append(unrecorded, h.partition)
 		}
 	}
@@ -25,7 +25,7 @@ func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLe
 		return quotas, nil
 	}
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArg(ttl))) {
+	for i, a := range s.tryScriptCallsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArg(ttl))) {
 		p, err := unrecorded[i], a.err
 		if err == nil {
 			_, err = s.parseUpdateReply(p, startSeq, a.message)
@@ -36,15 +36,15 @@ func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLe
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(quotas, func(h partitionLeaseQuota) bool { return h.recordedLeaseTTL() < ttl }), nil
+	return slices.DeleteFunc(quotas, func(h partitionLeaseQuota) bool { return h.recordedMaxLeaseTTL() < ttl }), nil
 }
 
 // recordLeaseTTL has the partition note that leases run so long, if it is not known to have.
 func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Duration) error {
-	if p.recordedLeaseTTL() >= ttl {
+	if p.recordedMaxLeaseTTL() >= ttl {
 		return nil
 	}
-	_, _, err := s.runUpdate(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArg(ttl))
+	_, _, err := s.runUpdateScript(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArg(ttl))
 	if err == nil {
 		p.raiseRecordedLeaseTTL(ttl)
 	}

@@ -18,7 +18,7 @@ func (s *Store) needsDueReplicated(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
-	failoverDelay := s.partitionOf(a.Lease.URL.Origin().Host()).recordedLeaseTTL()
+	failoverDelay := s.partitionOfHost(a.Lease.URL.Origin().Host()).recordedMaxLeaseTTL()
 	return a.HostState.LostVisitDelay > failoverDelay || s.clock.untilDue(a.HostState) > failoverDelay
 }
 

@@ -9,23 +9,23 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// replyReader reads an answer that is a list, field by field. After an error it
+// replyListReader reads an answer that is a list, field by field. After an error it
 // returns zeros.
-type replyReader struct {
+type replyListReader struct {
 	remaining []rueidis.RedisMessage
 	err       error
 }
 
-func newReplyReader(m rueidis.RedisMessage) *replyReader {
+func newReplyListReader(m rueidis.RedisMessage) *replyListReader {
 	all, err := m.ToArray()
-	f := &replyReader{remaining: all}
+	f := &replyListReader{remaining: all}
 	if err != nil {
 		f.err = errBadReply
 	}
 	return f
 }
 
-func (f *replyReader) readElement() (m rueidis.RedisMessage, ok bool) {
+func (f *replyListReader) readElement() (m rueidis.RedisMessage, ok bool) {
 	if len(f.remaining) == 0 {
 		f.err = errBadReply
 		return m, false
@@ -34,7 +34,7 @@ func (f *replyReader) readElement() (m rueidis.RedisMessage, ok bool) {
 	return m, true
 }
 
-func (f *replyReader) readString() string {
+func (f *replyListReader) readString() string {
 	m, ok := f.readElement()
 	if !ok {
 		return ""
@@ -46,7 +46,7 @@ func (f *replyReader) readString() string {
 	return v
 }
 
-func (f *replyReader) readInt() int64 {
+func (f *replyListReader) readInt() int64 {
 	m, ok := f.readElement()
 	if !ok {
 		return 0
@@ -59,7 +59,7 @@ func (f *replyReader) readInt() int64 {
 }
 
 // readList reads a field that is a list itself.
-func (f *replyReader) readList() []rueidis.RedisMessage {
+func (f *replyListReader) readList() []rueidis.RedisMessage {
 	m, ok := f.readElement()
 	if !ok {
 		return nil
@@ -71,7 +71,7 @@ func (f *replyReader) readList() []rueidis.RedisMessage {
 	return all
 }
 
-func (f *replyReader) readUint64() uint64 {
+func (f *replyListReader) readUint64() uint64 {
 	v, err := strconv.ParseUint(f.readString(), 10, 64)
 	if err != nil {
 		f.err = errBadReply
@@ -80,9 +80,9 @@ func (f *replyReader) readUint64() uint64 {
 }
 
 // readHostState reads the clock of a host.
-func (f *replyReader) readHostState(c *scriptClock, now int64) storage.HostState {
+func (f *replyListReader) readHostState(c *scriptClock, now int64) storage.HostState {
 	h := storage.HostState{
-		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: time.Duration(clampToDuration(f.readInt())) * time.Microsecond,
+		Due: c.toLocalTime(f.readInt(), now), LostVisitDelay: time.Duration(clampMicroseconds(f.readInt())) * time.Microsecond,
 		Slots: int(f.readInt()), ConsecutiveFailures: int(f.readInt()),
 	}
 	if memo := f.readString(); memo != "" {

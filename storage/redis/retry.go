@@ -80,13 +80,13 @@ func (s *Store) retry(ctx context.Context, p *partition, attempt func() error) (
 func (s *Store) reportUnreachable(p *partition, err error) {
 	p.markUnreachable()
 	if !s.stalled.Swap(true) {
-		s.opts.OnStalled(err)
+		s.opts.OnStallChange(err)
 	}
 }
 
-// runUpdate makes a call of a verb that changes something, until it is done, and keeps
+// runUpdateScript makes a call of a verb that changes something, until it is done, and keeps
 // what it says of the partition. It returns the rest of the answer.
-func (s *Store) runUpdate(ctx context.Context, p *partition, durable bool, sc *luaScript, args ...string) (rest string, retried bool, err error) {
+func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool, sc *luaScript, args ...string) (rest string, retried bool, err error) {
 	retried, err = s.retry(ctx, p, func() error {
 		startSeq := s.replySeq.Load()
 		try := s.tryScript
@@ -105,14 +105,14 @@ func (s *Store) runUpdate(ctx context.Context, p *partition, durable bool, sc *l
 	return rest, retried, err
 }
 
-// runUpdates makes calls of a verb that changes something, those to a server in one go,
+// runUpdateScripts makes calls of a verb that changes something, those to a server in one go,
 // and has the rest of each answer read, some at a time. Calls that fail are made again,
 // each by itself, until they are done.
-func (s *Store) runUpdates(ctx context.Context, durable bool, sc *luaScript, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
+func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *luaScript, calls []scriptCall, read func(i int, rest string, retried bool) error) error {
 	startSeq := s.replySeq.Load()
-	try := s.tryScripts
+	try := s.tryScriptCalls
 	if durable {
-		try = s.tryScriptsDurably
+		try = s.tryScriptCallsDurably
 	} else {
 		defer s.unconfirmedUpdates.Add(1)
 	}
@@ -137,7 +137,7 @@ func (s *Store) runUpdates(ctx context.Context, durable bool, sc *luaScript, cal
 		}
 	}
 	return inParallel(ctx, failed, func(i int) error {
-		rest, _, err := s.runUpdate(ctx, calls[i].partition, durable, sc, calls[i].args...)
+		rest, _, err := s.runUpdateScript(ctx, calls[i].partition, durable, sc, calls[i].args...)
 		if err != nil {
 			return err
 		}
@@ -154,11 +154,11 @@ func (s *Store) parseUpdateReply(p *partition, startSeq uint64, m rueidis.RedisM
 	if rest, err = reply[1].ToString(); err != nil {
 		return "", errBadReply
 	}
-	return rest, s.applySummary(p, startSeq, reply[0])
+	return rest, s.applyPartitionSummary(p, startSeq, reply[0])
 }
 
-// applySummary keeps what an answer says of the partition.
-func (s *Store) applySummary(p *partition, startSeq uint64, m rueidis.RedisMessage) error {
+// applyPartitionSummary keeps what an answer says of the partition.
+func (s *Store) applyPartitionSummary(p *partition, startSeq uint64, m rueidis.RedisMessage) error {
 	sum, err := s.clock.parsePartitionSummary(m)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Store) applySummary(p *partition, startSeq uint64, m rueidis.RedisMessa
 		s.failovers.Add(1)
 	}
 	if s.stalled.Load() && s.allReachable() && s.stalled.Swap(false) {
-		s.opts.OnStalled(nil)
+		s.opts.OnStallChange(nil)
 	}
 	return nil
 }

@@ -103,8 +103,8 @@ type scriptReply struct {
 	err     error
 }
 
-// tryScripts makes calls of a script once, those to a server in one go.
-func (s *Store) tryScripts(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
+// tryScriptCalls makes calls of a script once, those to a server in one go.
+func (s *Store) tryScriptCalls(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
 	if len(calls) == 0 {
 		return nil
 	}

@@ -48,8 +48,8 @@ func durationMicros(d time.Duration) int64 {
 	return us
 }
 
-// advanceCallerTime tells the clock the time.
-func (c *scriptClock) advanceCallerTime(now time.Time) {
+// advanceTo tells the clock the time.
+func (c *scriptClock) advanceTo(now time.Time) {
 	if !c.usesCallerTime || now.Unix() < 0 {
 		return
 	}
@@ -128,7 +128,7 @@ func (c *scriptClock) leaseExpiry(expires, now int64, sentAt time.Time) time.Tim
 	if c.usesCallerTime {
 		return microsToTime(expires)
 	}
-	return sentAt.Add(time.Duration(clampToDuration(expires-now)) * time.Microsecond)
+	return sentAt.Add(time.Duration(clampMicroseconds(expires-now)) * time.Microsecond)
 }
 
 // microsArg returns a time of the Store's clock as an argument of a script, which is
@@ -140,8 +140,8 @@ func (c *scriptClock) microsArg(us int64) string {
 	return strconv.FormatInt(us, 10)
 }
 
-// clampToDuration returns what of so many microseconds a time.Duration holds.
-func clampToDuration(us int64) int64 {
+// clampMicroseconds returns what of so many microseconds a time.Duration holds.
+func clampMicroseconds(us int64) int64 {
 	const limit = math.MaxInt64 / int64(time.Microsecond)
 	return max(-limit, min(us, limit))
 }

@@ -57,10 +57,10 @@ func (s *Store) findPartitionServers(ctx context.Context) map[*partition]string 
 		return addrOf
 	}
 	for _, m := range slotRanges {
-		slotRange := newReplyReader(m)
+		slotRange := newReplyListReader(m)
 		first, last := slotRange.readInt(), slotRange.readInt()
 		master, _ := slotRange.readElement()
-		server := newReplyReader(master)
+		server := newReplyListReader(master)
 		address := net.JoinHostPort(server.readString(), strconv.FormatInt(server.readInt(), 10))
 		if slotRange.err != nil || server.err != nil {
 			continue
@@ -99,11 +99,11 @@ func (s *Store) groupCallsByServer(ctx context.Context, calls []scriptCall) []*s
 	return all
 }
 
-// tryScriptsDurably is tryScripts for what must not be lost: see tryScriptDurably. Calls to one server
+// tryScriptCallsDurably is tryScriptCalls for what must not be lost: see tryScriptDurably. Calls to one server
 // go by one connection, and wait together until a replica has confirmed all of them.
-func (s *Store) tryScriptsDurably(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
+func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *luaScript, calls []scriptCall) []scriptReply {
 	if s.opts.Durability == DurabilityNone {
-		return s.tryScripts(ctx, sc, calls)
+		return s.tryScriptCalls(ctx, sc, calls)
 	}
 	replies := make([]scriptReply, len(calls))
 	for i := range replies {

@@ -125,7 +125,7 @@ func TestFourProcesses(t *testing.T) {
 	d := &visitLog{TB: t, delay: 20 * time.Millisecond, active: map[string]bool{}, endedAt: map[string]time.Time{}, visits: map[string]int{}}
 	var visitors []*testProcess
 	for range 4 {
-		visitors = append(visitors, &testProcess{Store: openServerClock(t, c, prefix, Options{Durability: DurabilityNone, RefreshInterval: 20 * time.Millisecond})})
+		visitors = append(visitors, &testProcess{Store: openServerClock(t, c, prefix, Options{Durability: DurabilityNone, PartitionRefreshInterval: 20 * time.Millisecond})})
 	}
 	results, err := visitors[0].Add(t.Context(), pageEntries(hosts, each), 0)
 	must(t, err)

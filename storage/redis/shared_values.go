@@ -23,7 +23,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 	}
 	defer end()
 	version := strconv.FormatUint(rand.Uint64(), 36)
-	reply, retried, err := s.runUpdate(ctx, s.partitions[0], true, setSharedValueScript, name, value, old, version)
+	reply, retried, err := s.runUpdateScript(ctx, s.partitions[0], true, setSharedValueScript, name, value, old, version)
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -48,7 +48,7 @@ func (s *Store) SharedValues(ctx context.Context, version string) (values map[st
 
 // parseSharedValues reads what get_shared_values.lua returns.
 func parseSharedValues(m rueidis.RedisMessage) (values map[string]string, version string, err error) {
-	f := newReplyReader(m)
+	f := newReplyListReader(m)
 	version = f.readString()
 	list, ok := f.readElement()
 	if f.err != nil || !ok {

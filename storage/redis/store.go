@@ -35,9 +35,9 @@ type Store struct {
 	closeCtx    context.Context // done with ErrClosed
 	cancelCalls context.CancelCauseFunc
 
-	callsMu      sync.RWMutex // held by calls; Close waits for them
-	closed       bool
-	refreshTimes summaryRefreshTimes
+	callsMu             sync.RWMutex // held by calls; Close waits for them
+	closed              bool
+	summaryRefreshTimes summaryRefreshTimes
 
 	mu         sync.Mutex
 	heldLeases map[uint64]heldLease
@@ -88,7 +88,7 @@ func (s *Store) batchByPartition(n int, item func(i int) (host string, args []st
 	current := make(map[*partition]*partitionBatch)
 	for i := range n {
 		host, args := item(i)
-		p := s.partitionOf(host)
+		p := s.partitionOfHost(host)
 		b := current[p]
 		if b == nil || len(b.indexes) == maxBatchItems || b.bytes > maxBatchBytes {
 			b = &partitionBatch{partition: p}
@@ -117,7 +117,7 @@ func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable 
 			called[b.partition] = true
 			round, calls = append(round, b), append(calls, scriptCall{b.partition, slices.Concat(commonArgs, b.args)})
 		}
-		err := s.runUpdates(ctx, durable, sc, calls, func(k int, reply string, retried bool) error {
+		err := s.runUpdateScripts(ctx, durable, sc, calls, func(k int, reply string, retried bool) error {
 			if len(reply) != len(round[k].indexes) {
 				return errBadReply
 			}
@@ -209,12 +209,12 @@ func (s *Store) Flush(ctx context.Context) error {
 	defer end()
 	ctx, cancel := context.WithTimeoutCause(ctx, flushTimeouts*s.opts.Timeout, storage.ErrWriteStalled)
 	defer cancel()
-	return s.flushUnconfirmed(ctx)
+	return s.confirmEarlierUpdates(ctx)
 }
 
-// flushUnconfirmed has a replica confirm a change of each partition, and so all before it, if
+// confirmEarlierUpdates has a replica confirm a change of each partition, and so all before it, if
 // anything was changed since that was not waited for.
-func (s *Store) flushUnconfirmed(ctx context.Context) error {
+func (s *Store) confirmEarlierUpdates(ctx context.Context) error {
 	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (s *Store) flushUnconfirmed(ctx context.Context) error {
 	if s.flushedUpTo.Load() == unconfirmed {
 		return nil
 	}
-	err := s.runUpdates(ctx, true, setNoteScript, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
+	err := s.runUpdateScripts(ctx, true, setNoteScript, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
 	if err == nil {
 		s.flushedUpTo.Store(unconfirmed)
 	}
@@ -246,7 +246,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, storage.ErrWriteStalled)
 	defer cancel()
-	err := errors.Join(s.returnHeldLeases(ctx), s.flushUnconfirmed(ctx))
+	err := errors.Join(s.returnHeldLeases(ctx), s.confirmEarlierUpdates(ctx))
 	s.client.Close()
 	return err
 }
