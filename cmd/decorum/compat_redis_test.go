@@ -18,7 +18,7 @@ func TestCompatRedis(t *testing.T) {
 		t.Skip("the program and Redis are processes of their own")
 	}
 	t.Parallel()
-	cluster := redistest.StartForTest(t, 1, 0)
+	cluster := redistest.StartClusterForTest(t, 1, 0)
 	p := unpackOldState(t, "redis")
 	restoreRedisKeys(t, p, cluster.Nodes()[0])
 	project := p.writeRedisProject(t, cluster.Addrs()[0])

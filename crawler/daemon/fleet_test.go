@@ -101,7 +101,7 @@ func TestFleet(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	const processes, hosts, pages = 4, 300, 4
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	f := newFleet(t, fleetWeb(hosts, pages), redisField(c, ""))
 	var wg sync.WaitGroup
 	for i := range processes {
@@ -149,7 +149,7 @@ func TestFleetChaos(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	const processes, hosts, lease = 4, 20, 2 * time.Second
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	f := newFleet(t, fleetWeb(hosts, 10+8**fleetRounds), redisField(c, fmt.Sprintf(", lease: %v", lease)))
 	injector := &faultInjector{fleet: f, cluster: c, lease: lease, rnd: rand.New(rand.NewPCG(*killSeed, 0)), running: map[int]*exec.Cmd{}}
 	var wg sync.WaitGroup
@@ -269,8 +269,8 @@ func (s *faultInjector) killMaster() {
 		}
 	}
 	victim := masters[s.rnd.IntN(len(masters))]
-	s.cluster.Kill(victim)
+	s.cluster.KillNode(victim)
 	s.cluster.AwaitMasters(len(masters))
-	s.cluster.Restart(victim)
+	s.cluster.RestartNode(victim)
 	s.cluster.WaitReady()
 }

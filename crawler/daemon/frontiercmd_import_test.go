@@ -167,7 +167,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	}
 	t.Parallel()
 	const delay = 400 * time.Millisecond
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, startWeb(t, web))

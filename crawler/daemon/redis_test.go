@@ -21,7 +21,7 @@ func redisField(c *redistest.Cluster, more string) string {
 // The same project gives the same pages, whatever engine keeps its state.
 func TestCrawlOnRedis(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	var got [2][]string
 	for i, project := range []string{"project: shop\n", redisField(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
@@ -49,7 +49,7 @@ func TestCrawlOnRedis(t *testing.T) {
 // A crawl in Redis goes on, is looked into, and is not mixed with one in files.
 func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	v := newCrawlFixture(t, shopSite())
 	project := writeTempFile(t, "p.yaml", redisField(c, ", durability: none"))
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")

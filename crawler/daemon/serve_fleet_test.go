@@ -173,7 +173,7 @@ func TestServeFleet(t *testing.T) {
 		t.Skip("the daemons are processes of their own")
 	}
 	t.Parallel() // it mostly waits
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	s := startDaemonGroup(t, 4, fleetWeb(100, 4), c, "")
 	s.waitForState(api.StateDone)
 	s.checkVisitedOnce()
@@ -249,7 +249,7 @@ func TestServeFleetWithoutRedis(t *testing.T) {
 		t.Skip("the daemons are processes of their own")
 	}
 	t.Parallel() // it mostly waits
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	s := startDaemonGroup(t, 2, fleetWeb(20, 40), c, ", durability: none, lease: 2s")
 	waitUntil(t, "both visit pages", func() bool { return s.getProject(0).Stats.Pages > 5 && s.getProject(1).Stats.Pages > 5 })
 	if err := c.Nodes()[0].Signal(syscall.SIGSTOP); err != nil {
@@ -317,7 +317,7 @@ func TestServeFleetBrakes(t *testing.T) {
 	}
 	t.Parallel() // it mostly waits
 	const latency, brakedHosts = 3 * time.Second, 6
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	s := startDaemonGroup(t, 3, slowWeb(brakedHosts, latency), c, "")
 	s.project = filepath.Join(s.projectFilesDir, "shop.yaml")
 	crawl, stderr, err := s.startProcess(9)
@@ -403,7 +403,7 @@ func TestServeFleetLimits(t *testing.T) {
 		t.Skip("the daemons are processes of their own")
 	}
 	t.Parallel() // it mostly waits
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	const limit, rate = 151, 25 // a second: so low that what a busy machine holds up counts for little
 	s := startDaemonGroup(t, 4, fleetWeb(40, 50), c, "", fmt.Sprintf("limits: {pages: %d, requests_per_second: %d}", limit, rate))
 	s.waitForState(api.StatePaused)

@@ -13,11 +13,11 @@ import (
 // not begun anew because its file names another place for it.
 func TestServeWaitsForRedis(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	f := newDaemonFixture(t, shopSite())
 	inFiles := f.projectYAML("http://shop.example/", noDelayYAML)
 	f.putProjectFile("shop", inFiles+redisField(c, ", durability: none"))
-	c.Kill(c.Nodes()[0])
+	c.KillNode(c.Nodes()[0])
 	f.start(true)
 	waits := func() bool {
 		p := f.getProject("shop")
@@ -30,7 +30,7 @@ func TestServeWaitsForRedis(t *testing.T) {
 	if _, err := f.ExplainURL(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("explain: %v", err)
 	}
-	c.Restart(c.Nodes()[0])
+	c.RestartNode(c.Nodes()[0])
 	f.waitForState("shop", api.StateDone)
 	waitUntil(t, "it says what it holds", func() bool { p := f.getProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
 	if err := f.CheckReady(t.Context()); err != nil {
@@ -54,13 +54,13 @@ func TestServeWaitsForRedis(t *testing.T) {
 // is begun anew before the servers have been told.
 func TestServeGoesOnBeyondALimit(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	f := newDaemonFixture(t, chainSite("a.example", 1000))
 	text := f.projectYAML("http://a.example/0", "politeness: {delay: 1ms, adaptive: 0}", "limits: {pages: 5}", redisField(c, ", durability: none, lease: 2s"))
 	f.putProjectFile("shop", text)
 	f.start(true)
 	f.waitForState("shop", api.StatePaused)
-	c.Kill(c.Nodes()[0])
+	c.KillNode(c.Nodes()[0])
 	f.doActions("shop", api.ActionResume)
 	r, err := f.findRunner("shop")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // and has asked what it was told
 	f.putProjectFile("shop", text+"scope: {max_depth: 500}\n")
 	f.reloadAndFind("shop")
-	c.Restart(c.Nodes()[0])
+	c.RestartNode(c.Nodes()[0])
 	waitUntil(t, "it pauses again, when it has visited as many", func() bool {
 		p := f.getProject("shop")
 		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(requestedPages(f.web.Log())) == 10

@@ -22,7 +22,7 @@ func BenchmarkStore(b *testing.B) {
 		durability        Durability
 	}{{1, 0, DurabilityNone}, {3, 0, DurabilityNone}, {3, 1, DurabilityReplica}} {
 		b.Run(fmt.Sprintf("%d+%d", tt.masters, tt.masters*tt.replicas), func(b *testing.B) {
-			c := redistest.StartForTest(b, tt.masters, tt.replicas)
+			c := redistest.StartClusterForTest(b, tt.masters, tt.replicas)
 			storagetest.Bench(b, func(b testing.TB) storage.Store {
 				return openCallerClock(b, c, newPrefix(), Options{Durability: tt.durability})
 			})
@@ -32,7 +32,7 @@ func BenchmarkStore(b *testing.B) {
 
 // BenchmarkProcessorTime measures the whole way of a URL: added, leased and acked.
 func BenchmarkProcessorTime(b *testing.B) {
-	c := redistest.StartForTest(b, 3, 0)
+	c := redistest.StartClusterForTest(b, 3, 0)
 	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 	defer s.Close()
 	processBefore, serversBefore := processCPUTime(b), serversCPUTime(b, c)
@@ -68,7 +68,7 @@ func BenchmarkProcessorTime(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	for _, hosts := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("%d hosts", hosts), func(b *testing.B) {
-			c := redistest.StartForTest(b, 1, 0)
+			c := redistest.StartClusterForTest(b, 1, 0)
 			s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 			defer s.Close()
 			const urls = 200_000
@@ -132,7 +132,7 @@ func sumServerInfo(b *testing.B, c *redistest.Cluster, section, field string) (s
 // BenchmarkScripts measures the processor time of servers for a call of each script, one
 // host or page at a time: what bench/simulate reckons with.
 func BenchmarkScripts(b *testing.B) {
-	c := redistest.StartForTest(b, 1, 0)
+	c := redistest.StartClusterForTest(b, 1, 0)
 	s := openCallerClock(b, c, newPrefix(), Options{Durability: DurabilityNone})
 	defer s.Close()
 	sameHost := make([]storage.Entry, 40)

@@ -17,7 +17,7 @@ type failoverPair struct {
 }
 
 func startFailoverPair(t *testing.T) *failoverPair {
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	return &failoverPair{c, c.Nodes()[0], c.Nodes()[3]}
 }
 
@@ -41,10 +41,10 @@ func (p *failoverPair) stopReplica(t *testing.T) {
 // a replica.
 func (p *failoverPair) killMaster(t *testing.T) {
 	t.Helper()
-	p.Kill(p.master)
+	p.KillNode(p.master)
 	must(t, p.replica.Signal(syscall.SIGCONT))
 	p.AwaitMasters(3)
-	p.Restart(p.master)
+	p.RestartNode(p.master)
 	p.master, p.replica = p.replica, p.master
 	p.WaitReady()
 }

@@ -47,7 +47,7 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 // are there are there when its replica has taken over.
 func TestFailoverLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	var mu sync.Mutex
 	var stalls []bool
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 6, Timeout: time.Second, PartitionRefreshInterval: 50 * time.Millisecond, PostInterruptionDelay: time.Millisecond,
@@ -59,12 +59,12 @@ func TestFailoverLosesNothing(t *testing.T) {
 	all := pageEntries(30, 20)
 	for i, part := range slices.Collect(slices.Chunk(all, 10)) {
 		if i == 20 {
-			c.Kill(c.Nodes()[0])
+			c.KillNode(c.Nodes()[0])
 		}
 		_, err := s.Add(t.Context(), part, 0) // waits until the replica has taken over
 		must(t, err)
 		if i == 20 {
-			c.Restart(c.Nodes()[0]) // else the new master has no replica
+			c.RestartNode(c.Nodes()[0]) // else the new master has no replica
 		}
 	}
 	visits := visitAll(t, s, time.Now().Add(60*time.Second))
@@ -85,14 +85,14 @@ func TestFailoverLosesNothing(t *testing.T) {
 func TestDelayAfterFailover(t *testing.T) {
 	t.Parallel()
 	const timeout, ttl, delay = time.Second, time.Second, 700 * time.Millisecond
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: timeout, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
 	_, err := s.Add(t.Context(), pageEntries(1, 2), 0)
 	must(t, err)
 	first := waitForLease(t, s, ttl)
 	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
-	c.Kill(c.Nodes()[0])
-	c.Restart(c.Nodes()[0]) // another process, with what is on its disk
+	c.KillNode(c.Nodes()[0])
+	c.RestartNode(c.Nodes()[0]) // another process, with what is on its disk
 	c.WaitReady()
 	restarted := time.Now()
 	waitForLease(t, s, ttl)
@@ -105,7 +105,7 @@ func TestDelayAfterFailover(t *testing.T) {
 // it again waits until a replica has it, too.
 func TestAddOfKnownURLWaitsForReplica(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	prefix, replica := newPrefix(), c.Nodes()[1]
 	var stores []*Store
 	for range 2 {
@@ -143,7 +143,7 @@ func waitForLease(t *testing.T, s *Store, ttl time.Duration) storage.Lease {
 // A script that is no more known to a server is sent again.
 func TestScriptCacheFlush(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Durability: DurabilityNone})
 	_, err := s.Add(t.Context(), pageEntries(1, 1), 0)
 	must(t, err)
@@ -160,7 +160,7 @@ func TestScriptCacheFlush(t *testing.T) {
 // once more, and the link on it, which was lost as well, is not taken for known.
 func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
 	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndHolds: true})
 	link := pageEntry("http://b.test/link")
@@ -175,8 +175,8 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	if !f.WasRecentlyOffered(link.URL) {
 		t.Error("the link is not known that was just found")
 	}
-	c.Kill(c.Nodes()[0])
-	c.Restart(c.Nodes()[0])
+	c.KillNode(c.Nodes()[0])
+	c.RestartNode(c.Nodes()[0])
 	c.WaitReady()
 	again := must1(f.Next(t.Context()))
 	if again.URL != first.URL || f.WasRecentlyOffered(link.URL) {

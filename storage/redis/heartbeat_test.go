@@ -12,7 +12,7 @@ import (
 // not use, is for others; those of a worker that dies count as used.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	t.Cleanup(func() { s.Close() })
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -69,7 +69,7 @@ func TestHeartbeat(t *testing.T) {
 // stay the worker's, and what it has used is not taken for unused.
 func TestHeartbeatOutOfOrder(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 1})
 	t.Cleanup(func() { s.Close() })
 	s.clock.advanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))

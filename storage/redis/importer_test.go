@@ -13,7 +13,7 @@ import (
 // robots.txt, which no seen set knows, there once.
 func TestImportIsSentAgain(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	replica, stalled := c.Nodes()[1], make(chan error, 10)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 1, Timeout: 300 * time.Millisecond, OnStallChange: func(err error) { stalled <- err }})
 	stored := []storage.StoredEntry{{Entry: pageEntry("https://a.example/")}, {Entry: pageEntry("https://a.example/robots-to")}}

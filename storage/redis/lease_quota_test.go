@@ -12,7 +12,7 @@ import (
 // the other for a moment, but none for long.
 func TestSlowerProcessBacksOff(t *testing.T) {
 	t.Parallel()
-	c, prefix := redistest.StartForTest(t, 1, 0), newPrefix()
+	c, prefix := redistest.StartClusterForTest(t, 1, 0), newPrefix()
 	opts := Options{Partitions: 1, Durability: DurabilityNone, PartitionRefreshInterval: 2 * time.Second}
 	fast, slow := openServerClock(t, c, prefix, opts), openServerClock(t, c, prefix, opts)
 	must1(fast.Add(t.Context(), pageEntries(1, 3), 0))

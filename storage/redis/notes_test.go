@@ -41,7 +41,7 @@ func countHGETs(t *testing.T, c *redistest.Cluster) (n int) {
 // changed it reads the new one at once, and so does who leases what it added since.
 func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	prefix := newPrefix()
 	a, b := openServerClock(t, c, prefix, Options{}), openServerClock(t, c, prefix, Options{PartitionRefreshInterval: time.Millisecond})
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("none")))
@@ -72,15 +72,15 @@ func TestNotesAreInMemoryUntilTheyChange(t *testing.T) {
 // What was read by a connection that is lost is read again.
 func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	opts := Options{Durability: DurabilityNone, Partitions: 1, Timeout: 500 * time.Millisecond}
 	a, b := openServerClock(t, c, "shared", opts), openServerClock(t, c, "shared", opts)
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("old")))
 	wantNote(t, b, "old")
 
 	server := c.Nodes()[0]
-	c.Kill(server)
-	c.Restart(server)
+	c.KillNode(server)
+	c.RestartNode(server)
 	c.WaitReady()
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("new")))
 	wantNote(t, b, "new")
@@ -107,7 +107,7 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 // Where a server cannot say what has changed, notes are read each time.
 func TestNotesWithoutTracking(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0, "--rename-command", "CLIENT", "")
+	c := redistest.StartClusterForTest(t, 1, 0, "--rename-command", "CLIENT", "")
 	a := openServerClock(t, c, "p", Options{Durability: DurabilityNone, Partitions: 1})
 	b := openServerClock(t, c, "p", Options{Durability: DurabilityNone, Partitions: 1})
 	for i := range 20 {

@@ -46,7 +46,7 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 	t.Parallel()
 	t.Run("replicas", func(t *testing.T) {
 		t.Parallel()
-		c := redistest.StartForTest(t, 1, 0)
+		c := redistest.StartClusterForTest(t, 1, 0)
 		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p"}, "it has no replica")
 		s, err := Open(t.Context(), Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone, Partitions: 8})
 		must(t, err)
@@ -64,18 +64,18 @@ func TestOpenSaysWhatServersLack(t *testing.T) {
 	})
 	t.Run("memory that is kept", func(t *testing.T) {
 		t.Parallel()
-		c := redistest.StartForTest(t, 1, 0, "--maxmemory-policy", "allkeys-lru")
+		c := redistest.StartClusterForTest(t, 1, 0, "--maxmemory-policy", "allkeys-lru")
 		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityNone}, "maxmemory-policy is allkeys-lru")
 	})
 	t.Run("a disk", func(t *testing.T) {
 		t.Parallel()
-		c := redistest.StartForTest(t, 1, 1)
+		c := redistest.StartClusterForTest(t, 1, 1)
 		wantOpenError(t, Options{Addresses: c.Addrs(), Prefix: "p", Durability: DurabilityDisk}, "appendfsync always")
 	})
 	t.Run("all slots", func(t *testing.T) {
 		t.Parallel()
-		c := redistest.StartForTest(t, 3, 0)
-		c.Kill(c.Nodes()[2])
+		c := redistest.StartClusterForTest(t, 3, 0)
+		c.KillNode(c.Nodes()[2])
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		must(t, c.Nodes()[0].DoUntil(ctx, "cluster_state:fail", "CLUSTER", "INFO"))
@@ -119,7 +119,7 @@ func TestPartitionsAreSpreadEvenly(t *testing.T) {
 // Who waits for servers that do not answer may stop that, however long calls may take.
 func TestOpenIsCanceled(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	must(t, c.Nodes()[0].Signal(syscall.SIGSTOP))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -141,7 +141,7 @@ func TestOpenIsCanceled(t *testing.T) {
 // A store outlives the context that it was opened with, and so do its connections.
 func TestOpenOutlivesItsContext(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 0)
+	c := redistest.StartClusterForTest(t, 1, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := must1(Open(ctx, Options{Addresses: c.Addrs(), Prefix: newPrefix(), Durability: DurabilityNone}))
 	t.Cleanup(func() { s.Close() })
@@ -161,7 +161,7 @@ func TestOpenOutlivesItsContext(t *testing.T) {
 // A store is closed though no server answers, however long calls may take.
 func TestCloseWithoutServers(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 8, Timeout: time.Hour})
 	must1(s.Add(t.Context(), pageEntries(8, 1), 0))
 	waitForLease(t, s, time.Minute)

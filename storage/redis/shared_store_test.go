@@ -120,7 +120,7 @@ func (d *visitLog) recordEnd(l storage.Lease) {
 func TestFourProcesses(t *testing.T) {
 	t.Parallel()
 	const hosts, each = 60, 8
-	c := redistest.StartForTest(t, 3, 0)
+	c := redistest.StartClusterForTest(t, 3, 0)
 	prefix := newPrefix()
 	d := &visitLog{TB: t, delay: 20 * time.Millisecond, active: map[string]bool{}, endedAt: map[string]time.Time{}, visits: map[string]int{}}
 	var visitors []*testProcess

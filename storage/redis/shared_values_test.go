@@ -10,7 +10,7 @@ import (
 // What one process puts on the board another reads, and reads once.
 func TestSharedValues(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 1, 1)
+	c := redistest.StartClusterForTest(t, 1, 1)
 	prefix := newPrefix()
 	one, other := openServerClock(t, c, prefix, Options{Partitions: 4}), openServerClock(t, c, prefix, Options{Partitions: 4})
 	version := "none yet"

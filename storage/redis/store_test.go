@@ -35,7 +35,7 @@ func openCallerClock(t testing.TB, c *redistest.Cluster, prefix string, opts Opt
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartForTest(t, 3, 1)
+	c := redistest.StartClusterForTest(t, 3, 1)
 	storagetest.Run(t, func(t testing.TB) storage.Store {
 		return openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	})

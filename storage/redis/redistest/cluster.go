@@ -41,9 +41,9 @@ type Node struct {
 // errNoLoopback says that there is no address to be had that nobody else uses.
 var errNoLoopback = errors.New("this system has one loopback address")
 
-// StartForTest starts a cluster as StartCluster does, for a test: its servers are killed when that
+// StartClusterForTest starts a cluster as StartCluster does, for a test: its servers are killed when that
 // ends. The test is skipped where redis-server is not installed.
-func StartForTest(t testing.TB, masters, replicas int, settings ...string) *Cluster {
+func StartClusterForTest(t testing.TB, masters, replicas int, settings ...string) *Cluster {
 	t.Helper()
 	c, err := StartCluster(t.Context(), t.TempDir(), masters, replicas, settings...)
 	switch {
@@ -60,7 +60,7 @@ func StartForTest(t testing.TB, masters, replicas int, settings ...string) *Clus
 // StartCluster starts a cluster of so many masters, each with so many replicas, and waits
 // until all of it is in order. Its files are in dir. settings are given to every
 // server, as on its command line. Stop must be called in the end. Kill, Restart, Wait
-// and AwaitMasters are for clusters that StartForTest started.
+// and AwaitMasters are for clusters that StartClusterForTest started.
 func StartCluster(ctx context.Context, dir string, masters, replicas int, settings ...string) (*Cluster, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Nodes returns the servers; those that StartForTest made masters are first.
+// Nodes returns the servers; those that StartClusterForTest made masters are first.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
 // KillAll kills all servers.

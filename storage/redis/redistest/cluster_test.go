@@ -7,7 +7,7 @@ import (
 
 func TestStart(t *testing.T) {
 	begin := time.Now()
-	c := StartForTest(t, 3, 1)
+	c := StartClusterForTest(t, 3, 1)
 	masters := 0
 	for _, n := range c.Nodes() {
 		if n.IsMaster(t.Context()) {

@@ -59,8 +59,8 @@ func readReply(r *bufio.Reader) (string, error) {
 	return "", fmt.Errorf("answer %q is of no kind that is read here", line)
 }
 
-// Kill ends the server at once, as a crash does.
-func (c *Cluster) Kill(n *Node) {
+// KillNode ends the server at once, as a crash does.
+func (c *Cluster) KillNode(n *Node) {
 	c.t.Helper()
 	if err := n.cmd.Process.Kill(); err != nil {
 		c.t.Fatal(err)
@@ -69,8 +69,8 @@ func (c *Cluster) Kill(n *Node) {
 	n.cmd = nil
 }
 
-// Restart starts a server that was killed.
-func (c *Cluster) Restart(n *Node) {
+// RestartNode starts a server that was killed.
+func (c *Cluster) RestartNode(n *Node) {
 	c.t.Helper()
 	if err := n.start(); err != nil {
 		c.t.Fatal(err)
