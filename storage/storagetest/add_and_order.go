@@ -22,7 +22,7 @@ var addTests = []testCase{
 		all := linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")
 		f.mustAdd(3, all...)
 		for _, outcome := range []storage.Outcome{storage.Done, storage.Park, storage.Drop} {
-			f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: outcome})
+			f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: outcome})
 		}
 		f.mustAdd(0, all...)
 		f.wantNoLease(at(0))
@@ -33,10 +33,10 @@ var addTests = []testCase{
 	}},
 	{"hops pass by the seen set", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/robots.txt"))
-		again := robotsHop("https://a.example/robots.txt", "https://b.example")
+		again := robotsRedirectEntry("https://a.example/robots.txt", "https://b.example")
 		f.mustAdd(1, again)
 		f.mustAdd(1, again)
-		f.mustAdd(1, robotsHop("https://a.example/new", "https://b.example"))
+		f.mustAdd(1, robotsRedirectEntry("https://a.example/new", "https://b.example"))
 		f.mustAdd(1, linkEntry("https://a.example/new")) // the hop did not make it seen
 		f.wantOrder(at(0), "https://a.example/robots.txt", "https://a.example/robots.txt",
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
@@ -44,7 +44,7 @@ var addTests = []testCase{
 	{"Add stops at most URLs of an origin, and says of each what became of it", func(f *fixture) {
 		offer := func(most int, want ...storage.AddOutcome) {
 			entries := append(linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3"),
-				robotsHop("https://a.example/r.txt", "https://a.example"))
+				robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 			fates, err := f.store.Add(f.Context(), entries, most)
 			f.must(err)
 			if !slices.Equal(fates, want) {
@@ -55,7 +55,7 @@ var addTests = []testCase{
 		offer(1, added, over, added, over, added)
 		offer(2, known, added, known, over, added)
 		offer(1, known, known, known, over, added)
-		for _, l := range f.mustLease(at(0), 2) { // of both hosts, due as long as each other
+		for _, l := range f.mustLeaseUpTo(at(0), 2) { // of both hosts, due as long as each other
 			f.mustAck(storage.Ack{Lease: l})
 		}
 		offer(2, known, known, known, over, added) // what was visited counts
@@ -195,7 +195,7 @@ var orderTests = []testCase{
 		}
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(1)})
 		for s := 1; s <= 200; s++ {
-			l := f.mustLease(at(float64(s)), 2)
+			l := f.mustLeaseUpTo(at(float64(s)), 2)
 			if len(l) != 1 {
 				f.Fatalf("%d URLs due at %d s, want 1", len(l), s)
 			}

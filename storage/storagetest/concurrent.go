@@ -10,11 +10,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// testConcurrent has many workers crawl at the same time. A page leads to
+// testConcurrentCrawl has many workers crawl at the same time. A page leads to
 // others, each visit takes and moves time, and a ledger keeps watch.
-func testConcurrent(f *fixture) {
+func testConcurrentCrawl(f *fixture) {
 	const workers, hosts, depth = 8, 5, 9
-	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisits: make(map[string]int), hostDueAt: make(map[string]time.Time)}
+	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisitsPerHost: make(map[string]int), hostDueAt: make(map[string]time.Time)}
 	for h := range hosts {
 		f.mustAdd(1, linkEntry(fmt.Sprintf("https://h%d.example/1", h)))
 	}
@@ -42,10 +42,10 @@ type concurrentCrawl struct {
 	*fixture
 	elapsedMillis atomic.Int64 // milliseconds since start
 
-	mu           sync.Mutex
-	visitsPerURL map[string]int
-	activeVisits map[string]int       // visits under way, of a host
-	hostDueAt    map[string]time.Time // of hosts with one slot
+	mu                  sync.Mutex
+	visitsPerURL        map[string]int
+	activeVisitsPerHost map[string]int       // visits under way, of a host
+	hostDueAt           map[string]time.Time // of hosts with one slot
 }
 
 // runWorker visits until nothing is left. Page n links to 2n and 2n+1, below limit.
@@ -77,7 +77,7 @@ func (l *concurrentCrawl) runWorker(limit int) {
 func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit int) {
 	host := lease.URL.Origin().Host()
 	slots := 1 + int(host[1]-'0')%3 // h0 has one, h1 two, …
-	l.recordBegin(host, slots, now, lease)
+	l.checkAndRecordVisitBegin(host, slots, now, lease)
 	var n int
 	fmt.Sscanf(lease.URL.PathAndQuery(), "/%d", &n)
 	var links []storage.Entry
@@ -90,28 +90,28 @@ func (l *concurrentCrawl) visitPage(lease storage.Lease, now time.Time, limit in
 		l.Errorf("Add: %v", err)
 	}
 	due := now.Add(3 * time.Millisecond)
-	l.recordEnd(host, due, lease)
+	l.recordVisitEnd(host, due, lease)
 	err := l.store.Ack(l.Context(), []storage.Ack{{Lease: lease, HostState: &storage.HostState{Due: due, Slots: slots}}})
 	if err != nil {
 		l.Errorf("Ack: %v", err)
 	}
 }
 
-func (l *concurrentCrawl) recordBegin(host string, slots int, now time.Time, lease storage.Lease) {
+func (l *concurrentCrawl) checkAndRecordVisitBegin(host string, slots int, now time.Time, lease storage.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.activeVisits[host]++; l.activeVisits[host] > slots {
-		l.Errorf("%d visits of %s at a time, want at most %d", l.activeVisits[host], host, slots)
+	if l.activeVisitsPerHost[host]++; l.activeVisitsPerHost[host] > slots {
+		l.Errorf("%d visits of %s at a time, want at most %d", l.activeVisitsPerHost[host], host, slots)
 	}
 	if lease.HostState.Due.After(now) || slots == 1 && l.hostDueAt[host].After(now) {
 		l.Errorf("%s was leased at %v, due at %v", host, now, laterTime(lease.HostState.Due, l.hostDueAt[host]))
 	}
 }
 
-func (l *concurrentCrawl) recordEnd(host string, due time.Time, lease storage.Lease) {
+func (l *concurrentCrawl) recordVisitEnd(host string, due time.Time, lease storage.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.activeVisits[host]--
+	l.activeVisitsPerHost[host]--
 	l.hostDueAt[host] = laterTime(l.hostDueAt[host], due)
 	l.visitsPerURL[lease.URL.String()]++
 }

@@ -66,7 +66,7 @@ var durableTests = []struct {
 	}},
 	{"the seen set", func(d *durableFixture) {
 		d.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
-		for _, l := range d.mustLease(at(0), 2) {
+		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.mustAck(storage.Ack{Lease: l})
 		}
 		d.reopen()
@@ -87,13 +87,13 @@ var durableTests = []struct {
 	}},
 	{"the hosts that were counted", func(d *durableFixture) {
 		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
-		d.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
+		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
-		d.wantAdmitted(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
-		d.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		d.wantHostAdmission(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
+		d.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
-		d.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantHostCount("2.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		d.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		d.wantHostCounts("2.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
 		d.mustAdd(1, linkEntry("https://a.example/1"))
@@ -104,12 +104,12 @@ var durableTests = []struct {
 	}},
 	{"what was leased, back in its queue", func(d *durableFixture) {
 		d.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
-		d.mustLease(at(0), 2)
+		d.mustLeaseUpTo(at(0), 2)
 		d.reopen()
 		if c := d.mustCounts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
 			d.Fatalf("counts %+v, want 4 queued", c)
 		}
-		for _, l := range d.mustLease(at(0), 2) {
+		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			if l.URL.PathAndQuery() != "/1" {
 				d.Errorf("leased %v, want the one that was out", l.URL)
 			}
@@ -168,7 +168,7 @@ var durableTests = []struct {
 		}
 		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if diff := cmp.Diff(newVisitHistory(at(0)), l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitSummary); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
 		d.mustAck(storage.Ack{Lease: l})
@@ -225,7 +225,7 @@ var durableTests = []struct {
 		want := storage.Entry{
 			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly, Depth: 7,
 			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, CallbackData: []byte{0, 1},
-			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgradeTried: true, Redirects: 9, Rank: 65535, VisitSummary: newVisitHistory(at(-1)),
+			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgradeTried: true, Redirects: 9, Rank: 65535, VisitSummary: newVisitSummary(at(-1)),
 		}
 		d.mustAdd(1, want)
 		d.reopen()
@@ -235,11 +235,11 @@ var durableTests = []struct {
 	}},
 	{"what was marked as sent", func(d *durableFixture) {
 		d.mustAdd(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
-		for _, l := range d.mustLease(at(0), 2) {
+		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
 		d.reopen()
-		for _, l := range d.mustLease(at(0), 2) {
+		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			want := postEntry(l.URL.String(), "x=1")
 			want.Sent = l.URL.Origin() == mustOrigin("https://a.example")
 			if diff := cmp.Diff(want, l.Entry, entryCmpOptions); diff != "" {

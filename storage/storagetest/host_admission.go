@@ -13,8 +13,8 @@ func newHostCandidate(host, domain string) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: host, Domain: domain}
 }
 
-// wantAdmitted offers hosts of a domain and wants these fates.
-func (f *fixture) wantAdmitted(l storage.HostCountLimits, domain string, hosts []string, want ...storage.NewHostResult) {
+// wantHostAdmission offers hosts of a domain and wants these fates.
+func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, hosts []string, want ...storage.NewHostResult) {
 	f.Helper()
 	var offered []storage.HostToAdmit
 	for _, h := range hosts {
@@ -27,8 +27,8 @@ func (f *fixture) wantAdmitted(l storage.HostCountLimits, domain string, hosts [
 	}
 }
 
-// wantHostCount wants so many hosts to be counted.
-func (f *fixture) wantHostCount(host, domain string, want storage.AdmittedHostCounts) {
+// wantHostCounts wants so many hosts to be counted.
+func (f *fixture) wantHostCounts(host, domain string, want storage.AdmittedHostCounts) {
 	f.Helper()
 	got, err := f.store.AdmittedHostCountsFor(f.Context(), newHostCandidate(host, domain))
 	f.must(err)
@@ -39,39 +39,39 @@ func (f *fixture) wantHostCount(host, domain string, want storage.AdmittedHostCo
 
 var hostCounterTests = []testCase{
 	{"a host is counted once", func(f *fixture) {
-		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCount("1.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
-		f.wantHostCount("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
-		f.wantHostCount("c.example", "c.example", storage.AdmittedHostCounts{Hosts: 3})
+		f.wantHostAdmission(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCounts("1.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostCounts("c.example", "c.example", storage.AdmittedHostCounts{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
 		l := storage.HostCountLimits{MaxHostsPerDomain: 2}
-		f.wantAdmitted(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
+		f.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
-		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCount("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
 		l := storage.HostCountLimits{MaxHosts: 2}
-		f.wantAdmitted(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
-		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantAdmitted(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		f.wantAdmitted(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
+		f.wantHostAdmission(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
+		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.DomainLimitReached)
-		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostCountLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
 			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
-		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.wantAdmitted(storage.HostCountLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAlreadyCounted, storage.NewHostsRefused)
-		f.wantAdmitted(storage.HostCountLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := newHostCandidate("seed.a.example", "a.example")
@@ -84,7 +84,7 @@ var hostCounterTests = []testCase{
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantHostCount("seed.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
+		f.wantHostCounts("seed.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
@@ -97,8 +97,8 @@ var hostCounterTests = []testCase{
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantHostCount("h0.a.example", "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
-		f.wantHostCount(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1})
+		f.wantHostCounts("h0.a.example", "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
+		f.wantHostCounts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
@@ -114,7 +114,7 @@ var hostCounterTests = []testCase{
 			})
 		}
 		wg.Wait()
-		f.wantHostCount("x.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 50, DomainHosts: 50})
+		f.wantHostCounts("x.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
 		for _, h := range []storage.HostToAdmit{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {

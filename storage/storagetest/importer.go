@@ -12,9 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// runImporter tests the Stores that open returns, if they are Importers, and
+// runImporterTests tests the Stores that open returns, if they are Importers, and
 // Inspectors besides.
-func runImporter(t *testing.T, open func(t testing.TB) storage.Store) {
+func runImporterTests(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, tt := range importTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +92,7 @@ var importTests = []struct {
 		addEntryInEveryState(from)
 		i.mustImport(from.dumpAll()...)
 		for s := 20.0; s < 400; s += 10 { // the other knows that so much has passed
-			want, got := sortLeasesByURL(from.mustLease(at(s), 10)), sortLeasesByURL(i.mustLease(at(s), 10))
+			want, got := sortLeasesByURL(from.mustLeaseUpTo(at(s), 10)), sortLeasesByURL(i.mustLeaseUpTo(at(s), 10))
 			if len(want) != len(got) {
 				i.Fatalf("at %g s: %d leases, want %d", s, len(got), len(want))
 			}
@@ -141,7 +141,7 @@ var importTests = []struct {
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
-		rested.VisitSummary = newVisitHistory(at(-10))
+		rested.VisitSummary = newVisitSummary(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
 		i.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(1000)})
 		n, err := i.store.RescheduleModified(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
@@ -160,7 +160,7 @@ var importTests = []struct {
 			"another origin": {Origin: mustOrigin("https://b.example"), URLs: []storage.StoredEntry{{Entry: good}}},
 			"no state":       {Origin: o, URLs: []storage.StoredEntry{{Entry: good, State: storage.StateParked + 1}}},
 			"bad entry":      {Origin: o, URLs: []storage.StoredEntry{{Entry: entryOfClass(storage.NumClasses, "https://a.example/x")}}},
-			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsHop("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
+			"hop that rests": {Origin: o, URLs: []storage.StoredEntry{{Entry: robotsRedirectEntry("https://a.example/r", "https://b.example"), State: storage.StateAwaitingRevisit}}},
 			"long memo":      {Origin: o, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 		} {
 			if err := i.Import(i.Context(), []storage.OriginDump{{Origin: o, URLs: []storage.StoredEntry{{Entry: good}}}, p}); err == nil {
@@ -195,19 +195,19 @@ func addEntryInEveryState(i *inspectorFixture) {
 		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
 		{Outcome: storage.RetryAt, NotBefore: at(30), HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
 	} {
-		end.Lease = i.mustLease(at(0), 1)[0]
-		end.Lease.VisitSummary = newVisitHistory(at(0))
+		end.Lease = i.mustLeaseUpTo(at(0), 1)[0]
+		end.Lease.VisitSummary = newVisitSummary(at(0))
 		i.mustAck(end)
 	}
 	i.mustAdd(2, full, sent)
 	i.mustAdd(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 	i.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
-	i.mustAdd(2, linkEntry("http://a.example/plain"), robotsHop("https://a.example/robots2", "https://a.example"))
+	i.mustAdd(2, linkEntry("http://a.example/plain"), robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
 	i.mustHoldOrigin("http://a.example", at(200), true)
 	i.mustHoldOrigin("https://c.example", at(100), false)
 	l := i.fixture.mustLeaseURL(at(20), "https://a.example/robots2")
 	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(40)})
-	i.mustAdd(2, linkEntry("https://b.example/"), robotsHop("https://b.example/robots2", "https://a.example"))
+	i.mustAdd(2, linkEntry("https://b.example/"), robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
 }
 
 // filterDumpURLs returns the parcels with those of their URLs that keep keeps.

@@ -20,8 +20,8 @@ type inspectorFixture struct {
 	storage.Inspector
 }
 
-// runInspector tests the Stores that open returns, if they are Inspectors.
-func runInspector(t *testing.T, open func(t testing.TB) storage.Store) {
+// runInspectorTests tests the Stores that open returns, if they are Inspectors.
+func runInspectorTests(t *testing.T, open func(t testing.TB) storage.Store) {
 	for _, tt := range inspectTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ var inspectTests = []struct {
 		i.mustAdd(2, linkEntries("https://a.example/", "http://a.example/")...)
 		i.mustHoldOrigin("https://held.example", at(10), true)
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://noted.example"), "key", []byte("v")))
-		for _, l := range i.mustLease(at(0), 10) {
+		for _, l := range i.mustLeaseUpTo(at(0), 10) {
 			i.mustAck(storage.Ack{Lease: l})
 		}
 		all := i.allOrigins()
@@ -123,7 +123,7 @@ var inspectTests = []struct {
 		i.mustAdd(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
 			entryOfClass(storage.ClassLate, "https://a.example/l"), entryOfClass(storage.ClassEarly, "https://a.example/e"))
 		i.mustAdd(1, linkEntry("https://b.example/other"))
-		i.mustAdd(1, robotsHop("https://a.example/r.txt", "https://a.example"))
+		i.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		got := i.listURLs("https://a.example", storage.StateQueued)
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
@@ -147,7 +147,7 @@ var inspectTests = []struct {
 	}},
 	{"URLs tells every field of an entry", func(i *inspectorFixture) {
 		want := entryWithRank(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.CallbackData, want.VisitSummary = 3, "https://b.example/", []byte("c"), newVisitHistory(at(-1))
+		want.Depth, want.Referrer, want.CallbackData, want.VisitSummary = 3, "https://b.example/", []byte("c"), newVisitSummary(at(-1))
 		i.mustAdd(1, want)
 		i.must(i.OriginURLs(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
@@ -210,8 +210,8 @@ var inspectTests = []struct {
 	}},
 	{"Known asks the seen set", func(i *inspectorFixture) {
 		i.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
-		i.mustAdd(1, robotsHop("https://a.example/hop", "https://a.example"))
-		for _, l := range i.mustLease(at(0), 1) {
+		i.mustAdd(1, robotsRedirectEntry("https://a.example/hop", "https://a.example"))
+		for _, l := range i.mustLeaseUpTo(at(0), 1) {
 			i.mustAck(storage.Ack{Lease: l})
 		}
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1")})
@@ -234,7 +234,7 @@ var inspectTests = []struct {
 			i.mustAdd(1, e)
 		}
 		i.mustAdd(1, linkEntry("https://b.example/"))
-		i.mustAck(storage.Ack{Lease: i.mustLease(at(0), 1)[0]}) // what was visited stays seen
+		i.mustAck(storage.Ack{Lease: i.mustLeaseUpTo(at(0), 1)[0]}) // what was visited stays seen
 		i.must(i.SeenFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
 				i.Errorf("fingerprint %d is of none, or told twice", f)

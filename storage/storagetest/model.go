@@ -30,11 +30,11 @@ type model struct {
 // A modelURL is a URL that is queued, or out.
 type modelURL struct {
 	storage.Entry
-	addedSeq      int       // when it was queued
-	notBefore     time.Time // not before; zero if it was not put off
-	returnedSeq   int       // when it was given back; 0 if it was not
-	awaitsRevisit bool      // until its revisit
-	expires       time.Time // of its lease
+	addedSeq       int       // when it was queued
+	notBefore      time.Time // not before; zero if it was not put off
+	returnedSeq    int       // when it was given back; 0 if it was not
+	awaitsRevisit  bool      // until its revisit
+	leaseExpiresAt time.Time // of its lease
 }
 
 type modelHost struct {
@@ -69,7 +69,7 @@ func (m *model) getOrCreateHost(e *storage.Entry) *modelHost {
 
 func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results []storage.AddOutcome) {
 	for _, e := range entries {
-		results = append(results, m.expectedAddResult(&e, maxPerOrigin))
+		results = append(results, m.expectedAddOutcome(&e, maxPerOrigin))
 		if results[len(results)-1] != storage.Added {
 			continue
 		}
@@ -81,7 +81,7 @@ func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results [
 	return results
 }
 
-func (m *model) expectedAddResult(e *storage.Entry, maxPerOrigin int) storage.AddOutcome {
+func (m *model) expectedAddOutcome(e *storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	switch {
 	case !e.RobotsFor.IsZero():
 		return storage.Added
@@ -182,12 +182,12 @@ func (m *model) expireLeases(now time.Time) {
 	m.now = laterTime(m.now, now)
 	m.sequence++
 	for token, w := range m.leased {
-		if w.expires.After(now) {
+		if w.leaseExpiresAt.After(now) {
 			continue
 		}
 		delete(m.leased, token)
 		host := m.getOrCreateHost(&w.Entry)
-		host.Due = laterTime(host.Due, w.expires.Add(host.LostVisitDelay))
+		host.Due = laterTime(host.Due, w.leaseExpiresAt.Add(host.LostVisitDelay))
 		host.waitingSince = m.now
 		w.returnedSeq, w.awaitsRevisit = m.sequence, false
 		m.queued = append(m.queued, w)
@@ -223,7 +223,7 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	}
 	m.queued = slices.DeleteFunc(m.queued, func(w *modelURL) bool { return w == first })
 	m.hosts[name].waitingSince = now
-	first.expires = l.Expires
+	first.leaseExpiresAt = l.Expires
 	m.leased[l.Token] = first
 	return nil
 }
@@ -267,7 +267,7 @@ func (m *model) expectedWait() storage.Wait {
 		at = earlierNonZeroTime(at, laterTime(due, startTime))
 	}
 	for _, w := range m.leased {
-		at = earlierNonZeroTime(at, w.expires)
+		at = earlierNonZeroTime(at, w.leaseExpiresAt)
 	}
 	return storage.Wait{RemainingWork: storage.RemainingPending, Until: at}
 }

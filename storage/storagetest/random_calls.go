@@ -135,14 +135,14 @@ func (w *randomRun) doLease() error {
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.sameFutureTime(wait.Until, want.Until)) {
+	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.equalFutureTimes(wait.Until, want.Until)) {
 		return fmt.Errorf("next %+v, want %+v", wait, want)
 	}
 	return nil
 }
 
-// sameFutureTime compares times to come: one that is not says that it is time now.
-func (w *randomRun) sameFutureTime(a, b time.Time) bool {
+// equalFutureTimes compares times to come: one that is not says that it is time now.
+func (w *randomRun) equalFutureTimes(a, b time.Time) bool {
 	return a.Equal(b) || !a.After(w.now) && !b.After(w.now)
 }
 
@@ -186,13 +186,13 @@ func (w *randomRun) doRenew() error {
 	l := w.leases[w.rand.IntN(len(w.leases))]
 	err := w.store.Renew(w.Context(), l, w.now, 10*time.Second)
 	leased := w.model.leased[l.Token]
-	if leased == nil || !leased.expires.After(w.now) {
+	if leased == nil || !leased.leaseExpiresAt.After(w.now) {
 		if !errors.Is(err, storage.ErrStaleLease) {
 			return fmt.Errorf("error %v, want stale", err)
 		}
 		return nil
 	}
-	leased.expires = w.now.Add(10 * time.Second)
+	leased.leaseExpiresAt = w.now.Add(10 * time.Second)
 	w.model.now = laterTime(w.model.now, w.now)
 	return err
 }

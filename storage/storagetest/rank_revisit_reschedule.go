@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// newVisitHistory returns what a visit that ended at the time leaves of a page.
-func newVisitHistory(end time.Time) *storage.VisitSummary {
+// newVisitSummary returns what a visit that ended at the time leaves of a page.
+func newVisitSummary(end time.Time) *storage.VisitSummary {
 	return &storage.VisitSummary{
 		VisitedAt: end, Status: 200, ETag: `"v1"`, LastModified: "Fri, 01 Jan 2100 00:00:00 GMT", BodyHash: 1<<63 + 1,
 		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute, SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
@@ -20,7 +20,7 @@ func newVisitHistory(end time.Time) *storage.VisitSummary {
 // ackUntilRevisit ends the lease of a page that was visited at the time, until its revisit.
 func (f *fixture) ackUntilRevisit(l storage.Lease, end, revisit time.Time) {
 	f.Helper()
-	l.Source, l.VisitSummary = storage.SourceRevisit, newVisitHistory(end)
+	l.Source, l.VisitSummary = storage.SourceRevisit, newVisitSummary(end)
 	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: revisit})
 }
 
@@ -79,7 +79,7 @@ var rankTests = []testCase{
 		f.wantOrder(at(0), "https://a.example/4", "https://a.example/5", "https://a.example/6")
 	}},
 	{"hops know no rank", func(f *fixture) {
-		first, second := robotsHop("https://a.example/1.txt", "https://a.example"), robotsHop("https://a.example/2.txt", "https://a.example")
+		first, second := robotsRedirectEntry("https://a.example/1.txt", "https://a.example"), robotsRedirectEntry("https://a.example/2.txt", "https://a.example")
 		first.Rank = 9
 		f.mustAdd(2, first, second)
 		f.wantOrder(at(0), "https://a.example/1.txt", "https://a.example/2.txt")
@@ -108,7 +108,7 @@ var revisitTests = []testCase{
 		f.wantOrder(at(50), "https://a.example/1", "https://a.example/2", "https://a.example/3")
 	}},
 	{"a hop that rests is done", func(f *fixture) {
-		f.mustAdd(1, robotsHop("https://a.example/r.txt", "https://a.example"))
+		f.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RevisitAt, NotBefore: at(10)})
 		f.wantWait(at(100), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
@@ -134,7 +134,7 @@ var revisitTests = []testCase{
 		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitSummary != nil })
 		f.must(err)
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
-		if diff := cmp.Diff(newVisitHistory(at(0)), l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitSummary); diff != "" {
 			f.Errorf("page (-want +got):\n%s", diff)
 		}
 	}},
@@ -178,7 +178,7 @@ var revisitTests = []testCase{
 			entryOfClass(storage.ClassFirst, "https://a.example/f1"), entryOfClass(storage.ClassEarly, "https://a.example/e1"))
 		var order []string
 		for range 7 {
-			l := f.mustLease(at(10), 1)[0]
+			l := f.mustLeaseUpTo(at(10), 1)[0]
 			order = append(order, l.URL.PathAndQuery()[1:2])
 			f.mustAck(storage.Ack{Lease: l})
 		}
@@ -188,8 +188,8 @@ var revisitTests = []testCase{
 		f.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingNone})
 	}},
 	{"a lease carries its Page, which is its holder's to write to", func(f *fixture) {
-		e, want := linkEntry("https://a.example/1"), newVisitHistory(at(-60))
-		e.VisitSummary = newVisitHistory(at(-60))
+		e, want := linkEntry("https://a.example/1"), newVisitSummary(at(-60))
+		e.VisitSummary = newVisitSummary(at(-60))
 		f.mustAdd(1, e)
 		e.VisitSummary.ETag = "other" // what was added is the store's own copy
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
@@ -216,18 +216,18 @@ var revisitTests = []testCase{
 	{"Add and Ack refuse whole what is beyond the limit of a validator or a memo", testSizeLimits},
 	{"a Memo goes with its host, over all its origins", func(f *fixture) {
 		f.mustAdd(2, linkEntries("https://a.example/1", "http://a.example/2")...)
-		first := f.mustLease(at(0), 1)[0]
+		first := f.mustLeaseUpTo(at(0), 1)[0]
 		if first.HostState.EncodedStats != nil {
 			f.Errorf("memo %q of a host that has none", first.HostState.EncodedStats)
 		}
 		f.mustAck(storage.Ack{Lease: first, HostState: &storage.HostState{EncodedStats: []byte("memo")}})
-		second := f.mustLease(at(0), 1)[0]
+		second := f.mustLeaseUpTo(at(0), 1)[0]
 		if string(second.HostState.EncodedStats) != "memo" {
 			f.Errorf("memo %q, want the one of the last ack", second.HostState.EncodedStats)
 		}
 		f.mustAck(storage.Ack{Lease: second, Outcome: storage.Requeue})
-		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{}})
-		if l := f.mustLease(at(0), 1)[0]; len(l.HostState.EncodedStats) > 0 {
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{}})
+		if l := f.mustLeaseUpTo(at(0), 1)[0]; len(l.HostState.EncodedStats) > 0 {
 			f.Errorf("memo %q, want it gone with the ack that has none", l.HostState.EncodedStats)
 		}
 	}},
@@ -270,7 +270,7 @@ var rescheduleTests = []testCase{
 	{"Recall makes a page due at once that was visited before it was modified, and notes the time", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
-		want := newVisitHistory(at(0))
+		want := newVisitSummary(at(0))
 		want.SitemapLastmod = at(10)
 		if diff := cmp.Diff(want, f.mustLeaseURL(at(20), "https://a.example/1").VisitSummary); diff != "" {
 			f.Errorf("page (-want +leased):\n%s", diff)
@@ -294,7 +294,7 @@ var rescheduleTests = []testCase{
 	{"Recall brings one earlier than Next said, and no host before its Due", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		l.VisitSummary = newVisitHistory(at(0))
+		l.VisitSummary = newVisitSummary(at(0))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100), HostState: &storage.HostState{Due: at(50)}})
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
 		f.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
@@ -345,7 +345,7 @@ var rescheduleTests = []testCase{
 		if n != 2 {
 			f.Errorf("recalled %d, want 2", n)
 		}
-		if got := len(f.mustLease(at(20), 1)); got != 1 {
+		if got := len(f.mustLeaseUpTo(at(20), 1)); got != 1 {
 			f.Errorf("%d leases, want 1", got)
 		}
 	}},

@@ -19,14 +19,14 @@ var schedulingTests = []testCase{
 	}},
 	{"one host does not hold another back", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
-		f.ackVisit(f.mustLease(at(0), 1)[0], at(100))
-		f.ackVisit(f.mustLease(at(0), 1)[0], at(100))
+		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
+		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
 	}},
 	{"longest due first", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		due := map[string]time.Time{"a.example": at(20), "b.example": at(10), "c.example": at(30)}
-		for _, l := range f.mustLease(at(0), 3) {
+		for _, l := range f.mustLeaseUpTo(at(0), 3) {
 			f.ackVisit(l, due[l.URL.Origin().Host()])
 		}
 		f.mustAdd(3, linkEntries("https://a.example/2", "https://b.example/2", "https://c.example/2")...)
@@ -40,7 +40,7 @@ var schedulingTests = []testCase{
 		}
 		var hosts []string
 		for s := range 6 { // no delay: the host is due again as the visit ends
-			l := f.mustLease(at(float64(s)), 1)[0]
+			l := f.mustLeaseUpTo(at(float64(s)), 1)[0]
 			hosts = append(hosts, l.URL.Origin().Host()[:1])
 			f.ackVisit(l, at(float64(s)+0.5))
 		}
@@ -50,12 +50,12 @@ var schedulingTests = []testCase{
 	}},
 	{"never more of a host at a time than its slots", func(f *fixture) {
 		f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4")...)
-		leases := f.mustLease(at(0), 10)
+		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 1 {
 			f.Fatalf("a new host got %d slots, want 1", len(leases))
 		}
 		f.mustAck(storage.Ack{Lease: leases[0], HostState: &storage.HostState{Slots: 2}})
-		leases = f.mustLease(at(1), 10)
+		leases = f.mustLeaseUpTo(at(1), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases with 2 slots", len(leases))
 		}
@@ -67,13 +67,13 @@ var schedulingTests = []testCase{
 	}},
 	{"all origins of a host share its clock and slots", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/")...)
-		first := f.mustLease(at(0), 10)
+		first := f.mustLeaseUpTo(at(0), 10)
 		if len(first) != 1 {
 			f.Fatalf("%d leases of one host", len(first))
 		}
 		f.ackVisit(first[0], at(10))
 		f.wantNoLease(at(9))
-		second := f.mustLease(at(10), 10)
+		second := f.mustLeaseUpTo(at(10), 10)
 		if len(second) != 1 || second[0].URL == first[0].URL {
 			f.Fatalf("leased %d", len(second))
 		}
@@ -84,7 +84,7 @@ var schedulingTests = []testCase{
 		}
 		schemes := ""
 		for s := range 6 {
-			l := f.mustLease(at(float64(s)), 1)[0]
+			l := f.mustLeaseUpTo(at(float64(s)), 1)[0]
 			schemes += l.URL.Origin().Scheme()[4:] + "-"
 			f.ackVisit(l, at(float64(s)+0.5))
 		}
@@ -129,24 +129,24 @@ func equalHostStates(a, b storage.HostState) bool {
 var leaseTests = []testCase{
 	{"Lease takes at most max", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
-		if n := len(f.mustLease(at(0), 0)); n != 0 {
+		if n := len(f.mustLeaseUpTo(at(0), 0)); n != 0 {
 			f.Errorf("%d leases for max 0", n)
 		}
-		if n := len(f.mustLease(at(0), 2)); n != 2 {
+		if n := len(f.mustLeaseUpTo(at(0), 2)); n != 2 {
 			f.Errorf("%d leases for max 2", n)
 		}
-		if n := len(f.mustLease(at(0), 2)); n != 1 {
+		if n := len(f.mustLeaseUpTo(at(0), 2)); n != 1 {
 			f.Errorf("%d leases of what was left, want 1", n)
 		}
 	}},
 	{"a lease says until when, and has a token of its own", func(f *fixture) {
 		f.mustAdd(2, linkEntries("https://a.example/", "https://b.example/")...)
-		leases := f.mustLease(at(5), 2)
+		leases := f.mustLeaseUpTo(at(5), 2)
 		if !leases[0].Expires.Equal(at(65)) {
 			f.Errorf("expires %v, want %v", leases[0].Expires, at(65))
 		}
 		f.mustAck(storage.Ack{Lease: leases[0], Outcome: storage.Requeue})
-		again := f.mustLease(at(5), 1)[0]
+		again := f.mustLeaseUpTo(at(5), 1)[0]
 		if again.Token == leases[0].Token || again.Token == leases[1].Token || leases[0].Token == leases[1].Token {
 			f.Error("two leases have the same token")
 		}
@@ -207,7 +207,7 @@ var waitTests = []testCase{
 		f.mustAdd(6, linkEntries("https://due.example/1", "https://due.example/2", "https://held.example/",
 			"https://later.example/", "https://out.example/", "https://out.example/2")...)
 		f.mustHoldOrigin("https://held.example", at(50), false)
-		for _, l := range f.mustLease(at(0), 10) {
+		for _, l := range f.mustLeaseUpTo(at(0), 10) {
 			switch l.URL.Origin().Host() {
 			case "due.example":
 				f.ackVisit(l, at(40))

@@ -21,15 +21,15 @@ func Run(t *testing.T, open func(t testing.TB) storage.Store) {
 			})
 		}
 	}
-	t.Run("inspect", func(t *testing.T) { runInspector(t, open) })
-	t.Run("import", func(t *testing.T) { runImporter(t, open) })
+	t.Run("inspect", func(t *testing.T) { runInspectorTests(t, open) })
+	t.Run("import", func(t *testing.T) { runImporterTests(t, open) })
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
 		testRandomCalls(t, func() storage.Store { return open(t) }, nil)
 	})
 	t.Run("concurrent", func(t *testing.T) {
 		t.Parallel()
-		testConcurrent(newFixture(t, open(t)))
+		testConcurrentCrawl(newFixture(t, open(t)))
 	})
 }
 
@@ -79,8 +79,8 @@ func (f *fixture) mustAdd(want int, entries ...storage.Entry) {
 	}
 }
 
-// mustLease takes at most max leases.
-func (f *fixture) mustLease(now time.Time, max int) []storage.Lease {
+// mustLeaseUpTo takes at most max leases.
+func (f *fixture) mustLeaseUpTo(now time.Time, max int) []storage.Lease {
 	f.Helper()
 	leases, _, err := f.store.Lease(f.Context(), now, leaseTTL, max)
 	f.must(err)
@@ -93,7 +93,7 @@ func (f *fixture) mustLease(now time.Time, max int) []storage.Lease {
 // mustLeaseURL leases one URL, which must be want.
 func (f *fixture) mustLeaseURL(now time.Time, want string) storage.Lease {
 	f.Helper()
-	leases := f.mustLease(now, 1)
+	leases := f.mustLeaseUpTo(now, 1)
 	if len(leases) == 0 {
 		f.Fatalf("at %v: no lease, want %s", now.Sub(startTime), want)
 	}
@@ -191,7 +191,7 @@ func entryOfClass(class storage.PriorityClass, s string) storage.Entry {
 	return storage.Entry{URL: mustURL(s), PriorityClass: class}
 }
 
-// robotsHop returns a hop of a redirect of the robots.txt of an origin.
-func robotsHop(s, origin string) storage.Entry {
+// robotsRedirectEntry returns a hop of a redirect of the robots.txt of an origin.
+func robotsRedirectEntry(s, origin string) storage.Entry {
 	return storage.Entry{URL: mustURL(s), Source: storage.SourcePrerequisite, RobotsFor: mustOrigin(origin)}
 }

@@ -21,8 +21,8 @@ var ackTests = []testCase{
 	}},
 	{"a stale ack is refused, the others take effect", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
-		old := f.mustLease(at(0), 3)
-		again := f.mustLease(at(60), 3)
+		old := f.mustLeaseUpTo(at(0), 3)
+		again := f.mustLeaseUpTo(at(60), 3)
 		if len(again) != 3 {
 			f.Fatalf("%d leases ran out, want 3", len(again))
 		}
@@ -116,8 +116,8 @@ var holdTests = []testCase{
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
 		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/page"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.mustAdd(2, robotsHop("https://a.example/r.txt", "https://a.example"), robotsHop("https://b.example/r.txt", "https://a.example"))
-		leases := f.mustLease(at(0), 10)
+		f.mustAdd(2, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"), robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
+		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases, want the two hops", len(leases))
 		}
@@ -128,19 +128,19 @@ var holdTests = []testCase{
 			f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		}
 		f.mustHoldOrigin("https://a.example", time.Time{}, false)
-		if l := f.mustLease(at(1), 10); len(l) != 2 || l[0].RobotsFor.IsZero() || l[1].RobotsFor.IsZero() {
+		if l := f.mustLeaseUpTo(at(1), 10); len(l) != 2 || l[0].RobotsFor.IsZero() || l[1].RobotsFor.IsZero() {
 			f.Error("the hops do not go first")
 		}
 	}},
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
 		f.mustHoldOrigin("https://b.example", at(10), true)
-		f.mustAdd(1, robotsHop("https://b.example/r.txt", "https://a.example"))
+		f.mustAdd(1, robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.mustAdd(1, robotsHop("https://a.example/r.txt", "https://a.example"))
+		f.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
 		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
 		f.wantOrder(at(30), "https://a.example/r.txt")
@@ -174,9 +174,9 @@ var parkAndNoteTests = []testCase{
 		for i := range many {
 			f.mustAdd(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
 		}
-		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{Slots: many}})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
-		for _, l := range f.mustLease(at(0), many) {
+		for _, l := range f.mustLeaseUpTo(at(0), many) {
 			acks = append(acks, storage.Ack{Lease: l, Outcome: storage.Park})
 		}
 		f.mustAck(acks...)
@@ -232,7 +232,7 @@ var parkAndNoteTests = []testCase{
 func testUnpark(f *fixture) {
 	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
 	for range 4 {
-		f.mustAck(storage.Ack{Lease: f.mustLease(at(0), 1)[0], Outcome: storage.Park})
+		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Park})
 	}
 	var offered []string
 	shouldUnpark := func(e storage.Entry) bool {
@@ -332,9 +332,9 @@ func testCounts(f *fixture) {
 	want(storage.Counts{})
 	f.wantNoLease(at(0))
 	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
-	f.mustAdd(1, robotsHop("https://c.example/r.txt", "https://b.example"))
+	f.mustAdd(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{Hosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
-	leases := f.mustLease(at(0), 3)
+	leases := f.mustLeaseUpTo(at(0), 3)
 	want(storage.Counts{Hosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
@@ -354,7 +354,7 @@ func testCounts(f *fixture) {
 	f.mustHoldOrigin("https://a.example", at(50), false)
 	f.mustHoldOrigin("http://a.example", at(50), false)
 	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
-	f.mustLease(at(50), 1)
+	f.mustLeaseUpTo(at(50), 1)
 	want(storage.Counts{Hosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
 }
 
