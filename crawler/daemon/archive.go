@@ -25,7 +25,7 @@ import (
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
 type warcArchive struct {
-	archive            *warc.Archive
+	archive            *warc.ArchiveWriter
 	dirPath            string // of their directory
 	dir                *os.Root
 	lock               *directoryLock
@@ -115,8 +115,8 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), Previous: previous}
-	var written warc.Capture
+	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), PreviousCapture: previous}
+	var written warc.CaptureRef
 	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
 	if err = write(); isDiskFull(err) {
 		a.retryMu.Lock()
@@ -146,7 +146,7 @@ func captureNoteKey(u decorum.URL) string {
 }
 
 // previousCapture returns what was archived of the URL before, nil if nothing is known.
-func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.Capture, error) {
+func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureRef, error) {
 	if !a.expectsRefetch(v) {
 		return nil, nil
 	}
@@ -159,11 +159,11 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	if err != nil {
 		return nil, nil // no note, or none of ours: the page is archived whole
 	}
-	return &warc.Capture{Date: at, PayloadDigest: payload}, nil
+	return &warc.CaptureRef{Date: at, PayloadDigest: payload}, nil
 }
 
 // saveCaptureNote notes what was archived of a URL, unless that is known.
-func (a *warcArchive) saveCaptureNote(ctx context.Context, v *crawler.Visit, previous *warc.Capture, written warc.Capture) error {
+func (a *warcArchive) saveCaptureNote(ctx context.Context, v *crawler.Visit, previous *warc.CaptureRef, written warc.CaptureRef) error {
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}

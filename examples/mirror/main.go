@@ -97,7 +97,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 }
 
 // An archiveRecorder is a crawler.Recorder that archives visits.
-type archiveRecorder struct{ *warc.Archive }
+type archiveRecorder struct{ *warc.ArchiveWriter }
 
 // Record archives a visit. The crawl ends if it cannot: no page must be missing
 // that the state says was visited.

@@ -23,12 +23,12 @@ const (
 // DefaultMaxFileSize is Config.MaxSegmentSize where it is 0: 1 GiB.
 const DefaultMaxFileSize = 1 << 30
 
-// Config says where an Archive is, and who writes it.
+// Config says where an ArchiveWriter is, and who writes it.
 type Config struct {
-	// Dir is the directory; it is made if there is none. One Archive at a time
+	// Dir is the directory; it is made if there is none. One ArchiveWriter at a time
 	// may have it open.
 	Dir string
-	// Root is Dir, opened by the caller, who closes it after the Archive. The Archive
+	// Root is Dir, opened by the caller, who closes it after the ArchiveWriter. The ArchiveWriter
 	// opens files through it, so that no symbolic link leads out of the directory. nil:
 	// Open opens Dir.
 	Root *os.Root
@@ -44,7 +44,7 @@ type Config struct {
 	// WarcinfoFields are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
 	WarcinfoFields []Field
-	// DurableExtent is the last durable result of Archive.DurableExtent. That much of the file must
+	// DurableExtent is the last durable result of ArchiveWriter.DurableExtent. That much of the file must
 	// be whole when it is opened after a crash; the zero DurableExtent: the length is unknown.
 	DurableExtent DurableExtent
 	// OnRecovered is told of each file that a crash left open and that has been
@@ -77,9 +77,9 @@ func sanitizeName(s string) string {
 	}, s)
 }
 
-// An Archive is a directory of WARC files. All methods may be called at the
+// An ArchiveWriter is a directory of WARC files. All methods may be called at the
 // same time.
-type Archive struct {
+type ArchiveWriter struct {
 	cfg         Config
 	hostname    string
 	syncTracker disk.SyncTracker
@@ -93,7 +93,7 @@ type Archive struct {
 
 // Open opens the archive in a directory. Files that a crash left open are
 // closed first. A file is begun when there is something to write.
-func Open(cfg Config) (*Archive, error) {
+func Open(cfg Config) (*ArchiveWriter, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("warc: %w", err)
@@ -112,7 +112,7 @@ func Open(cfg Config) (*Archive, error) {
 	if err := recoverFiles(cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("warc: cannot close what a crash left open: %w", err), closeRoot(ownRoot))
 	}
-	return &Archive{
+	return &ArchiveWriter{
 		cfg: cfg, hostname: sanitizeName(host), ownRoot: ownRoot,
 		syncTracker: disk.SyncTracker{ContentLabel: "what was written to the archive", Remedy: "start the crawl again"},
 	}, nil
@@ -142,7 +142,7 @@ type DurableExtent struct {
 
 // DurableExtent returns how much of the present file is on the disk. Earlier files are on the
 // disk as a whole.
-func (a *Archive) DurableExtent() DurableExtent {
+func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file == nil {
@@ -156,20 +156,20 @@ func (a *Archive) DurableExtent() DurableExtent {
 // system. It fails with ErrNoResponse where there is nothing to archive. After any
 // other error nothing of the visit is in the archive, and WriteVisit may be called
 // again; but after Sync has failed, it will fail as well.
-func (a *Archive) WriteVisit(v *Visit) (Capture, error) {
+func (a *ArchiveWriter) WriteVisit(v *Visit) (CaptureRef, error) {
 	b, capture, err := v.encodeRecords()
 	if err != nil {
-		return Capture{}, err
+		return CaptureRef{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.writeRecords(b.Bytes()); err != nil {
-		return Capture{}, err
+		return CaptureRef{}, err
 	}
 	return capture, nil
 }
 
-func (a *Archive) writeRecords(records []byte) error {
+func (a *ArchiveWriter) writeRecords(records []byte) error {
 	if err := a.syncTracker.Err(); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (a *Archive) writeRecords(records []byte) error {
 }
 
 // newFile begins the next file.
-func (a *Archive) newFile(now time.Time) (*archiveFile, error) {
+func (a *ArchiveWriter) newFile(now time.Time) (*archiveFile, error) {
 	stamp := strings.Replace(now.UTC().Format("20060102150405.000"), ".", "", 1)
 	name := fmt.Sprintf("%s-%s-%05d-%s%s", a.cfg.FilePrefix, stamp, a.nextSerial, a.hostname, fileSuffix)
 	f, err := createFile(a.cfg, name, now)
@@ -208,7 +208,7 @@ func (a *Archive) newFile(now time.Time) (*archiveFile, error) {
 
 // closeFile gives the present file its final name. If that fails, what is in
 // the file may not be on the disk, and nothing more is written.
-func (a *Archive) closeFile() error {
+func (a *ArchiveWriter) closeFile() error {
 	f := a.file
 	a.file = nil
 	err := f.Truncate(f.size)
@@ -226,11 +226,11 @@ func (a *Archive) closeFile() error {
 // failed, the archive takes no more: what the system has lost by then is not
 // known, and asking again would not tell. What was not synced must be written
 // anew, to the archive opened again.
-func (a *Archive) Sync() error { return a.syncTracker.Sync() }
+func (a *ArchiveWriter) Sync() error { return a.syncTracker.Sync() }
 
 // Close closes the archive and gives its file the final name; not if Sync has
 // failed: then the next Open sees what is left of it.
-func (a *Archive) Close() error {
+func (a *ArchiveWriter) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -244,5 +244,5 @@ func (a *Archive) Close() error {
 	return errors.Join(err, closeRoot(a.ownRoot))
 }
 
-// errClosed is of an Archive that has been closed.
+// errClosed is of an ArchiveWriter that has been closed.
 var errClosed = fmt.Errorf("warc: %w", fs.ErrClosed)

@@ -33,7 +33,7 @@ func newVisit(received string) *Visit {
 	}}
 }
 
-func openArchive(t *testing.T, cfg Config) *Archive {
+func openArchive(t *testing.T, cfg Config) *ArchiveWriter {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
@@ -99,7 +99,7 @@ func fileNames(t *testing.T, dir string) []string {
 }
 
 // closeAndRead closes the archive and reads its one file.
-func closeAndRead(t *testing.T, a *Archive) []recordWithBlock {
+func closeAndRead(t *testing.T, a *ArchiveWriter) []recordWithBlock {
 	t.Helper()
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
@@ -268,28 +268,28 @@ func TestFields(t *testing.T) {
 
 // An answer that brings nothing new refers to the one that has the body.
 func TestRevisits(t *testing.T) {
-	first := &Capture{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
+	first := &CaptureRef{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
 	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 	for _, tt := range []struct {
 		name, received string
-		previous       *Capture
+		previous       *CaptureRef
 		block, profile string
-		capture        Capture
+		capture        CaptureRef
 	}{
 		{"the same payload", header + "hi", first, header, ProfileSamePayload, *first},
-		{"another payload", header + "ho", first, header + "ho", "", Capture{noon, expectedDigest("ho")}},
-		{"the first time", header + "hi", nil, header + "hi", "", Capture{noon, expectedDigest("hi")}},
+		{"another payload", header + "ho", first, header + "ho", "", CaptureRef{noon, expectedDigest("ho")}},
+		{"the first time", header + "hi", nil, header + "hi", "", CaptureRef{noon, expectedDigest("hi")}},
 		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, *first},
-		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, Capture{}},
-		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &Capture{noon, expectedDigest("")},
-			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", Capture{noon, expectedDigest("")}},
-		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &Capture{Date: noon},
-			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", Capture{Date: noon}},
+		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureRef{}},
+		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &CaptureRef{noon, expectedDigest("")},
+			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", CaptureRef{noon, expectedDigest("")}},
+		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureRef{Date: noon},
+			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", CaptureRef{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := openArchive(t, Config{})
 			v := newVisit(tt.received)
-			v.Previous = tt.previous
+			v.PreviousCapture = tt.previous
 			capture, err := a.WriteVisit(v)
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,7 @@
 //
 // # Writing
 //
-// An Archive is a directory of such files:
+// An ArchiveWriter is a directory of such files:
 //
 //	a, err := warc.Open(warc.Config{Dir: "archive", Prefix: "books"})
 //	kept, err := a.Write(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})

@@ -15,7 +15,7 @@ type receivedResponse struct {
 	headerSize    int    // bytes of raw before the body
 	status        int
 	payloadDigest string // digest of the body without its transfer coding; empty if it is not whole
-	emptyPayload  bool   // there is no payload
+	hasNoPayload  bool   // there is no payload
 	untilClose    bool   // the body has no length: the connection's end is its end
 }
 
@@ -62,6 +62,6 @@ func parseResponse(method string, received []byte) (receivedResponse, error) {
 		m.raw = received // all that there is
 		return m, nil
 	}
-	m.raw, m.payloadDigest, m.emptyPayload = received[:consumed()], digestLabel(hash.Sum(nil)), n == 0
+	m.raw, m.payloadDigest, m.hasNoPayload = received[:consumed()], digestLabel(hash.Sum(nil)), n == 0
 	return m, nil
 }

@@ -31,13 +31,13 @@ func (r *Record) Type() string { return r.Header.Get("WARC-Type") }
 
 // A SyntaxError says where a file is no WARC file, or no longer one.
 type SyntaxError struct {
-	Offset int64 // of the record
-	Err    error
+	RecordOffset int64 // of the record
+	Err          error
 }
 
 // Error says it.
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("warc: record at byte %d: %v", e.Offset, e.Err)
+	return fmt.Sprintf("warc: record at byte %d: %v", e.RecordOffset, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -105,7 +105,7 @@ func (r *Reader) currentOffset() int64 {
 // there, and returns its offset.
 func (r *Reader) skipToNextRecord() (int64, error) {
 	if r.input == nil {
-		if err := r.detectGzip(); err != nil {
+		if err := r.initInputReader(); err != nil {
 			return 0, err
 		}
 	}
@@ -125,8 +125,8 @@ func (r *Reader) skipToNextRecord() (int64, error) {
 	}
 }
 
-// detectGzip finds out what kind of file it is.
-func (r *Reader) detectGzip() error {
+// initInputReader finds out what kind of file it is.
+func (r *Reader) initInputReader() error {
 	magic, err := r.file.Peek(2)
 	if err != nil && len(magic) == 0 {
 		return err

@@ -133,7 +133,7 @@ func TestReaderErrors(t *testing.T) {
 				_, err = r.Next()
 			}
 			var syntaxErr *SyntaxError
-			if !errors.As(err, &syntaxErr) || syntaxErr.Offset != tt.offset || !strings.Contains(err.Error(), tt.want) {
+			if !errors.As(err, &syntaxErr) || syntaxErr.RecordOffset != tt.offset || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q at byte %d", err, tt.want, tt.offset)
 			}
 			if _, again := r.Next(); again != err {

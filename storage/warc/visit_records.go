@@ -11,15 +11,15 @@ import (
 
 // A Visit is one request and its answer, to be archived.
 type Visit struct {
-	URL            string            // as it was asked for: WARC-Target-URI
-	Date           time.Time         // when the request began; kept to the millisecond
-	Exchange       *decorum.Exchange // not nil
-	MetadataFields []Field           // lines of the metadata record; none: no such record
-	Previous       *Capture          // where the URL was archived before; nil: not known
+	URL             string            // as it was asked for: WARC-Target-URI
+	Date            time.Time         // when the request began; kept to the millisecond
+	Exchange        *decorum.Exchange // not nil
+	MetadataFields  []Field           // lines of the metadata record; none: no such record
+	PreviousCapture *CaptureRef       // where the URL was archived before; nil: not known
 }
 
-// Capture says what was archived of a URL, for later visits to it to refer to.
-type Capture struct {
+// CaptureRef says what was archived of a URL, for later visits to it to refer to.
+type CaptureRef struct {
 	Date          time.Time // WARC-Date of the response
 	PayloadDigest string    // its WARC-Payload-Digest; empty if it was truncated
 }
@@ -37,18 +37,18 @@ var ErrNoResponse = errors.New("no answer to archive")
 
 // encodeRecords returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
-func (v *Visit) encodeRecords() (*bytes.Buffer, Capture, error) {
+func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureRef, error) {
 	m, err := parseFinalResponse(requestMethod(v.Exchange.RawRequest), v.Exchange.RawResponse, v.Exchange.Truncation != decorum.NotTruncated)
 	if err != nil {
-		return nil, Capture{}, errors.Join(ErrNoResponse, err)
+		return nil, CaptureRef{}, errors.Join(ErrNoResponse, err)
 	}
-	capture := Capture{Date: v.Date, PayloadDigest: m.payloadDigest}
+	capture := CaptureRef{Date: v.Date, PayloadDigest: m.payloadDigest}
 	header, block := v.responseRecordHeader(m), m.raw
 	if profile := v.revisitProfile(m); profile != "" {
 		header, block = v.revisitRecordHeader(m, profile), m.raw[:m.headerSize]
-		capture = Capture{}
-		if v.Previous != nil {
-			capture = *v.Previous
+		capture = CaptureRef{}
+		if v.PreviousCapture != nil {
+			capture = *v.PreviousCapture
 		}
 	}
 	var b bytes.Buffer
@@ -69,14 +69,14 @@ func (v *Visit) revisitProfile(m receivedResponse) string {
 	switch {
 	case m.status == http.StatusNotModified:
 		return profileNotModified
-	case v.Previous != nil && !m.emptyPayload && m.payloadDigest != "" && m.payloadDigest == v.Previous.PayloadDigest:
+	case v.PreviousCapture != nil && !m.hasNoPayload && m.payloadDigest != "" && m.payloadDigest == v.PreviousCapture.PayloadDigest:
 		return ProfileSamePayload
 	}
 	return ""
 }
 
-// recordHeader returns the fields that all records of v begin with.
-func (v *Visit) recordHeader(kind string) Header {
+// commonRecordHeader returns the fields that all records of v begin with.
+func (v *Visit) commonRecordHeader(kind string) Header {
 	h := append(newHeader(kind, v.Date), Field{"WARC-Target-URI", v.URL})
 	if v.Exchange.Addr.IsValid() {
 		h.addField("WARC-IP-Address", v.Exchange.Addr.Addr().Unmap().WithZone("").String())
@@ -85,7 +85,7 @@ func (v *Visit) recordHeader(kind string) Header {
 }
 
 func (v *Visit) responseRecordHeader(m receivedResponse) Header {
-	h := v.recordHeader(TypeResponse)
+	h := v.commonRecordHeader(TypeResponse)
 	h.addField("WARC-Payload-Digest", m.payloadDigest)
 	if m.payloadDigest == "" {
 		truncation := v.Exchange.Truncation
@@ -100,19 +100,19 @@ func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 // revisitRecordHeader returns the header of the record of an answer whose payload is where
 // v.Before says.
 func (v *Visit) revisitRecordHeader(m receivedResponse, profile string) Header {
-	h := v.recordHeader(TypeRevisit)
+	h := v.commonRecordHeader(TypeRevisit)
 	h.addField("WARC-Profile", profile)
 	h.addField("WARC-Refers-To-Target-URI", v.URL)
-	if v.Previous != nil {
-		h.addField("WARC-Refers-To-Date", v.Previous.Date.UTC().Format(dateFormat))
-		h.addField("WARC-Payload-Digest", v.Previous.PayloadDigest)
+	if v.PreviousCapture != nil {
+		h.addField("WARC-Refers-To-Date", v.PreviousCapture.Date.UTC().Format(dateFormat))
+		h.addField("WARC-Payload-Digest", v.PreviousCapture.PayloadDigest)
 	}
 	return h
 }
 
 // concurrentHeader returns the header of a record that belongs to the one with the id.
 func (v *Visit) concurrentHeader(kind, id string) Header {
-	h := v.recordHeader(kind)
+	h := v.commonRecordHeader(kind)
 	h.addField("WARC-Concurrent-To", id)
 	return h
 }

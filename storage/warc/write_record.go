@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Types of records that an Archive writes, as WARC-Type names them.
+// Types of records that an ArchiveWriter writes, as WARC-Type names them.
 const (
 	TypeWarcinfo = "warcinfo"
 	TypeRequest  = "request"
