@@ -53,7 +53,7 @@ func testDamage(t *testing.T, seed uint64) {
 func (m *machine) chooseFile(prefix string, rnd *rand.Rand) (string, *disk.Node) {
 	files := map[string]*disk.Node{}
 	m.disk.WalkFiles(func(name string, n *disk.Node) {
-		if strings.HasPrefix(path.Base(name), prefix) && m.disk.Size(n) > 0 {
+		if strings.HasPrefix(path.Base(name), prefix) && m.disk.FileSize(n) > 0 {
 			files[name] = n
 		}
 	})

@@ -70,7 +70,7 @@ func testFault(t *testing.T, op disk.OpKind, seed uint64) {
 	r := m.runCrawl(0)
 	r.checkEnd(t)
 	t.Logf("%s of %q, after %d, %d times: %d failed; exit code %d: %s",
-		op, fault.NamePart, fault.AfterCount, fault.FailCount, m.disk.FailedOps(injected), r.exitCode, r.lastLine())
+		op, fault.NamePart, fault.AfterCount, fault.FailCount, m.disk.FailedOpCount(injected), r.exitCode, r.lastLine())
 	m.cutPower(rnd) // which ends the fault, too
 	m.resumeAndCheck()
 }
@@ -115,7 +115,7 @@ func testMappingFault(t *testing.T, seed uint64) {
 	} else {
 		timer := time.AfterFunc(time.Duration(500+rnd.IntN(1000))*time.Millisecond, func() {
 			m.disk.InjectFault(fault)
-			if err := m.mount.DropCache("data/" + fault.NamePart); err != nil {
+			if err := m.mount.DropFileCache("data/" + fault.NamePart); err != nil {
 				t.Error(err)
 			}
 		})
@@ -124,7 +124,7 @@ func testMappingFault(t *testing.T, seed uint64) {
 	r := m.runCrawl(0)
 	r.checkEnd(t)
 	t.Logf("read of %s, as it begins: %t; exit code %d: %s", fault.NamePart, atStart, r.exitCode, r.lastLine())
-	if injected != nil && m.disk.FailedOps(injected) > 0 && r.exitCode == 0 {
+	if injected != nil && m.disk.FailedOpCount(injected) > 0 && r.exitCode == 0 {
 		t.Error("the crawl has not noticed")
 	}
 	m.disk.ClearFaults()

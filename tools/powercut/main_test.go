@@ -179,7 +179,7 @@ func (m *machine) runCrawl(killAfter time.Duration) commandResult {
 // hasData reports whether the disk has something of a file.
 func (m *machine) hasData(path string) bool {
 	n, err := m.disk.NodeAtPath(path)
-	return err == nil && m.disk.Size(n) > 0
+	return err == nil && m.disk.FileSize(n) > 0
 }
 
 // sinceFirstRequest returns how long ago the first request of the crawl was; 0 if there was none.

@@ -87,8 +87,8 @@ type directoryChange struct {
 	entries map[string]*Node // nil: the name is gone
 }
 
-// applyAndJournal makes a directory operation, which the journal holds until it is stable.
-func (d *Disk) applyAndJournal(dir *Node, names map[string]*Node) {
+// applyAndJournalDirChange makes a directory operation, which the journal holds until it is stable.
+func (d *Disk) applyAndJournalDirChange(dir *Node, names map[string]*Node) {
 	updateEntries(dir.entries, names)
 	d.journal = append(d.journal, directoryChange{dir, names})
 }
@@ -141,7 +141,7 @@ func (d *Disk) CreateNode(parent *Node, name string, dir bool) (*Node, error) {
 		return nil, syscall.EEXIST
 	}
 	n := d.newNode(dir)
-	d.applyAndJournal(parent, map[string]*Node{name: n})
+	d.applyAndJournalDirChange(parent, map[string]*Node{name: n})
 	return n, nil
 }
 
@@ -156,7 +156,7 @@ func (d *Disk) Remove(parent *Node, name string) error {
 	case len(n.entries) > 0:
 		return syscall.ENOTEMPTY
 	}
-	d.applyAndJournal(parent, map[string]*Node{name: nil})
+	d.applyAndJournalDirChange(parent, map[string]*Node{name: nil})
 	return nil
 }
 
@@ -173,11 +173,11 @@ func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 		return err
 	}
 	if from == to {
-		d.applyAndJournal(from, map[string]*Node{name: nil, newName: n})
+		d.applyAndJournalDirChange(from, map[string]*Node{name: nil, newName: n})
 		return nil
 	}
-	d.applyAndJournal(from, map[string]*Node{name: nil})
-	d.applyAndJournal(to, map[string]*Node{newName: n})
+	d.applyAndJournalDirChange(from, map[string]*Node{name: nil})
+	d.applyAndJournalDirChange(to, map[string]*Node{newName: n})
 	d.syncJournal(from)
 	d.syncJournal(to)
 	return nil

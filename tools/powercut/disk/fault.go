@@ -24,7 +24,7 @@ type Fault struct {
 	AfterCount int    // so many operations succeed first
 	FailCount  int    // so many fail then; negative: all do
 
-	failedOps int // operations that failed
+	failedOpCount int // operations that failed
 }
 
 // InjectFault makes operations fail from now on.
@@ -42,11 +42,11 @@ func (d *Disk) ClearFaults() {
 	d.faults = nil
 }
 
-// FailedOps returns how many operations a fault has made fail.
-func (d *Disk) FailedOps(f *Fault) int {
+// FailedOpCount returns how many operations a fault has made fail.
+func (d *Disk) FailedOpCount(f *Fault) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return f.failedOps
+	return f.failedOpCount
 }
 
 // faultError returns the error that an operation on a file fails with, if it does.
@@ -60,7 +60,7 @@ func (d *Disk) faultError(op OpKind, name string) error {
 			f.AfterCount--
 		case f.FailCount != 0:
 			f.FailCount--
-			f.failedOps++
+			f.failedOpCount++
 			return syscall.EIO
 		}
 	}

@@ -2,8 +2,8 @@ package disk
 
 import "slices"
 
-// Size returns the number of bytes of a file.
-func (d *Disk) Size(n *Node) int {
+// FileSize returns the number of bytes of a file.
+func (d *Disk) FileSize(n *Node) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(n.data)

@@ -43,7 +43,7 @@ func loseUnsynced(n *Node, rnd *rand.Rand, writeProbability float64, done map[*N
 	}
 	done[n] = true
 	if !n.IsDir {
-		n.loseUnsyncedContent(rnd, writeProbability)
+		n.loseSomeUnsyncedContent(rnd, writeProbability)
 		return
 	}
 	n.entries = map[string]*Node{}
@@ -53,9 +53,9 @@ func loseUnsynced(n *Node, rnd *rand.Rand, writeProbability float64, done map[*N
 	}
 }
 
-// loseUnsyncedContent leaves of a file what the disk holds: a size that it has had, and some of the
+// loseSomeUnsyncedContent leaves of a file what the disk holds: a size that it has had, and some of the
 // blocks that were written.
-func (n *Node) loseUnsyncedContent(rnd *rand.Rand, writeProbability float64) {
+func (n *Node) loseSomeUnsyncedContent(rnd *rand.Rand, writeProbability float64) {
 	if len(n.dirtyBlocks) > 0 || len(n.unsyncedSizes) > 0 {
 		sizes := append(n.unsyncedSizes, len(n.data))
 		n.syncedData = resizeBytes(n.syncedData, sizes[rnd.IntN(len(sizes))])

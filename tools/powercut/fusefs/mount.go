@@ -41,9 +41,9 @@ func MountDisk(dir string, d *disk.Disk) (*Mount, error) {
 // Unmount ends the mount. It fails while a process uses it.
 func (m *Mount) Unmount() error { return m.server.Unmount() }
 
-// DropCache has the kernel forget what it has cached of a file, so that what processes read
+// DropFileCache has the kernel forget what it has cached of a file, so that what processes read
 // of it next, in a mapping too, is read from the disk.
-func (m *Mount) DropCache(path string) error {
+func (m *Mount) DropFileCache(path string) error {
 	inode := m.root.EmbeddedInode()
 	for name := range strings.SplitSeq(path, "/") {
 		if inode = inode.GetChild(name); inode == nil {
@@ -104,12 +104,12 @@ func (n *mountedNode) fillAttributes(file *disk.Node, a *fuse.Attr) {
 		a.Mode = syscall.S_IFDIR | 0o700
 		return
 	}
-	a.Size = uint64(n.disk.Size(file))
+	a.Size = uint64(n.disk.FileSize(file))
 	a.Blocks = (a.Size + 511) / 512
 }
 
-// newChild returns the inode of a node of the disk.
-func (n *mountedNode) newChild(ctx context.Context, file *disk.Node, out *fuse.EntryOut) *fs.Inode {
+// newChildInode returns the inode of a node of the disk.
+func (n *mountedNode) newChildInode(ctx context.Context, file *disk.Node, out *fuse.EntryOut) *fs.Inode {
 	n.fillAttributes(file, &out.Attr)
 	return n.NewInode(ctx, &mountedNode{disk: n.disk, diskNode: file}, fs.StableAttr{Mode: out.Mode & syscall.S_IFMT, Ino: file.Inode})
 }
@@ -119,7 +119,7 @@ func (n *mountedNode) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	if file == nil {
 		return nil, syscall.ENOENT
 	}
-	return n.newChild(ctx, file, out), 0
+	return n.newChildInode(ctx, file, out), 0
 }
 
 func (n *mountedNode) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
@@ -164,7 +164,7 @@ func (n *mountedNode) Create(
 	if err != nil {
 		return nil, nil, 0, errnoOf(err)
 	}
-	return n.newChild(ctx, file, out), &fileHandle{diskNode: file, name: name}, 0, 0
+	return n.newChildInode(ctx, file, out), &fileHandle{diskNode: file, name: name}, 0, 0
 }
 
 func (n *mountedNode) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
@@ -172,7 +172,7 @@ func (n *mountedNode) Mkdir(ctx context.Context, name string, _ uint32, out *fus
 	if err != nil {
 		return nil, errnoOf(err)
 	}
-	return n.newChild(ctx, dir, out), 0
+	return n.newChildInode(ctx, dir, out), 0
 }
 
 func (n *mountedNode) Unlink(_ context.Context, name string) syscall.Errno {
