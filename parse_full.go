@@ -122,7 +122,7 @@ func stripBlanksAndFragment(ref string) string {
 	return ref
 }
 
-// stripBlanksAndFragmentSlow is clean for a ref that has blanks or control characters.
+// stripBlanksAndFragmentSlow is stripBlanksAndFragment for a ref that has blanks or control characters.
 func stripBlanksAndFragmentSlow(ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(ref, "\t\n\r") {

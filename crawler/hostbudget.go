@@ -84,7 +84,7 @@ func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 }
 
 // countPageIfFirstVisit counts the page of v if it was asked for the first time. A visit that was
-// broken off will be made again. It requires memos.mu.
+// broken off will be made again. It requires hostTable.mu.
 func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
 	m.overBudget = false
 	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {

@@ -19,7 +19,7 @@ type PageUsagePolicy struct {
 	PurposeConflict *robots.UsageConflictError
 }
 
-// PageUsagePolicy returns what is asked of the use of the page's content: by robots.txt and
+// UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
 // tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
 // no page.
 func (v *Visit) UsagePolicy() PageUsagePolicy {

@@ -122,7 +122,7 @@ func (p *visitSemaphore) enqueue(w crawlHostKey) {
 // grantSlots gives the slots that are free to those who have waited longest.
 func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(now, crawlHostKey{}) }
 
-// grantSlotsCallerPresent is call while one of those who wait is here.
+// grantSlotsCallerPresent is grantSlots while caller, who waits, asks.
 func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHostKey) {
 	for i := 0; i < len(p.queue) && p.activeVisits+len(p.grantedStartTimes) < p.minSlots; {
 		w := p.queue[i]

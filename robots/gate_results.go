@@ -132,7 +132,7 @@ type FetchResult struct {
 	RedirectURL     decorum.URL
 	HasRulesInForce bool                  // pages may be visited
 	PostponedErr    *OriginPostponedError // why not; nil if HasRulesInForce
-	// FileRecheckResult is how the answer compares with the one before.
+	// RecheckResult is how the answer compares with the one before.
 	RecheckResult FileRecheckResult
 }
 

@@ -42,7 +42,7 @@ var fieldNames = [...]string{
 // String returns the name of the field, in lower case.
 func (f fieldKind) String() string { return fieldNames[f] }
 
-// isDialectExtension reports whether Google does not know the field (SYN-07, SYN-15).
+// isExtension reports whether Google does not know the field (SYN-07, SYN-15).
 func (f fieldKind) isExtension() bool { return f >= crawlDelay }
 
 // A line is one that means something: a known field and its value, without

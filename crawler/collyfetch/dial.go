@@ -17,7 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A ConnectToRules sends connections for RequestedHost:Port to TargetHost:TargetPort, as curl's option
+// A ConnectTo sends connections for RequestedHost:Port to TargetHost:TargetPort, as curl's option
 // of that name does. An empty RequestedHost or RequestedPort stands for any, an empty TargetHost or
 // TargetPort for the URL's own.
 type ConnectTo struct{ RequestedHost, RequestedPort, TargetHost, TargetPort string }

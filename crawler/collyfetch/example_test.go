@@ -118,7 +118,7 @@ func ExampleOptions_ledger() {
 }
 
 // A Clone has callbacks of its own, and joins the crawl under a name.
-func ExampleCollector_Join() {
+func ExampleCollector_JoinCollector() {
 	list := colly.NewCollector()
 	c, err := collyfetch.Wrap(list, collyfetch.WrapOptions{
 		Agent: "examplebot/1.0", Contact: "mailto:bot@example.org",

@@ -66,7 +66,7 @@ func (p *ledgerWriter) Append(_ context.Context, r *ledger.Record) (int64, error
 	return p.Ledger.Append(r)
 }
 
-// StoreRobots implements crawler.Ledger.
+// StoreRobotsFile implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobotsFile(_ context.Context, hash string, body []byte) error {
 	return p.Ledger.StoreRobotsFile(hash, body)
 }

@@ -22,7 +22,7 @@ func (f *Fetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.
 	return f.dialer.dial(contextWithTicket(ctx, t), "tcp", addr)
 }
 
-// DialAddr is Dial to an address that the server gave to the visit. ConnectToRules was
+// DialAddrPort is Dial to an address that the server gave to the visit. ConnectTo was
 // applied when the crawl connected to the server. The server chooses the port, so a
 // port that CheckPort refuses is never used.
 func (f *Fetcher) DialAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {

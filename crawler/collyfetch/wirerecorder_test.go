@@ -99,7 +99,7 @@ func (w *rawServer) serveConn(c net.Conn) {
 	}
 }
 
-// collyRequestForTicket returns what was sent for a path.
+// requestFor returns what was sent for a path.
 func (w *rawServer) requestFor(path string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -315,7 +315,7 @@ func (o *browserUser) browseProject() {
 	o.waitFor(`location.pathname.includes("/hosts/")`)
 }
 
-// explainRobotsVerdict types in a URL that robots.txt closes: the line that closes it is marked
+// explainURL types in a URL that robots.txt closes: the line that closes it is marked
 // and in sight, and so is the one that would have.
 func (o *browserUser) explainURL() {
 	o.typeText("[data-explain]", "http://"+brakedHost(o.width)+"/private/1#x\r")

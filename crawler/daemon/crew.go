@@ -176,7 +176,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
-// AcquirePage implements crawler.Coordinator.
+// AcquirePageBudget implements crawler.Coordinator.
 func (c *workerCoordinator) AcquirePageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
@@ -193,7 +193,7 @@ func (c *workerCoordinator) AcquirePageBudget() error {
 	return nil
 }
 
-// ReleasePage implements crawler.Coordinator.
+// ReleasePageBudget implements crawler.Coordinator.
 func (c *workerCoordinator) ReleasePageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

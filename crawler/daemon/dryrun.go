@@ -120,7 +120,7 @@ func projectForDryRun(p Project, dir string) Project {
 	return p
 }
 
-// A dryRunOptions is the run of a crawl that passes its pages by.
+// A dryRun is the run of a crawl that passes its pages by.
 type dryRun struct {
 	crawlRun
 	mu                        sync.Mutex

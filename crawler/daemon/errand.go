@@ -41,7 +41,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
-// projectWithPositions returns a project of what the flags of a command that fetches say.
+// newProjectFromFlags returns a project of what the flags of a command that fetches say.
 func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 	d := newDefaultProjectWithPositions()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}

@@ -55,7 +55,7 @@ func (m *importer) showProgress(now time.Time) {
 // A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
 type robotsRedirectKey struct{ url, robotsFor string }
 
-// alreadyImportedRedirects are the hops of an origin that an import which was broken off has left:
+// interruptedImportRedirects are the hops of an origin that an import which was broken off has left:
 // they pass by the seen set, and would be there twice.
 type interruptedImportRedirects struct {
 	origin    decorum.Origin

@@ -95,7 +95,7 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 	return k, nil
 }
 
-// openStoresFunc opens the crawl's stores, which nobody else may have open.
+// openStores opens the crawl's stores, which nobody else may have open.
 func (k *offlineCrawl) openStores(a *program) (err error) {
 	if k.directoryLock, err = k.dir.lock(); err != nil {
 		return err

@@ -63,14 +63,14 @@ func (m *projectStatsTracker) remainingLimits(l LimitSettings) (remaining remain
 	return remaining, nil
 }
 
-// beginRunIfLatest is the beginning of a run.
+// beginRun is the beginning of a run.
 func (m *projectStatsTracker) beginRun(c *crawler.Crawler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.currentCrawler, m.runStart = c, time.Now()
 }
 
-// clearRunInterrupt is the end of the run.
+// endRun is the end of the run.
 func (m *projectStatsTracker) endRun() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

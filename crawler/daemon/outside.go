@@ -31,7 +31,7 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 // maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
 const maxLimitWarnings = 100
 
-// refusalReporter counts what DiscoverySettings refuses in a run, and tells of what may surprise:
+// refusalReporter counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
 type refusalReporter struct {
 	log              *slog.Logger

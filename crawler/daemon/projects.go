@@ -33,7 +33,7 @@ func (s *supervisor) Project(ctx context.Context, name string) (*api.Project, er
 	return &p, nil
 }
 
-// ProjectFile returns the file of a project, as it is now.
+// ReadProjectFile returns the file of a project, as it is now.
 func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, error) {
 	if _, err := s.findRunner(name); err != nil {
 		return nil, err

@@ -66,10 +66,10 @@ func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, e
 	return n, err
 }
 
-// HasRobots implements crawler.Ledger.
+// HasRobotsFile implements crawler.Ledger.
 func (p *ledgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobotsFile(hash) }
 
-// StoreRobots implements crawler.Ledger.
+// StoreRobotsFile implements crawler.Ledger.
 func (p *ledgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
 	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobotsFile(hash, body) })
 }

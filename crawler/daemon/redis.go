@@ -52,7 +52,7 @@ func (s *StoreSettings) leaseTTL() time.Duration {
 // isUsed reports whether the state is in Redis.
 func (r *RedisSettings) isUsed() bool { return len(r.Addresses) > 0 }
 
-// redisLocation says where a state is: in files if it is nowhere else.
+// location says where a state is: in files if it is nowhere else.
 func (r *RedisSettings) location() string {
 	if !r.isUsed() {
 		return ""

@@ -91,7 +91,7 @@ func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*ap
 	return nil
 }
 
-// hostReportAt returns a host of the report, from memory or from the store.
+// loadHost returns a host of the report, from memory or from the store.
 func (s *streamedReport) loadHost(ctx context.Context, r *rankedHost) (*hostReport, error) {
 	switch {
 	case r.details == nil:

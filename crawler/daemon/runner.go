@@ -79,7 +79,7 @@ func (r *projectRunner) redisLocation() string {
 	return ""
 }
 
-// openStoresFunc opens the project's part of its state, which must be whole.
+// openStores opens the project's part of its state, which must be whole.
 func (r *projectRunner) openStores() (crawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {

@@ -18,7 +18,7 @@ type crawlStores struct {
 	isRemote         bool // in Redis: others work on them too, and they may be out of reach
 }
 
-// openStoresFunc opens the state of the crawl, which must be whole.
+// openStores opens the state of the crawl, which must be whole.
 func openStores(p Project, opts bolt.Options) (crawlStores, error) {
 	s, err := openStoresAllowingPartialImport(p, opts)
 	if err != nil {

@@ -115,7 +115,7 @@ func (s *FrontierStore) AdmitHosts(
 	return results, nil
 }
 
-// HostCountsFor implements storage.Store.
+// AdmittedHostCountsFor implements storage.Store.
 func (s *FrontierStore) AdmittedHostCountsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
 	return storage.AdmittedHostCounts{Hosts: len(s.storesOfHosts()), IncludesHost: true}, nil
 }

@@ -37,7 +37,7 @@ func vocabularyOf(root []byte) (xmlVocabulary, bool) {
 	return xmlVocabulary{}, false
 }
 
-// A xmlDocumentReader is an XML document while it is being read.
+// An xmlDocumentReader is an XML document while it is being read.
 type xmlDocumentReader struct {
 	scanner
 	xmlVocabulary

@@ -76,7 +76,7 @@ func (s *Store) AdmitHosts(
 	return results, nil
 }
 
-// HostCountsFor implements storage.Store.
+// AdmittedHostCountsFor implements storage.Store.
 func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostCounts, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return count, err

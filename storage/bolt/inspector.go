@@ -138,7 +138,7 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	return info, found, err
 }
 
-// URLs implements storage.Inspector. Leased URLs come first: there they go if
+// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
 func (s *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	first, n := schedule.Lane(0), schedule.AwaitingRevisit

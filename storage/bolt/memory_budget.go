@@ -2,7 +2,7 @@ package bolt
 
 import "sync/atomic"
 
-// A SharedMemoryBudget is memory for one store that several divide: each that is open has
+// A MemoryBudget is memory for one store that several divide: each that is open has
 // an equal part of Options.MaxBufferedChanges, Options.MaxCachedURLs and Options.MaxHostsInMemory, and never less
 // than 4,096. The zero value is ready; a SharedMemoryBudget must not be copied.
 type MemoryBudget struct{ openStoreCount atomic.Int64 }

@@ -259,7 +259,7 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneS
 	return record.ParseEntry(value, name)
 }
 
-// setURLRevisitPosition notes in the index where the page of the fingerprint rests.
+// setRevisitPosition notes in the index where the page of the fingerprint rests.
 func (s *Store) setRevisitPosition(o *loadedOrigin, p fingerprint, at lanePosition) {
 	s.redoLog.setRevisitPosition(o.number, p, at)
 	s.markChanged(o).setURLRevisitPosition(p, at)

@@ -28,7 +28,7 @@ type OutputFileExtent struct {
 	SyncedSize int64 // bytes from its beginning that are on the disk
 }
 
-// ListOutputFiles returns the files that the store knows, by path, as of its last write.
+// OutputFiles returns the files that the store knows, by path, as of its last write.
 func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return nil, err

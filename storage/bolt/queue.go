@@ -23,7 +23,7 @@ type lane struct {
 	firstSortKey int64        // place.sortKey of the first of them
 	lowerBound   lanePosition // none of them is before it
 	headURLs     []storedURL
-	// cachedHeadsWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
+	// cachedWeight is what head takes of Options.MaxCachedURLs: long URLs count for several.
 	cachedWeight int
 }
 
@@ -113,7 +113,7 @@ func (q *originQueue) isEmpty() bool {
 	return q.Total == 0 && n == 0
 }
 
-// AwaitingRevisit implements schedule.OriginQueue.
+// RevisitCountAndFirstDue implements schedule.OriginQueue.
 func (q *originQueue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey

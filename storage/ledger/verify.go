@@ -96,7 +96,7 @@ type verifier struct {
 	runEndTracker         runEndTracker  //
 	isLastLineTorn        bool           // the last line is
 	run                   *RunStart      // nil: none has begun
-	runRequestCount       int64          // runRequestCount of it
+	runRequestCount       int64          // of the run
 	lastRunKeyID          string         // of the last run
 	verdictChecker        verdictChecker //
 	delayChecker          delayChecker   //

@@ -39,7 +39,7 @@ func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, lim
 	return results, nil
 }
 
-// HostCountsFor implements storage.Store.
+// AdmittedHostCountsFor implements storage.Store.
 func (m *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
 	if err := m.lock(ctx); err != nil {
 		return storage.AdmittedHostCounts{}, err

@@ -62,7 +62,7 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	}
 }
 
-// URLs implements storage.Inspector. Leased URLs come first: there they go if their
+// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
 func (m *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lock(ctx); err != nil {

@@ -18,7 +18,7 @@ type memoryQueue struct {
 	schedule.QueuedURLCounts
 }
 
-// AwaitingRevisit implements schedule.OriginQueue.
+// RevisitCountAndFirstDue implements schedule.OriginQueue.
 func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
 	l := q.lanes[schedule.AwaitingRevisit]
 	if len(l) == 0 {

@@ -214,7 +214,7 @@ type coalescedCall struct {
 	err  error
 }
 
-// do returns what do returns, which is called after pass was.
+// do returns the error of a call of fn that begins after do was called.
 func (b *coalescer) do(fn func() error) error {
 	b.mu.Lock()
 	if b.pendingCall == nil {

@@ -68,7 +68,7 @@ var admitReplies = map[byte]storage.NewHostResult{
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
-// HostCountsFor implements storage.Store.
+// AdmittedHostCountsFor implements storage.Store.
 func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -145,7 +145,7 @@ type queueID struct {
 	rank int64
 }
 
-// URLs implements storage.Inspector. Leased URLs come first: there they go if
+// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
 func (s *Store) OriginURLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
