@@ -2,21 +2,7 @@ package daemon
 
 import (
 	"errors"
-	"io/fs"
-	"strconv"
 )
-
-// allowedFileModes are the modes that files of output may have; the first is the default.
-var allowedFileModes = []string{"0600", "0640", "0644"}
-
-// fileMode returns output.mode, of a project that has been checked.
-func (o *OutputSettings) fileMode() fs.FileMode {
-	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
-	if err != nil {
-		return privateFileMode
-	}
-	return fs.FileMode(mode)
-}
 
 // Outputs are where a crawl writes its visits down.
 type outputs struct {

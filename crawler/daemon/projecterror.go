@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -118,4 +119,16 @@ func (d *projectWithPositions) fieldError(f fieldProblem) error {
 		return d.errorAt(filePosition{}, f.field, f.problem)
 	}
 	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(truncateQuotedValues(f.problem), ": "), f.field))
+}
+
+// replaceControlChars returns s without what a terminal would act on: files are written by
+// anybody. That is control characters, and those that change the direction of the text
+// around them, by which one name looks like another.
+func replaceControlChars(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }

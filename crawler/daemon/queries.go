@@ -230,3 +230,12 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 	})
 	return added, err
 }
+
+// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
+// are not public.
+func (s *supervisor) anyProjectMayReachPrivateAddrs() bool {
+	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
+		loaded := r.loadedProject()
+		return loaded != nil && loaded.project.mayReachPrivateAddrs()
+	})
+}

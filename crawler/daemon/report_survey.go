@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -147,23 +145,6 @@ func (q *inspector) newHostReport(name string, h *storage.HostState) hostReport 
 		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests, Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime), PagesWithheld: stats.PagesWithheld},
 		Override:   q.project.hostOverride(name),
 	}}
-}
-
-// hostOverride returns what the project says of one host, as it says it; nil if it
-// says nothing.
-func (p *Project) hostOverride(host string) (settings map[string]any) {
-	h, ok := p.Politeness.Hosts[host]
-	if !ok {
-		return nil
-	}
-	text, err := yaml.Marshal(h)
-	if err == nil {
-		err = yaml.Unmarshal(text, &settings)
-	}
-	if err != nil { // cannot be: it was read from YAML
-		return map[string]any{"error": err.Error()}
-	}
-	return settings
 }
 
 // The states of a host, from what keeps it from being visited least to what

@@ -96,17 +96,3 @@ func (q *inspector) robotsTextWithheldReason(ctx context.Context, o decorum.Orig
 	return "it is the answer of another host, and a project of this daemon may reach into private networks: " +
 		"reading it needs the role operate"
 }
-
-// anyProjectMayReachPrivateAddrs reports whether a project of the daemon may connect to addresses that
-// are not public.
-func (s *supervisor) anyProjectMayReachPrivateAddrs() bool {
-	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
-		loaded := r.loadedProject()
-		return loaded != nil && loaded.project.mayReachPrivateAddrs()
-	})
-}
-
-// mayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
-func (p *Project) mayReachPrivateAddrs() bool {
-	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectToRules) > 0 || p.Fetch.Proxy != ""
-}

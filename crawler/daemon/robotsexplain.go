@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
@@ -82,18 +81,6 @@ func usageSignalText(s robots.UsageSignal) string {
 		text += ", policy " + replaceControlChars(s.TDMPolicy)
 	}
 	return text
-}
-
-// replaceControlChars returns s without what a terminal would act on: files are written by
-// anybody. That is control characters, and those that change the direction of the text
-// around them, by which one name looks like another.
-func replaceControlChars(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // lostRuleReasonText says why a rule does not decide.

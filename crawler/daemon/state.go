@@ -189,3 +189,14 @@ func writeFileAtomic(name string, text []byte) error {
 	}
 	return disk.SyncDir(filepath.Dir(name))
 }
+
+// requireLocalState returns an error if the state of the directory's crawl is in Redis,
+// for what needs it in files.
+func (d stateDir) requireLocalState() error {
+	if _, err := os.Stat(d.path(redisFile)); err == nil {
+		return usage.Errorf("the state of the crawl in %s is in Redis: see store.redis of its project", d)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

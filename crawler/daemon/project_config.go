@@ -2,11 +2,14 @@ package daemon
 
 import (
 	"hash/fnv"
+	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -58,19 +61,6 @@ func (p *Project) politenessPolicy() politeness.Policy {
 		policy.HostOverrides[host] = h.toOverride()
 	}
 	return policy
-}
-
-// maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
-// own policy makes a host rest, or a host may ask for.
-func maxPolitenessDelay(p politeness.Policy) time.Duration {
-	p = p.WithDefaults()
-	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
-	for _, o := range p.HostOverrides {
-		if o.Delay != nil {
-			wait = max(wait, *o.Delay)
-		}
-	}
-	return wait
 }
 
 // toOverride returns what is otherwise for a host.
@@ -188,26 +178,36 @@ func (p *Project) paramCleaner() (*frontier.ParamCleaner, error) {
 	return frontier.NewParamCleaner(frontier.ParamRules(p.Scope.Params))
 }
 
-func (p *Project) crawlerSettings() (crawler.Settings, error) {
-	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
-	return crawler.Settings{
-		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
-		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
-		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
-		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		FollowedLinkKinds: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
-		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
-		Revisit: frontier.RevisitPolicy{
-			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
-			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
-		},
-	}, err
+// allowedFileModes are the modes that files of output may have; the first is the default.
+var allowedFileModes = []string{"0600", "0640", "0644"}
+
+// fileMode returns output.mode, of a project that has been checked.
+func (o *OutputSettings) fileMode() fs.FileMode {
+	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
+	if err != nil {
+		return privateFileMode
+	}
+	return fs.FileMode(mode)
 }
 
-// followedLinkKinds says what of a page leads on, where no callbacks do.
-func (p *Project) followedLinkKinds() crawler.FollowedLinkKinds {
-	return crawler.FollowedLinkKinds{
-		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
-		Images: p.Discover.Images,
+// hostOverride returns what the project says of one host, as it says it; nil if it
+// says nothing.
+func (p *Project) hostOverride(host string) (settings map[string]any) {
+	h, ok := p.Politeness.Hosts[host]
+	if !ok {
+		return nil
 	}
+	text, err := yaml.Marshal(h)
+	if err == nil {
+		err = yaml.Unmarshal(text, &settings)
+	}
+	if err != nil { // cannot be: it was read from YAML
+		return map[string]any{"error": err.Error()}
+	}
+	return settings
+}
+
+// mayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
+func (p *Project) mayReachPrivateAddrs() bool {
+	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectToRules) > 0 || p.Fetch.Proxy != ""
 }

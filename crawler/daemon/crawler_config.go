@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/politeness"
+)
+
+// maxPolitenessDelay returns for how long a crawl waits for the next URL: as long as its
+// own policy makes a host rest, or a host may ask for.
+func maxPolitenessDelay(p politeness.Policy) time.Duration {
+	p = p.WithDefaults()
+	wait := max(p.MaxRetryAfter, p.MaxCrawlDelay, p.MaxBackoff, p.Delay)
+	for _, o := range p.HostOverrides {
+		if o.Delay != nil {
+			wait = max(wait, *o.Delay)
+		}
+	}
+	return wait
+}
+
+func (p *Project) crawlerSettings() (crawler.Settings, error) {
+	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
+	return crawler.Settings{
+		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
+		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
+		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
+		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
+		FollowedLinkKinds: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
+		Revisit: frontier.RevisitPolicy{
+			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
+			MinInterval: time.Duration(p.Revisit.MinInterval), MaxInterval: time.Duration(p.Revisit.MaxInterval),
+		},
+	}, err
+}
+
+// followedLinkKinds says what of a page leads on, where no callbacks do.
+func (p *Project) followedLinkKinds() crawler.FollowedLinkKinds {
+	return crawler.FollowedLinkKinds{
+		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
+		Images: p.Discover.Images,
+	}
+}
+
+// fetcherConfig returns how pages are requested, except for cookies. It opens key files
+// within c.
+func (p *Project) fetcherConfig(c *pathConfinement) (collyfetch.Config, error) {
+	cfg := collyfetch.Config{
+		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
+		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
+		CaptureExchanges: p.Output.WARCDir != "",
+	}
+	if cfg.DNSTTL == 0 {
+		cfg.DNSTTL = -1
+	}
+	for name, value := range p.Fetch.Headers {
+		cfg.Headers.Set(name, value)
+	}
+	for _, rule := range p.Fetch.ConnectToRules {
+		to, err := collyfetch.ParseConnectTo(rule)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
+	}
+	var err error
+	if cfg.Signer, err = p.Agent.Signature.newSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
+		return cfg, err
+	}
+	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
+	return cfg, err
+}
+
+// newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
+// sends its requests over transport; nil: over the network.
+func (p *Project) newFetcher(
+	c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+) (*collyfetch.Fetcher, error) {
+	cfg, err := p.fetcherConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Transport, cfg.BodyMemory = transport, bodyMemory
+	if p.Fetch.Cookies {
+		cfg.Cookies = collyfetch.NewCookies(notes)
+	}
+	return collyfetch.NewFetcher(cfg)
+}
+
+// newSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
+// connections that web makes, so that what it refuses is refused. Where there is
+// a proxy, nothing fetches ftp.
+func (p *Project) newSchemeFetcher(httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+	fetchers := crawler.SchemeFetcher{"http": httpFetcher, "https": httpFetcher}
+	if p.Fetch.Proxy != "" {
+		return fetchers, nil
+	}
+	ftp, err := ftpfetch.New(ftpfetch.Config{
+		Dialer: httpFetcher, Password: strings.TrimPrefix(p.Agent.Contact, "mailto:"),
+		Timeout: time.Duration(p.Fetch.Timeout), MaxBody: int64(p.Fetch.MaxBody), ContentTypes: p.Fetch.ContentTypes,
+		BodyMemory: bodyMemory,
+	})
+	fetchers["ftp"] = ftp
+	return fetchers, err
+}
