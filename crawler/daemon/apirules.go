@@ -101,10 +101,6 @@ func (s *supervisor) checkConfinement(name string, p Project, c *pathConfinement
 	return nil
 }
 
-// apiCreatedProjectHeader begins the copy, in the project's directory, of a project that came by the
-// API.
-const apiCreatedProjectHeader = "# This project came by the API of a daemon.\n"
-
 // An apiCreatedProjectRecord is what daemon.json records of a project that came by the API.
 type apiCreatedProjectRecord struct {
 	// FileHashes are the SHA-256 of the project file as the API wrote it last, and, during a

@@ -64,7 +64,7 @@ func (r *RedisSettings) sharedBrakesID() string {
 func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
 	c := &sharedBrakes{id: r.sharedBrakesID(), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (sharedValueStore, error) {
-		opts, err := r.options(confinement)
+		opts, err := r.options(confinement.openInput)
 		if err != nil {
 			return nil, err
 		}

@@ -108,12 +108,6 @@ func (s *supervisor) isReservedOutputPath(name, outputPath string) bool {
 	return projectDir.isOwnStateFile(outputPath) || outputPath != "" && !isWithin(outputPath, string(projectDir)) && (isWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
 }
 
-// isWithin reports whether a file is in a directory, or is it.
-func isWithin(file, dir string) bool {
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
 func (s *supervisor) makePathsAbsolute(p *Project) {

@@ -132,7 +132,7 @@ func (m *importer) withStores(p Project, do func() error) (err error) {
 		return err
 	}
 	if !hasCrawl { // a directory that holds a crawl holds its project
-		if err := dir.saveProject(p, nil); err != nil {
+		if err := dir.saveProject(p, false); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (m *importer) withStores(p Project, do func() error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.stores.Close()) }()
-	m.saveProject = func() error { return dir.saveProject(p, nil) }
+	m.saveProject = func() error { return dir.saveProject(p, false) }
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

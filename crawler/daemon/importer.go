@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -290,4 +291,42 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err e
 		to = m.stores.robots
 	}
 	return to.SetNote(ctx, o, l.Key, l.Value)
+}
+
+// beginImport marks the state as half imported, if it is empty, and reports whether this
+// export is there already.
+func (m *importer) beginImport(ctx context.Context) (complete bool, err error) {
+	storedStatus, imported, err := readImportStatus(ctx, m.stores.frontier)
+	switch {
+	case err != nil:
+		return false, err
+	case imported && storedStatus.ExportHeaderSHA256 == m.status.ExportHeaderSHA256:
+		m.isResumed = true
+		return storedStatus.Complete, nil
+	case imported && !storedStatus.Complete:
+		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
+	}
+	for _, s := range []inspectableStore{m.stores.frontier, m.stores.robots} {
+		if empty, err := isEmptyStore(ctx, s); err != nil {
+			return false, err
+		} else if !empty {
+			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
+		}
+	}
+	return false, errors.Join(m.saveProject(), m.status.save(ctx, m.stores.frontier))
+}
+
+// finishImport is the end of the lines: all must be there, and nothing else.
+func (m *importer) finishImport(ctx context.Context) error {
+	if !m.sawEndLine {
+		return errors.New("the export is cut short: its last line is missing")
+	}
+	if err := m.verifyStoreCounts(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(m.stores.robots.Flush(ctx), m.stores.frontier.Flush(ctx)); err != nil {
+		return err
+	}
+	m.status.Complete = true
+	return m.status.save(ctx, m.stores.frontier)
 }

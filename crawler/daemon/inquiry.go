@@ -6,7 +6,6 @@ import (
 
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
-	"github.com/decorum-crawler/decorum/storage"
 )
 
 // An inspector is a crawl that is asked about at a moment. It answers from the
@@ -22,13 +21,6 @@ type inspector struct {
 	// anyProjectReachesPrivate is set if a project that shares the cache of robots.txt files may
 	// reach into private networks.
 	anyProjectReachesPrivate bool
-}
-
-// An inspectableStore is one that can be asked what it holds, and take over what another does.
-type inspectableStore interface {
-	storage.Store
-	storage.Inspector
-	storage.Importer
 }
 
 // newInspector returns an inquiry at the present moment.

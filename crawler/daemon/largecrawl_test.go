@@ -31,7 +31,7 @@ func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
 	p := DefaultProject()
 	p.Store.Path = dir
-	if err := stateDir(dir).saveProject(p, nil); err != nil {
+	if err := stateDir(dir).saveProject(p, false); err != nil {
 		t.Fatal(err)
 	}
 	robots, err := bolt.Open(filepath.Join(dir, robotsFile), bolt.Options{})

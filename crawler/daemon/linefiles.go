@@ -31,6 +31,15 @@ func rotatedFiles(name string) ([]rotatedFile, error) {
 	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
+// rotatedFileNames returns the names of the closed files of a file of lines.
+func rotatedFileNames(name string) (names []string, err error) {
+	rotated, err := rotatedFiles(name)
+	for _, f := range rotated {
+		names = append(names, f.name)
+	}
+	return names, err
+}
+
 // rotatedFilesIn is rotatedFiles for an open directory.
 func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
 	entries, err := dir.readDir()

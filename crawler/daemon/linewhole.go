@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -130,12 +129,4 @@ func (f *jsonlFile) durableExtent() (serial, size int64, ok bool) {
 		size = 0
 	}
 	return int64(f.lastRotatedSerial), size, true
-}
-
-// loggerOrDefault returns the logger for cuts.
-func (k outputFileCheckpoint) loggerOrDefault() *slog.Logger {
-	if k.log == nil {
-		return slog.Default()
-	}
-	return k.log
 }

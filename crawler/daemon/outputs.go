@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"errors"
+
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // Outputs are where a crawl writes its visits down.
@@ -35,4 +37,25 @@ func (o outputs) sync() error {
 // close ends what was written down.
 func (o outputs) close() error {
 	return errors.Join(o.ledger.Close(), o.archive.Close(), o.jsonl.Close())
+}
+
+// durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
+func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
+	if o.jsonl == nil {
+		return nil
+	}
+	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
+		files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
+	}
+	if o.archive != nil {
+		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
+			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+		}
+	}
+	if o.ledger != nil {
+		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
+			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
+		}
+	}
+	return files
 }

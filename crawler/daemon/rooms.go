@@ -184,5 +184,5 @@ func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir
 			return err
 		}
 	}
-	return dir.saveProject(r.project, r.confinement)
+	return dir.saveProject(r.project, r.confinement != nil)
 }

@@ -161,7 +161,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 	previous, _ := readProjectSource(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
-		if err := dir.saveProject(p, nil); err != nil {
+		if err := dir.saveProject(p, false); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,10 @@ func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptio
 		}
 	}
 	if s.startFresh {
-		err = dir.moveOldCrawl(time.Now())
+		var rotated []string
+		if rotated, err = rotatedFileNames(dir.path(outputFile)); err == nil {
+			err = dir.moveOldCrawl(time.Now(), rotated)
+		}
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(

@@ -101,7 +101,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.isUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
-		return openRedisStores(p, confinement, opts)
+		return openRedisStores(p, confinement.openInput, opts)
 	}
 	if err := r.dir.requireLocalState(); err != nil {
 		return crawlStores{}, err

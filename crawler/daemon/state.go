@@ -107,15 +107,11 @@ func (d stateDir) newNoCrawlError() error {
 }
 
 // moveOldCrawl moves the crawl's files into a directory of their own beside the
-// new ones. Nothing is deleted.
-func (d stateDir) moveOldCrawl(now time.Time) error {
-	rotated, err := rotatedFiles(d.path(outputFile))
-	if err != nil {
-		return err
-	}
+// new ones, with the rotated files of its output. Nothing is deleted.
+func (d stateDir) moveOldCrawl(now time.Time, rotatedOutputs []string) error {
 	files := []string{storeFile, robotsFile, redisFile, outputLengthsFile, projectFile, outputFile, bodiesDir, ledgerDir}
-	for _, f := range rotated {
-		files = append(files, filepath.Base(f.name))
+	for _, name := range rotatedOutputs {
+		files = append(files, filepath.Base(name))
 	}
 	movedDir := ""
 	for _, file := range files {
@@ -135,11 +131,11 @@ func (d stateDir) moveOldCrawl(now time.Time) error {
 	return nil
 }
 
-// saveProject writes p for a later --resume. If c is set, p came by the API of a daemon, and
-// the text records it.
-func (d stateDir) saveProject(p Project, c *pathConfinement) error {
+// saveProject writes p for a later --resume. The text records whether p came by the API of
+// a daemon.
+func (d stateDir) saveProject(p Project, createdByAPI bool) error {
 	text, err := encodeProject(p)
-	if c != nil {
+	if createdByAPI {
 		text = append([]byte(apiCreatedProjectHeader), text...)
 	}
 	if err == nil {
@@ -200,3 +196,21 @@ func (d stateDir) requireLocalState() error {
 	}
 	return nil
 }
+
+// isWithin reports whether a file is in a directory, or is it.
+func isWithin(file, dir string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// apiCreatedProjectHeader begins the copy, in the project's directory, of a project that came by the
+// API.
+const apiCreatedProjectHeader = "# This project came by the API of a daemon.\n"
+
+// The files of a daemon's directory.
+const (
+	daemonStateFile = "daemon.json" // what it was told: wanted states, brakes
+	auditFile       = "audit.jsonl" // who changed what
+	projectsDir     = "projects"    // the state of each project, in a directory of its name
+	deletedDir      = "deleted"     // of those that were deleted
+)

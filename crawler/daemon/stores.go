@@ -33,7 +33,7 @@ func openStores(p Project, opts bolt.Options) (crawlStores, error) {
 // openStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
 func openStoresAllowingPartialImport(p Project, opts bolt.Options) (s crawlStores, err error) {
 	if p.Store.Redis.isUsed() {
-		return openRedisStores(p, nil, opts)
+		return openRedisStores(p, os.Open, opts)
 	}
 	dir := stateDir(p.Store.Path)
 	if err := dir.requireLocalState(); err != nil {
@@ -110,4 +110,11 @@ func (s crawlStores) closeProjectStores() error {
 		return s.Close()
 	}
 	return s.frontier.Close()
+}
+
+// An inspectableStore is one that can be asked what it holds, and take over what another does.
+type inspectableStore interface {
+	storage.Store
+	storage.Inspector
+	storage.Importer
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// options returns the options for the project's Redis. It opens files within c.
-func (r *RedisSettings) options(c *pathConfinement) (opts redis.Options, err error) {
+// options returns the options for the project's Redis. It opens files by open.
+func (r *RedisSettings) options(open OpenFunc) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
-		text, err := readSmallFile(c.openInput, r.PasswordFile)
+		text, err := readSmallFile(open, r.PasswordFile)
 		if err != nil {
 			return opts, usage.Errorf("store.redis.password_file: %w", err)
 		}
@@ -30,7 +30,7 @@ func (r *RedisSettings) options(c *pathConfinement) (opts redis.Options, err err
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if r.CAFile != "" {
-		text, err := readSmallFile(c.openInput, r.CAFile)
+		text, err := readSmallFile(open, r.CAFile)
 		if err != nil {
 			return opts, usage.Errorf("store.redis.ca_file: %w", err)
 		}
@@ -47,13 +47,13 @@ const redisOpenTimeout = 30 * time.Second
 
 // openRedisStores opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedisStores(p Project, c *pathConfinement, boltOpts bolt.Options) (s crawlStores, err error) {
+func openRedisStores(p Project, open OpenFunc, boltOpts bolt.Options) (s crawlStores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
 		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
 			dir.path(storeFile))
 	}
-	opts, err := p.Store.Redis.options(c)
+	opts, err := p.Store.Redis.options(open)
 	if err != nil {
 		return s, err
 	}

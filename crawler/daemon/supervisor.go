@@ -19,14 +19,6 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// The files of a daemon's directory.
-const (
-	daemonStateFile = "daemon.json" // what it was told: wanted states, brakes
-	auditFile       = "audit.jsonl" // who changed what
-	projectsDir     = "projects"    // the state of each project, in a directory of its name
-	deletedDir      = "deleted"     // of those that were deleted
-)
-
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
 	program                       *program

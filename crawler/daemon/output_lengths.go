@@ -71,27 +71,6 @@ func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 	return ledger.DurableExtent{SegmentSerial: int(f.Serial), Size: f.SyncedSize}
 }
 
-// durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
-func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
-	if o.jsonl == nil {
-		return nil
-	}
-	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
-	}
-	if o.archive != nil {
-		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
-		}
-	}
-	if o.ledger != nil {
-		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
-			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
-		}
-	}
-	return files
-}
-
 // readDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
 func (d stateDir) readDurableOutputLengths(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
@@ -181,4 +160,12 @@ func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, e
 			d.path(outputLengthsFile), err)
 	}
 	return k, nil
+}
+
+// loggerOrDefault returns the logger for cuts.
+func (k outputFileCheckpoint) loggerOrDefault() *slog.Logger {
+	if k.log == nil {
+		return slog.Default()
+	}
+	return k.log
 }
