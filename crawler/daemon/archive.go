@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -46,12 +48,12 @@ type originMetadataStore interface {
 const archiveLockFile = "warc.lock"
 
 // openArchive opens the archive of a project; nil if the project has none. It opens the
-// directory within c.
-func (a *program) openArchive(p Project, c *pathConfinement, durable durableOutputLengths) (*warcArchive, error) {
+// directory within opts.confinement.
+func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 	if p.Output.WARCDir == "" {
 		return nil, nil
 	}
-	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), c)
+	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), opts.confinement)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
@@ -59,16 +61,16 @@ func (a *program) openArchive(p Project, c *pathConfinement, durable durableOutp
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := c.checkAndRecordWARCDir(p.Output.WARCDir, dir); err != nil {
+	if err := opts.confinement.checkAndRecordWARCDir(p.Output.WARCDir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	cfg := p.warcConfig(a.log)
-	cfg.Root, cfg.DurableExtent = dir, durable.warcExtent(p.Output.WARCDir)
+	cfg := warcConfig(&p, opts.log)
+	cfg.Root, cfg.DurableExtent = dir, opts.durable.warcExtent(p.Output.WARCDir)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &warcArchive{archive: files, dirPath: p.Output.WARCDir, dir: dir, lock: lock, log: a.log, onDiskFull: a.onDiskFull}, nil
+	return &warcArchive{archive: files, dirPath: p.Output.WARCDir, dir: dir, lock: lock, log: opts.log, onDiskFull: opts.onDiskFull}, nil
 }
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
@@ -83,8 +85,8 @@ func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, e
 	return os.OpenRoot(name)
 }
 
-// warcConfig returns where and how WARC files are written.
-func (p *Project) warcConfig(log *slog.Logger) warc.Config {
+// warcConfig returns where and how the WARC files of a project are written.
+func warcConfig(p *Project, log *slog.Logger) warc.Config {
 	info := []warc.Field{
 		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
 		{Name: "operator", Value: p.Agent.Contact},
@@ -224,4 +226,21 @@ func (a *warcArchive) Close() error {
 		return nil
 	}
 	return errors.Join(a.archive.Close(), a.lock.Close(), a.dir.Close())
+}
+
+// usageSignalText words what is asked of the use of content.
+func usageSignalText(s robots.UsageSignal) string {
+	text := fmt.Sprintf("%s: %s: %s", s.Field, replaceControlChars(s.Category), s.Preference)
+	switch {
+	case s.Line > 0 && s.Source != robots.InRobots:
+		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
+	case s.Line > 0:
+		text += fmt.Sprintf(" (line %d)", s.Line)
+	default:
+		text += fmt.Sprintf(" (%s)", s.Source)
+	}
+	if s.TDMPolicy != "" {
+		text += ", policy " + replaceControlChars(s.TDMPolicy)
+	}
+	return text
 }

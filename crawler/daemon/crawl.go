@@ -36,15 +36,13 @@ const crawlExample = `  decorum crawl --contact https://example.com/bot https://
 
 // A crawlOptions is how a crawl is begun, beyond what its project says.
 type crawlOptions struct {
-	configFile           string
-	resume, startFresh   bool
-	progressMode         string
-	bodyMemory           Size
-	fastRetries          bool // ask again soon where an answer failed: the demo's servers are its own
-	dryRunOptions        dryRunOptions
-	confinement          *pathConfinement     // of the files that the project names
-	durableOutputLengths durableOutputLengths // how much of each output file is on the disk, by the state
-	projectFlags         []*pflag.Flag
+	configFile         string
+	resume, startFresh bool
+	progressMode       string
+	bodyMemory         Size
+	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
+	dryRunOptions      dryRunOptions
+	projectFlags       []*pflag.Flag
 }
 
 func (a *program) crawlCommand() *cobra.Command {

@@ -226,3 +226,20 @@ func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int,
 	}
 	return c.politenessLimiter.AvailableVisits(now, want)
 }
+
+// Reasons to stop a crawl that is not at its end.
+var (
+	errTimeLimit   = errors.New("the limit of time is reached")
+	errInterrupted = errors.New("it was interrupted")
+)
+
+// sleep waits, and returns the cause of ctx if that is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
-	"github.com/decorum-crawler/decorum/politeness"
-	"github.com/decorum-crawler/decorum/robots"
 )
 
 const demoHelp = `Start a small web on loopback, with most of what makes crawling hard, and crawl
@@ -104,18 +102,6 @@ func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
 		p.Fetch.Timeout = Duration(plan.RequestTimeout)
 	}
 	return p
-}
-
-// setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
-// seconds, and setFastHostRetries pages. They are for servers that only play at being in
-// trouble.
-func setFastRobotsRetries(gateConfig *robots.GateConfig) {
-	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
-	gateConfig.Backoff = gateConfig.Backoff503
-}
-
-func setFastHostRetries(policy *politeness.Policy) {
-	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
 
 // printDemoReport prints what the servers saw.

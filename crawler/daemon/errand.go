@@ -189,14 +189,3 @@ func (e *politeFetcher) waitUntilDue(ctx context.Context, host string, due time.
 	}
 	return sleep(ctx, time.Until(due)) // there is one visit at a time here, so nobody else is kept waiting
 }
-
-// sleep waits, and returns the cause of ctx if that is done.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return context.Cause(ctx)
-}

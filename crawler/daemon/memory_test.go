@@ -26,7 +26,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := engineConfig{stores: crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})}, log: a.log}
-	g.memoryPressureMonitor = a.newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup})
+	g.memoryPressureMonitor = newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.log)
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {
 		t.Fatal(err)

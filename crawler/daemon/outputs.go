@@ -2,9 +2,23 @@ package daemon
 
 import (
 	"errors"
+	"io"
+	"log/slog"
+	"time"
 
+	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
+
+// outputOptions say how the outputs of a crawl are opened.
+type outputOptions struct {
+	resume, startFresh bool
+	confinement        *pathConfinement     // of the files that the project names; nil: none
+	durable            durableOutputLengths // how much of each file is on the disk, by the state
+	stdout             io.Writer            // for output.jsonl: "-"
+	log                *slog.Logger
+	onDiskFull         func(error) // see retryWhileDiskFull; may be nil
+}
 
 // Outputs are where a crawl writes its visits down.
 type outputs struct {
@@ -13,16 +27,15 @@ type outputs struct {
 	ledger  *ledgerWriter // nil: none
 }
 
-// openOutputs opens the outputs of a project. s.known says how many of their bytes are
-// on the disk.
-func (a *program) openOutputs(p Project, s crawlOptions) (o outputs, err error) {
-	if o.jsonl, err = a.openJSONLAndMoveOldCrawl(stateDir(p.Store.Path), p, s); err != nil {
+// openOutputs opens the outputs of a project.
+func openOutputs(p Project, opts outputOptions) (o outputs, err error) {
+	if o.jsonl, err = openJSONLAndMoveOldCrawl(stateDir(p.Store.Path), p, opts); err != nil {
 		return outputs{}, err
 	}
-	if o.archive, err = a.openArchive(p, s.confinement, s.durableOutputLengths); err != nil {
+	if o.archive, err = openArchive(p, opts); err != nil {
 		return outputs{}, errors.Join(err, o.jsonl.Close())
 	}
-	if o.ledger, err = a.openLedgerWriter(p, s.confinement, s.durableOutputLengths); err != nil {
+	if o.ledger, err = openLedgerWriter(p, opts); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.jsonl.Close())
 	}
 	return o, nil
@@ -58,4 +71,42 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 		}
 	}
 	return files
+}
+
+// openJSONLAndMoveOldCrawl opens the output, and moves what is in the way of a crawl that
+// starts anew: an output of the user's choice is tried first.
+func openJSONLAndMoveOldCrawl(dir stateDir, p Project, opts outputOptions) (out *jsonlRecorder, err error) {
+	name := p.Output.JSONL
+	if name != "" {
+		if dir.isOwnStateFile(name) {
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
+		}
+		out, err = openJSONLRecorder(opts.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if opts.startFresh {
+		var rotated []string
+		if rotated, err = rotatedFileNames(dir.path(outputFile)); err == nil {
+			err = dir.moveOldCrawl(time.Now(), rotated)
+		}
+	}
+	if out == nil && err == nil {
+		out, err = openJSONLRecorder(
+			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+	}
+	if err != nil && out != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	if out == nil {
+		return nil, err
+	}
+	out.productToken, out.log, out.onDiskFull = p.Agent.Product, opts.log, opts.onDiskFull
+	if p.Output.WriteBodies {
+		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
+			return nil, errors.Join(err, out.Close())
+		}
+	}
+	return out, nil
 }

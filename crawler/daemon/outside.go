@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -106,3 +108,15 @@ func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field str
 		o.log.Warn("further hosts that reach limits are named by decorum report only")
 	}
 }
+
+// innerErrorText returns why something was refused, without what and where.
+func innerErrorText(err error) string {
+	var e *decorum.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// truncateURL returns as much of a URL as is shown.
+func truncateURL(u string) string { return u[:min(len(u), maxShownURLBytes)] }

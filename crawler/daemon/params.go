@@ -239,9 +239,6 @@ func (s *paramAnalysis) evidenceFor(u decorum.URL, parameter string) *paramEvide
 	return s.evidence[key]
 }
 
-// truncateURL returns as much of a URL as is shown.
-func truncateURL(u string) string { return u[:min(len(u), maxShownURLBytes)] }
-
 // withoutParam returns the URL page?query without the parameters of a name.
 func withoutParam(page, query, name string) string {
 	var rest []string

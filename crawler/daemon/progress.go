@@ -132,18 +132,3 @@ func (p *progressReporter) pagesLeft(st crawler.Stats) (remaining float64, limit
 	}
 	return remaining, !math.IsInf(remaining, 1)
 }
-
-// formatBytes writes a number of bytes for people.
-func formatBytes(n int64) string {
-	x, unit := float64(n), "B"
-	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if x < 1024 {
-			break
-		}
-		x, unit = x/1024, larger
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, unit)
-}

@@ -23,21 +23,21 @@ type ledgerWriter struct {
 
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durableOutputLengths) (*ledgerWriter, error) {
+func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 	if !p.Output.WriteLedger {
 		return nil, nil
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: p.ledgerRun(), FileMode: p.Output.fileMode(),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: ledgerRun(&p), FileMode: p.Output.fileMode(),
 		OnRecovered: func(bytesCut int64) {
-			a.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
+			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
-	cfg.DurableExtent = durable.ledgerExtent(cfg.Dir)
+	cfg.DurableExtent = opts.durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.SigningKey, err = readPrivateKeyFile(c.openInput, name, ledger.ParsePrivateKey); err != nil {
+		if cfg.SigningKey, err = readPrivateKeyFile(opts.confinement.openInput, name, ledger.ParsePrivateKey); err != nil {
 			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
@@ -45,11 +45,11 @@ func (a *program) openLedgerWriter(p Project, c *pathConfinement, durable durabl
 	if err != nil {
 		return nil, err
 	}
-	return &ledgerWriter{ledger: l, log: a.log, onDiskFull: a.onDiskFull}, nil
+	return &ledgerWriter{ledger: l, log: opts.log, onDiskFull: opts.onDiskFull}, nil
 }
 
-// ledgerRun returns what the project's records are made by.
-func (p *Project) ledgerRun() ledger.RunStart {
+// ledgerRun returns what a project's records are made by.
+func ledgerRun(p *Project) ledger.RunStart {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRun(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product

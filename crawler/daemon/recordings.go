@@ -26,7 +26,9 @@ func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *en
 	r.mu.Lock()
 	durable.storeWasUnclean = durable.storeWasUnclean && !r.filesChecked
 	r.mu.Unlock()
-	o, err := a.openOutputs(loaded.project, crawlOptions{resume: true, confinement: loaded.confinement, durableOutputLengths: durable})
+	o, err := openOutputs(loaded.project, outputOptions{
+		resume: true, confinement: loaded.confinement, durable: durable, stdout: a.stdout.w, log: a.log, onDiskFull: a.onDiskFull,
+	})
 	if err != nil {
 		return err
 	}

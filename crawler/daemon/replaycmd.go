@@ -75,7 +75,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	if err != nil {
 		return err
 	}
-	replayer.CurrentRunSettings = p.ledgerRun()
+	replayer.CurrentRunSettings = ledgerRun(&p)
 	differences := 0
 	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {

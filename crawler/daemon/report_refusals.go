@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -116,13 +115,4 @@ func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) rob
 		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
 	}
 	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
-}
-
-// innerErrorText returns why something was refused, without what and where.
-func innerErrorText(err error) string {
-	var e *decorum.Error
-	if errors.As(err, &e) && e.Err != nil {
-		return e.Err.Error()
-	}
-	return err.Error()
 }

@@ -66,23 +66,6 @@ func disallowedForMainRobotText(v robots.Verdict) string {
 	return "not for indexing: the main robot of the operator may not fetch it, by " + ruleText(v)
 }
 
-// usageSignalText words what is asked of the use of content.
-func usageSignalText(s robots.UsageSignal) string {
-	text := fmt.Sprintf("%s: %s: %s", s.Field, replaceControlChars(s.Category), s.Preference)
-	switch {
-	case s.Line > 0 && s.Source != robots.InRobots:
-		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
-	case s.Line > 0:
-		text += fmt.Sprintf(" (line %d)", s.Line)
-	default:
-		text += fmt.Sprintf(" (%s)", s.Source)
-	}
-	if s.TDMPolicy != "" {
-		text += ", policy " + replaceControlChars(s.TDMPolicy)
-	}
-	return text
-}
-
 // lostRuleReasonText says why a rule does not decide.
 func lostRuleReasonText(m, winner robots.RuleMatch) string {
 	switch m.LosingReason {

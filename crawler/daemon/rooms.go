@@ -186,3 +186,15 @@ func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir
 	}
 	return dir.saveProject(r.project, r.confinement != nil)
 }
+
+// setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within
+// seconds, and setFastHostRetries pages. They are for servers that only play at being in
+// trouble.
+func setFastRobotsRetries(gateConfig *robots.GateConfig) {
+	gateConfig.Backoff503 = robots.Backoff{First: time.Second, Max: 2 * time.Second}
+	gateConfig.Backoff = gateConfig.Backoff503
+}
+
+func setFastHostRetries(policy *politeness.Policy) {
+	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
+}

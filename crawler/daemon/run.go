@@ -11,16 +11,11 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
-)
-
-// Reasons to stop a crawl that is not at its end.
-var (
-	errTimeLimit   = errors.New("the limit of time is reached")
-	errInterrupted = errors.New("it was interrupted")
 )
 
 // A crawlRun is one run of a crawl in the foreground: its files, and the rooms on them.
@@ -62,7 +57,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 	g := engineConfig{
 		stores: j.stores, outputs: o, namedHandlers: a.namedHandlers, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
-		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: a.newProcessMemoryPressure(), bodyMemory: a.bodyMemory},
+		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory},
 	}
 	if s.resume {
 		g.restartedAt = j.startedAt
@@ -148,12 +143,15 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 	if s.startFresh && p.Store.Redis.isUsed() {
 		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
+	// Of standard output the outputs need no printer: a line that could not be written is
+	// written again.
+	opts := outputOptions{resume: s.resume, startFresh: s.startFresh, stdout: a.stdout.w, log: a.log, onDiskFull: a.onDiskFull}
 	if s.resume {
-		if s.durableOutputLengths, err = dir.readDurableOutputLengths(p, a.log); err != nil {
+		if opts.durable, err = dir.readDurableOutputLengths(p, a.log); err != nil {
 			return err
 		}
 	}
-	o, err := a.openOutputs(p, s)
+	o, err := openOutputs(p, opts)
 	if err != nil {
 		return err
 	}
@@ -180,45 +178,6 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		crawlErr = errors.Join(crawlErr, closeErr)
 	}
 	return j.exitErrorFor(crawlErr)
-}
-
-// openJSONLAndMoveOldCrawl opens the output, and moves what is in the way of a crawl that
-// starts anew: an output of the user's choice is tried first. Of standard
-// output it needs no printer: a line that could not be written is written again.
-func (a *program) openJSONLAndMoveOldCrawl(dir stateDir, p Project, s crawlOptions) (out *jsonlRecorder, err error) {
-	name := p.Output.JSONL
-	if name != "" {
-		if dir.isOwnStateFile(name) {
-			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
-		}
-		out, err = openJSONLRecorder(s.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableOutputLengths)
-		if err != nil {
-			return nil, err
-		}
-	}
-	if s.startFresh {
-		var rotated []string
-		if rotated, err = rotatedFileNames(dir.path(outputFile)); err == nil {
-			err = dir.moveOldCrawl(time.Now(), rotated)
-		}
-	}
-	if out == nil && err == nil {
-		out, err = openJSONLRecorder(
-			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), a.stdout.w, s.resume, s.durableOutputLengths)
-	}
-	if err != nil && out != nil {
-		return nil, errors.Join(err, out.Close())
-	}
-	if out == nil {
-		return nil, err
-	}
-	out.productToken, out.log, out.onDiskFull = p.Agent.Product, a.log, a.onDiskFull
-	if p.Output.WriteBodies {
-		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
-			return nil, errors.Join(err, out.Close())
-		}
-	}
-	return out, nil
 }
 
 // runCrawl plants the seeds and crawls until the end, a limit or a signal. All

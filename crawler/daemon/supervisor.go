@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -71,7 +72,7 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
 			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
-			memoryPressureMonitor: a.newProcessMemoryPressure(), bodyMemory: a.bodyMemory,
+			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory,
 		},
 		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*sharedBrakes{}, nonProjectFiles: map[string]string{},
 	}
