@@ -191,11 +191,11 @@ func TestAIUseOfCallbacks(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{"read": func(c *collyfetch.Collector) {
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), environment: environment{namedHandlers: NamedCallbacks{"read": func(c *collyfetch.Collector) {
 		c.OnResponse(note)
 		c.OnScraped(note)
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-	}}}
+	}}}}
 	code := a.main(v.crawlArgs("-c", project, "http://a.example/"))
 	slices.Sort(read)
 	if read = slices.Compact(read); code != ExitDone || !slices.Equal(read, []string{"/noarchive", "/noindex"}) {

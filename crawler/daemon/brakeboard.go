@@ -103,7 +103,7 @@ func (s *supervisor) saveSharedBrakes(key string, shared map[string]string) {
 		t.LastSharedBrakes[key] = shared
 	})
 	if err = errors.Join(err, s.saveBrakes()); err != nil {
-		s.program.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
+		s.env.log.Warn("the brakes that other processes have put on may not survive the daemon here", "error", err)
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes
 	if c == nil {
 		c = startSharedBrakes(r, loaded.confinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
 			return s.mergeSharedBrakes(key, shared, outdated)
-		}, s.program.log)
+		}, s.env.log)
 		s.sharedBrakesByID[key] = c
 	}
 	return c
@@ -201,6 +201,6 @@ func (s *supervisor) startAndCloseSharedBrakes() {
 
 func (s *supervisor) closeSharedBrakes(c *sharedBrakes) {
 	if err := c.Close(); err != nil {
-		s.program.log.Warn("what processes share in Redis is not closed in order", "redis", c.id, "error", err)
+		s.env.log.Warn("what processes share in Redis is not closed in order", "redis", c.id, "error", err)
 	}
 }

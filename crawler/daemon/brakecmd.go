@@ -63,23 +63,6 @@ func (a *program) brakeCommand() *cobra.Command {
 	return c
 }
 
-// A durationFlag is a flag of a duration as project files have them.
-type durationFlag struct{ *Duration }
-
-// Set is part of pflag.Value.
-func (t durationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
-
-// String is part of pflag.Value: no default is shown.
-func (t durationFlag) String() string {
-	if t.Duration == nil || *t.Duration == 0 {
-		return ""
-	}
-	return t.Duration.String()
-}
-
-// Type is part of pflag.Value.
-func (t durationFlag) Type() string { return "TIME" }
-
 func (b *brakeOptions) check() error {
 	switch {
 	case b.reason == "":

@@ -122,7 +122,7 @@ func (s *supervisor) dropExpiredBrakes(now time.Time) {
 		}
 	}
 	if err := s.saveBrakes(); err != nil {
-		s.program.log.Warn("an expired brake stays in the file until another is set", "error", err)
+		s.env.log.Warn("an expired brake stays in the file until another is set", "error", err)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *supervisor) saveBrakeList(brakes []politeness.Brake) error {
 }
 
 func (s *supervisor) announceBrake(b api.Brake, change string) {
-	s.program.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
+	s.env.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
 	s.eventBroker.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -64,21 +63,17 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, namedHandlers: h}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, environment: environment{namedHandlers: h}}
 	return a.main(args)
 }
 
 // A program is one call of the command.
 type program struct {
-	ownsProcess     bool // the call is all that the process does
-	stdout          *stickyErrorWriter
-	stderr          *statusLineWriter // standard error
-	signals         <-chan os.Signal
-	namedHandlers   NamedCallbacks
-	bodyMemory      *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
-	log             *slog.Logger
-	readMemoryUsage func() memoryUsage // of the process; nil: see readMemoryUsage
-	onDiskFull      func(error)        // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
+	ownsProcess bool // the call is all that the process does
+	stdout      *stickyErrorWriter
+	stderr      *statusLineWriter // standard error
+	signals     <-chan os.Signal
+	environment
 }
 
 // main runs the command line args and returns the exit code.

@@ -176,3 +176,6 @@ func (c *sharedBrakes) waitForStore(ctx context.Context) (storage.Store, error) 
 		return nil, context.Cause(ctx)
 	}
 }
+
+// unavailableRetryInterval is how long after servers did not answer they are asked again.
+const unavailableRetryInterval = 2 * time.Second

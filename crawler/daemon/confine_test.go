@@ -349,7 +349,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() error {
-		a, err := openArchive(r.loadedProject().project, outputOptions{confinement: r.loadedProject().confinement, log: r.program.log})
+		a, err := openArchive(r.loadedProject().project, outputOptions{confinement: r.loadedProject().confinement, log: r.env.log})
 		return errors.Join(err, a.Close())
 	}
 	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {

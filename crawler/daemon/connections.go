@@ -93,3 +93,20 @@ func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
 	l.MaxUntrusted = c.withDefaults(maxDescriptors()).maxBot
 	return l
 }
+
+// A durationFlag is a flag of a duration as project files have them.
+type durationFlag struct{ *Duration }
+
+// Set is part of pflag.Value.
+func (t durationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }
+
+// String is part of pflag.Value: no default is shown.
+func (t durationFlag) String() string {
+	if t.Duration == nil || *t.Duration == 0 {
+		return ""
+	}
+	return t.Duration.String()
+}
+
+// Type is part of pflag.Value.
+func (t durationFlag) Type() string { return "TIME" }

@@ -43,7 +43,7 @@ func (r *projectRunner) engineForStores(stores crawlStores) (*crawlComponents, e
 		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
 	}
 	engine, err := engineConfig{
-		stores: stores, confinement: loaded.confinement, log: r.program.log, waitForRevisits: true,
+		stores: stores, confinement: loaded.confinement, log: r.env.log, waitForRevisits: true,
 		onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
 	}.newEngineWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {

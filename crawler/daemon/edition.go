@@ -34,7 +34,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	}
 	c := s.confinementOf(name, byAPI)
 	for _, f := range []*fieldProblem{
-		s.checkDaemonRules(name, &d.Project), s.checkConfinement(name, d.Project, c), s.program.namedHandlers.checkHandler(d.Handler),
+		s.checkDaemonRules(name, &d.Project), s.checkConfinement(name, d.Project, c), s.env.namedHandlers.checkHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.fieldError(*f)
@@ -135,7 +135,7 @@ func (s *supervisor) absolutePath(project string, use pathUse, path string) stri
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
 	d, err := readProjectSource(s.projectStateDir(name).path(projectFile))
-	if err != nil || d.check() != nil || s.program.namedHandlers.checkHandler(d.Handler) != nil {
+	if err != nil || d.check() != nil || s.env.namedHandlers.checkHandler(d.Handler) != nil {
 		return nil
 	}
 	c := s.confinementOf(name, strings.HasPrefix(d.text, apiCreatedProjectHeader))

@@ -81,10 +81,10 @@ func (s *supervisor) reportProjectFilesDirError(err error) {
 	switch {
 	case !changed:
 	case err != nil:
-		s.program.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
+		s.env.log.Error("the folder of project files cannot be read; projects go on as they are", "error", err)
 		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files cannot be read: " + problem})
 	default:
-		s.program.log.Info("the folder of project files can be read again")
+		s.env.log.Info("the folder of project files can be read again")
 		s.eventBroker.publish(api.Event{Type: "file", Message: "the folder of project files can be read again"})
 	}
 }
@@ -93,7 +93,7 @@ func (s *supervisor) reportProjectFilesDirError(err error) {
 func (s *supervisor) reportNonProjectFiles(foreign map[string]string) (result []api.ProjectReloadResult) {
 	for _, file := range slices.Sorted(maps.Keys(foreign)) {
 		if s.nonProjectFiles[file] == "" {
-			s.program.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
+			s.env.log.Warn("a file in the folder of project files is passed by", "file", file, "why", foreign[file])
 		}
 		result = append(result, api.ProjectReloadResult{Project: file, Outcome: "refused", Error: foreign[file]})
 	}
@@ -111,7 +111,7 @@ func (s *supervisor) reloadProject(name string) api.ProjectReloadResult {
 	result := s.reloadProjectFile(r)
 	if s.startNewProjects && result.Outcome == "new" && !s.stateStore.hasDesiredState(name) {
 		if err := r.setDesiredState(api.StateRunning); err != nil {
-			r.program.log.Error("the new project is not started", "error", err)
+			r.env.log.Error("the new project is not started", "error", err)
 		}
 	}
 	s.addAndStartRunner(r)

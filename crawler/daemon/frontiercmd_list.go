@@ -58,9 +58,6 @@ func (a *program) frontierListCommand() *cobra.Command {
 	return c
 }
 
-// stateNames are how the states of a URL are written.
-var stateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
-
 // parseFilters returns the states and the origin that are asked for.
 func (q *frontierListOptions) parseFilters() (states []storage.EntryState, host string, o decorum.Origin, err error) {
 	if err := checkFormat(q.format, "table", "jsonl"); err != nil {
@@ -114,17 +111,6 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 		}
 		return cmp.Or(err, w.Flush())
 	})
-}
-
-// matchingOrigins returns what the store has of the origins that are wanted.
-func (q *inspector) matchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
-	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
-		if want(&o) {
-			wanted = append(wanted, o)
-		}
-		return true
-	})
-	return wanted, err
 }
 
 // A urlLister lists URLs until there are enough.

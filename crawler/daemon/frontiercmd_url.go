@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -75,4 +77,33 @@ func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitSummary, error) {
 		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
 		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
 	}, nil
+}
+
+// parseOrigin reads an origin as it is written.
+func parseOrigin(name string) (o decorum.Origin, err error) {
+	u, err := requireCanonicalURL(name + "/")
+	if err != nil {
+		return o, fmt.Errorf("%q is no origin", name)
+	}
+	return u.Origin(), nil
+}
+
+// requireCanonicalURL reads a URL that must be as the crawl writes it, for it is known by that.
+func requireCanonicalURL(text string) (decorum.URL, error) {
+	u, err := decorum.ParseURL(text)
+	if err == nil && u.String() != text {
+		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
+	}
+	return u, err
+}
+
+// matchingOrigins returns what the store has of the origins that are wanted.
+func (q *inspector) matchingOrigins(ctx context.Context, want func(*storage.OriginInfo) bool) (wanted []storage.OriginInfo, err error) {
+	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
+		if want(&o) {
+			wanted = append(wanted, o)
+		}
+		return true
+	})
+	return wanted, err
 }

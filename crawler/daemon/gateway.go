@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // A daemonServer is where a daemon is spoken to: by its API and its page, and, on an
 // address of its own, by site owners who want to know what the bot is.
 type daemonServer struct {
-	program                  *program
+	log                      *slog.Logger
 	apiListener, botListener net.Listener // botListener: nil if there is none
 	socketListener           net.Listener // nil: the daemon has no socket
 	connectionLimits         listenerConnectionLimits
@@ -29,13 +30,13 @@ type daemonServer struct {
 }
 
 // openListeners opens the doors, behind which nobody answers yet.
-func (a *program) openListeners(ctx context.Context, opts listenOptions) (*daemonServer, error) {
+func openListeners(ctx context.Context, opts listenOptions, log *slog.Logger) (*daemonServer, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	g := &daemonServer{program: a, connectionLimits: opts.listenerConnectionLimits}
+	g := &daemonServer{log: log, connectionLimits: opts.listenerConnectionLimits}
 	var err error
-	if g.apiListener, g.tlsConfig, err = opts.openListener(ctx, a.log); err != nil {
+	if g.apiListener, g.tlsConfig, err = opts.openListener(ctx, log); err != nil {
 		return nil, err
 	}
 	if opts.botPageAddr != "" {
@@ -63,12 +64,12 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
 	g.apiServer = api.NewServer(d, api.Config{
 		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
-		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.program.log,
+		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
 	})
 	if g.socketListener, err = d.dataDir.listenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
 		// one.
-		g.program.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
+		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)
 	}
 	d.hasSocket = g.socketListener != nil
 	return nil
@@ -84,7 +85,7 @@ func (g *daemonServer) serve(ctx context.Context) error {
 	if g.socketListener != nil {
 		background.Go(func() {
 			if err := g.apiServer.ServeSocket(ctx, g.socketListener); err != nil {
-				g.program.log.Error("the daemon's socket is not served any more", "error", err)
+				g.log.Error("the daemon's socket is not served any more", "error", err)
 			}
 		})
 	}
@@ -93,11 +94,11 @@ func (g *daemonServer) serve(ctx context.Context) error {
 
 // serveBotPage answers what the bot is, and nothing else, until ctx is done.
 func (g *daemonServer) serveBotPage(ctx context.Context) {
-	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.program.log)
+	h := api.NewHTTPServer(api.BotPageHandler(g.daemon, g.pageHandler), g.log)
 	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
 	defer stop()
 	if err := h.Serve(connlimit.New(g.connectionLimits.botListenerLimits()).Listener(g.botListener)); !errors.Is(err, http.ErrServerClosed) {
-		g.program.log.Error("the page about the bot is not served any more", "error", err)
+		g.log.Error("the page about the bot is not served any more", "error", err)
 	}
 }
 

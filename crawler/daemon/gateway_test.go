@@ -20,7 +20,7 @@ func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
 	t.Helper()
 	f := newDaemonFixture(t)
 	f.start(false)
-	g, err := (&program{log: slog.New(slog.DiscardHandler)}).openListeners(t.Context(), opts)
+	g, err := openListeners(t.Context(), opts, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

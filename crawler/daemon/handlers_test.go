@@ -21,7 +21,7 @@ func TestHandlers(t *testing.T) {
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), environment: environment{namedHandlers: NamedCallbacks{
 		"titles": func(c *collyfetch.Collector) {
 			c.OnHTML("title", func(e *colly.HTMLElement) {
 				mu.Lock()
@@ -30,7 +30,7 @@ func TestHandlers(t *testing.T) {
 			})
 			c.OnHTML("a[href^='/b']", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
 		},
-	}}
+	}}}
 	code := a.main(v.crawlArgs("-c", project, "http://shop.example/"))
 	slices.Sort(titles)
 	if code != ExitDone || !slices.Equal(titles, []string{"B", "Shop & Co."}) {
@@ -48,9 +48,9 @@ func TestHandlersAndFeeds(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
-	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), namedHandlers: NamedCallbacks{"links": func(c *collyfetch.Collector) {
+	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), environment: environment{namedHandlers: NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })
-	}}}
+	}}}}
 	code := a.main(v.crawlArgs("-c", project, "http://gazette.example/"))
 	want := []string{"seed http://gazette.example/", "link http://gazette.example/news/feed"}
 	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {

@@ -131,24 +131,6 @@ func (m *importer) getOrCreateOriginDump(name string) (*storage.OriginDump, erro
 	return &m.pendingOriginDumps[len(m.pendingOriginDumps)-1], nil
 }
 
-// parseOrigin reads an origin as it is written.
-func parseOrigin(name string) (o decorum.Origin, err error) {
-	u, err := requireCanonicalURL(name + "/")
-	if err != nil {
-		return o, fmt.Errorf("%q is no origin", name)
-	}
-	return u.Origin(), nil
-}
-
-// requireCanonicalURL reads a URL that must be as the crawl writes it, for it is known by that.
-func requireCanonicalURL(text string) (decorum.URL, error) {
-	u, err := decorum.ParseURL(text)
-	if err == nil && u.String() != text {
-		err = fmt.Errorf("%q is not how decorum writes a URL: %q is", text, u)
-	}
-	return u, err
-}
-
 func (m *importer) readOriginLine(line string) error {
 	l, err := decodeExportLine[exportedOrigin](line)
 	if err != nil {

@@ -23,12 +23,6 @@ type inspector struct {
 	anyProjectReachesPrivate bool
 }
 
-// newInspector returns an inquiry at the present moment.
-func (r *crawlComponents) newInspector() *inspector {
-	return &inspector{project: r.project, frontierStore: r.stores.frontier, gate: r.gate, scope: r.scope,
-		paramCleaner: r.frontier.ParamCleaner(), inspectionTime: time.Now()}
-}
-
 // loadScope works out the scope, for which all seeds are read.
 func (q *inspector) loadScope() error {
 	cfg, err := q.project.scopeConfig()
@@ -41,4 +35,10 @@ func (q *inspector) loadScope() error {
 	}
 	q.scope = frontier.NewScope(cfg, seedPerOrigin)
 	return nil
+}
+
+// newInspector returns an inspector of a crawl at the present moment.
+func newInspector(r *crawlComponents) *inspector {
+	return &inspector{project: r.project, frontierStore: r.stores.frontier, gate: r.gate, scope: r.scope,
+		paramCleaner: r.frontier.ParamCleaner(), inspectionTime: time.Now()}
 }

@@ -118,7 +118,7 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), log: slog.New(slog.DiscardHandler)}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), environment: environment{log: slog.New(slog.DiscardHandler)}}
 	k, err := a.openOfflineCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
 	reportStep("report, the totals")
-	if err := s.writeJSON(t.Context(), io.Discard); err != nil {
+	if err := writeReportJSON(t.Context(), s, io.Discard); err != nil {
 		t.Error(err)
 	}
 	// The store keeps the origins that were read in memory, up to its limit, and the report as many hosts.

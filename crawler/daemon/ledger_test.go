@@ -206,7 +206,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := writeTempFile(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), namedHandlers: NamedCallbacks{"post": post}}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), environment: environment{namedHandlers: NamedCallbacks{"post": post}}}
 	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

@@ -211,13 +211,13 @@ func (s *supervisor) recordMemory(now time.Time) {
 // startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
 // earlier daemons were killed comes up stopped.
 func (s *supervisor) startMemoryUsageRecorder() error {
-	readUsage := s.program.readMemoryUsage
+	readUsage := s.readMemoryUsage
 	if readUsage == nil {
 		limit := memlimit.Get()
 		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
 	}
 	var projectToStop string
-	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.path(memoryRecordFile), readUsage, s.program.log)
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.path(memoryRecordFile), readUsage, s.env.log)
 	if projectToStop == "" {
 		return nil
 	}
@@ -235,6 +235,6 @@ func (s *supervisor) stopAfterMemoryKills(project string) error {
 	if err := s.stateStore.setDesiredStateEvenIfFull(project, desiredState{State: api.StateStopped, Reason: reason}); err != nil {
 		return err
 	}
-	s.program.log.Error("the project comes up stopped", "project", project, "why", reason)
+	s.env.log.Error("the project comes up stopped", "project", project, "why", reason)
 	return nil
 }

@@ -83,7 +83,7 @@ type dryRunForecaster struct {
 
 // newForecast says what a crawl of p would do, which began when the scout did.
 func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string]hostAverages, pageSize Size) (*crawlForecast, error) {
-	report, err := s.newInspector().report(ctx, "", 0)
+	report, err := newInspector(s.crawlComponents).report(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}

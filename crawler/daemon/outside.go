@@ -120,3 +120,10 @@ func innerErrorText(err error) string {
 
 // truncateURL returns as much of a URL as is shown.
 func truncateURL(u string) string { return u[:min(len(u), maxShownURLBytes)] }
+
+// Bounds of a survey.
+const (
+	maxSampledKeys   = 100_000 // keys in each subset
+	maxParamPlaces   = 20_000  // places, and hosts
+	maxShownURLBytes = 300     // bytes of a URL that is shown
+)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -45,13 +45,6 @@ type pageWithParam struct {
 
 // A paramKey is where a parameter is met: in a directory of a host.
 type paramKey struct{ host, parameter, directory string }
-
-// Bounds of a survey.
-const (
-	maxSampledKeys   = 100_000 // keys in each subset
-	maxParamPlaces   = 20_000  // places, and hosts
-	maxShownURLBytes = 300     // bytes of a URL that is shown
-)
 
 // A paramEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
@@ -253,35 +246,109 @@ func withoutParam(page, query, name string) string {
 	return page + "?" + strings.Join(rest, "&")
 }
 
-// printParamReport surveys the output of the crawl in a directory.
-func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
-	host, err := parseHostFlag(q.host)
-	if err != nil {
-		return err
+// favorsDropping reports whether the evidence speaks for taking the parameter off.
+func (at *paramEvidence) favorsDropping() bool {
+	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
+	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
+}
+
+func (at *paramEvidence) merge(more *paramEvidence) {
+	at.SameBodyPairs += more.SameBodyPairs
+	at.DifferentBodyPairs += more.DifferentBodyPairs
+	at.CanonicalsWithoutParam += more.CanonicalsWithoutParam
+	at.CanonicalsWithParam += more.CanonicalsWithParam
+	if at.ExamplePair[0] == "" {
+		at.ExamplePair = more.ExamplePair
 	}
-	dir := stateDir(q.dataDir)
-	if err := dir.requireCrawl(); err != nil {
-		return err
+}
+
+// report returns what the survey suggests: places of a parameter are one if
+// the evidence agrees in all of them, and else each stands alone.
+func (s *paramAnalysis) report() *paramReport {
+	r := &paramReport{Pages: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantsByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
+		Suggestions: []paramSuggestion{}, HostDuplicates: []*hostDuplicates{}}
+	merged := map[paramKey]*paramSuggestion{}
+	isMixed := map[paramKey]bool{}
+	for key, at := range s.evidence {
+		hostParam := paramKey{host: key.host, parameter: key.parameter}
+		if at.DifferentBodyPairs+at.CanonicalsWithParam > 0 && !at.favorsDropping() {
+			isMixed[hostParam] = true
+		}
 	}
-	d, err := readProjectSource(dir.path(projectFile))
-	if err != nil {
-		return err
+	for key, at := range s.evidence {
+		group := paramKey{host: key.host, parameter: key.parameter}
+		if isMixed[group] {
+			group.directory = key.directory
+		}
+		if merged[group] == nil {
+			merged[group] = &paramSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
+		}
+		merged[group].PathPrefix = commonDirectory(merged[group].PathPrefix, key.directory)
+		merged[group].merge(at)
 	}
-	name := d.Output.JSONL
-	switch name {
-	case "":
-		name = dir.path(outputFile)
-	case "-":
-		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
+	for _, m := range merged {
+		if m.SameBodyPairs+m.CanonicalsWithoutParam == 0 {
+			continue
+		}
+		if m.favorsDropping() {
+			m.CleanParam = "Clean-param: " + m.Parameter + " " + m.PathPrefix
+		}
+		r.Suggestions = append(r.Suggestions, *m)
 	}
-	ctx, stop := a.withSignalCancel(ctx)
-	defer stop()
-	s, err := analyzeParams(ctx, name, host)
-	switch {
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		return &exitError{ExitStopped, errInterrupted}
-	case err != nil:
-		return err
+	slices.SortFunc(r.Suggestions, paramSuggestion.compare)
+	for _, d := range s.duplicatesByHost {
+		if d.DuplicateBodies+d.CanonicalElsewhere > 0 {
+			r.HostDuplicates = append(r.HostDuplicates, d)
+		}
 	}
-	return s.report().write(a.stdout, q)
+	slices.SortFunc(r.HostDuplicates, func(a, b *hostDuplicates) int {
+		return cmp.Or(cmp.Compare(b.DuplicateBodies+b.CanonicalElsewhere, a.DuplicateBodies+a.CanonicalElsewhere), strings.Compare(a.Host, b.Host))
+	})
+	return r
+}
+
+// A paramReport is what a survey of parameters suggests. Nothing of it is applied
+// by itself.
+type paramReport struct {
+	Pages          int               `json:"pages"`  // with a body
+	SampledOneIn   int               `json:"one_in"` // of so many URLs, one was compared with others
+	Suggestions    []paramSuggestion `json:"suggestions"`
+	HostDuplicates []*hostDuplicates `json:"duplicates"` // of hosts that have any, most first
+	SkippedParams  int               `json:"skipped"`    // parameters met in too many places to be counted
+}
+
+// A paramSuggestion is a parameter that seems not to matter somewhere.
+type paramSuggestion struct {
+	Host       string `json:"host"`
+	Parameter  string `json:"parameter"`
+	PathPrefix string `json:"path"` // what paths there begin with
+	paramEvidence
+	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
+}
+
+// How strong the evidence must be for a line: so many pairs or canonical links,
+// and so many times more of them for it than against it.
+const (
+	minEvidence      = 3
+	minEvidenceRatio = 50
+)
+
+// compare puts first what a line can be written of, and of that what takes most.
+func (m paramSuggestion) compare(n paramSuggestion) int {
+	weak := func(s paramSuggestion) int {
+		if s.CleanParam == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(weak(m)-weak(n), cmp.Compare(n.SameBodyPairs+n.CanonicalsWithoutParam, m.SameBodyPairs+m.CanonicalsWithoutParam),
+		strings.Compare(m.Host, n.Host), strings.Compare(m.Parameter, n.Parameter), strings.Compare(m.PathPrefix, n.PathPrefix))
+}
+
+// commonDirectory returns the directory that two have in common.
+func commonDirectory(a, b string) string {
+	for !strings.HasPrefix(b, a) {
+		a = a[:strings.LastIndexByte(a[:len(a)-1], '/')+1]
+	}
+	return a
 }

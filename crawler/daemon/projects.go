@@ -72,7 +72,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 		return false, err
 	}
 	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
-		s.program.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
+		s.env.log.Warn("what the API wrote before is still noted", "project", name, "error", err)
 	}
 	s.reloadProject(name)
 	return created, nil
@@ -111,7 +111,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
-		r.program.log.Error("the last moment of the project is lost", "error", err)
+		r.env.log.Error("the last moment of the project is lost", "error", err)
 	}
 	s.mu.Lock()
 	delete(s.runners, name)

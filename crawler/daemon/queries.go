@@ -21,7 +21,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 		return err
 	}
 	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ crawlStores) error {
-		return do(ctx, engine.newInspector())
+		return do(ctx, newInspector(engine))
 	})
 }
 

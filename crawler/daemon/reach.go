@@ -24,9 +24,6 @@ func newStoreAvailability() storeAvailability {
 	return storeAvailability{ctx, setUnavailable}
 }
 
-// unavailableRetryInterval is how long after servers did not answer they are asked again.
-const unavailableRetryInterval = 2 * time.Second
-
 // recordStoreAvailability takes note that the project's state cannot be used for now, or, if err is
 // nil, that it can again.
 func (r *projectRunner) recordStoreAvailability(err error) {
@@ -38,13 +35,13 @@ func (r *projectRunner) recordStoreAvailability(err error) {
 	}
 	if err == nil {
 		r.storeAvailability = newStoreAvailability()
-		r.program.log.Info("the project goes on: its state can be used again")
+		r.env.log.Info("the project goes on: its state can be used again")
 		r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
 		return
 	}
 	cause := r.explainStoreError(err)
 	r.storeAvailability.setUnavailable(cause)
-	r.program.log.Error("the project waits", "why", cause)
+	r.env.log.Error("the project waits", "why", cause)
 	r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
 }
 

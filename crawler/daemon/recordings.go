@@ -18,8 +18,8 @@ type projectOutputs struct {
 }
 
 // openForProject opens the outputs of a project, for its ground.
-func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *engineConfig) error {
-	durable, err := stateDir(loaded.project.Store.Path).durableOutputLengthsFromStores(context.Background(), g.stores, a.log)
+func (r *projectOutputs) openForProject(env *environment, loaded *loadedProject, g *engineConfig) error {
+	durable, err := stateDir(loaded.project.Store.Path).durableOutputLengthsFromStores(context.Background(), g.stores, env.log)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (r *projectOutputs) openForProject(a *program, loaded *loadedProject, g *en
 	durable.storeWasUnclean = durable.storeWasUnclean && !r.filesChecked
 	r.mu.Unlock()
 	o, err := openOutputs(loaded.project, outputOptions{
-		resume: true, confinement: loaded.confinement, durable: durable, stdout: a.stdout.w, log: a.log, onDiskFull: a.onDiskFull,
+		resume: true, confinement: loaded.confinement, durable: durable, stdout: env.standardOutput, log: env.log, onDiskFull: env.onDiskFull,
 	})
 	if err != nil {
 		return err

@@ -132,9 +132,9 @@ func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *streamed
 	case q.host != "" && s.totals.HostCount == 0:
 		return fmt.Errorf("the crawl in %s knows no host %s", q.dataDir, q.host)
 	case q.format == "json":
-		return s.writeJSON(ctx, w)
+		return writeReportJSON(ctx, s, w)
 	case q.format == "jsonl":
-		return s.writeJSONL(ctx, w)
+		return writeReportJSONL(ctx, s, w)
 	case q.host != "":
 		r, err := s.fullReport(ctx)
 		if err != nil {
@@ -142,7 +142,7 @@ func (q reportOptions) writeReport(ctx context.Context, w io.Writer, s *streamed
 		}
 		return writeHostReport(w, r, q.limit)
 	}
-	return s.writeText(ctx, w, q.dataDir, q.limit)
+	return writeReportText(ctx, s, w, q.dataDir, q.limit)
 }
 
 // checkFormat returns an error unless format is one of those given.

@@ -15,8 +15,8 @@ import (
 // errNoHostsMember says that the text of a report does not end as writeJSON expects.
 var errNoHostsMember = errors.New("the report cannot be written: its last member is not hosts")
 
-// writeJSON writes what the function writeJSON writes of an api.CrawlReport, host by host.
-func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
+// writeReportJSON writes what the function writeJSON writes of an api.CrawlReport, host by host.
+func writeReportJSON(ctx context.Context, s *streamedReport, w io.Writer) error {
 	if len(s.ranking.hosts) == 0 {
 		return writeJSON(w, &s.totals)
 	}
@@ -53,8 +53,8 @@ func (s *streamedReport) writeJSON(ctx context.Context, w io.Writer) error {
 	return cmp.Or(err, b.Flush())
 }
 
-// writeJSONL writes the totals, and then each host, on lines of their own.
-func (s *streamedReport) writeJSONL(ctx context.Context, w io.Writer) error {
+// writeReportJSONL writes the totals, and then each host, on lines of their own.
+func writeReportJSONL(ctx context.Context, s *streamedReport, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	e := jsonline.NewEscapingEncoder(b)
 	e.SetEscapeHTML(false)

@@ -149,7 +149,7 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got, same, lines bytes.Buffer
-			err = errors.Join(s.writeJSON(t.Context(), &got), writeJSON(&same, want), s.writeJSONL(t.Context(), &lines))
+			err = errors.Join(writeReportJSON(t.Context(), s, &got), writeJSON(&same, want), writeReportJSONL(t.Context(), s, &lines))
 			if err != nil || !bytes.Equal(got.Bytes(), same.Bytes()) {
 				t.Errorf("limit %d, %d held: %v: streamed %d bytes, held %d, or others", limit, maxInMemory, err, got.Len(), same.Len())
 			}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -34,8 +33,8 @@ func (s *textBuilder) writeTable(rows func(row func(cells ...any))) {
 	t.Flush() // into memory: it cannot fail
 }
 
-// writeText writes the report for people: the totals, the hosts, what is closed.
-func (s *streamedReport) writeText(ctx context.Context, w io.Writer, dataDir string, limit int) error {
+// writeReportText writes the report for people: the totals, the hosts, what is closed.
+func writeReportText(ctx context.Context, s *streamedReport, w io.Writer, dataDir string, limit int) error {
 	var p textBuilder
 	r := &s.totals
 	p.writeLine("The crawl in %s at %s", dataDir, formatTime(r.AsOf))
@@ -210,27 +209,6 @@ func hostAddressText(h *api.Host) string {
 	}
 	return h.Address.String()
 }
-
-// delayText rounds a rest for people.
-func delayText(m api.Milliseconds) string {
-	d := time.Duration(m)
-	switch {
-	case d == 0:
-		return "-"
-	case d >= 10*time.Second:
-		return Duration(d.Round(time.Second)).String()
-	}
-	return Duration(d.Round(time.Millisecond)).String()
-}
-
-func reasonSuffix(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func formatPercent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 

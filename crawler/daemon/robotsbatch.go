@@ -51,8 +51,6 @@ const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow:
 // 2 MiB fits in it however its bytes are escaped.
 const maxBatchLineBytes = 16 << 20
 
-var errLineTooLong = fmt.Errorf("the line is longer than %d bytes", maxBatchLineBytes)
-
 func (a *program) robotsBatchCommand() *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
@@ -121,25 +119,5 @@ func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) e
 		if err != nil {
 			return fmt.Errorf("cannot write the answers: %w", err)
 		}
-	}
-}
-
-// readBatchLine appends the next line to room, without its end. A line that is too
-// long is read to its end and dropped.
-func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
-	isTooLong := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(buf)+len(part) > maxBatchLineBytes {
-			isTooLong, part = true, nil
-		}
-		buf = append(buf, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err == nil && isTooLong, errors.Is(err, io.EOF) && isTooLong:
-			return buf[:0], errLineTooLong
-		}
-		return buf, err
 	}
 }

@@ -148,11 +148,6 @@ func printRobotsVerdict(w io.Writer, u decorum.URL, v robots.Verdict) error {
 	return err
 }
 
-// ruleText words the rule that decided.
-func ruleText(v robots.Verdict) string {
-	return fmt.Sprintf("%s (line %d, group %s)", replaceControlChars(v.Rule), v.Line, replaceControlChars(v.Group))
-}
-
 // A robotsExplainFunc says what robots.txt says of a URL.
 type robotsExplainFunc func(context.Context, decorum.URL) (robots.Explanation, error)
 

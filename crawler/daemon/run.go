@@ -95,30 +95,6 @@ func (j *crawlRun) joinSharedBrakes(r RedisSettings, g *engineConfig) (err error
 // Close closes the crawl's state.
 func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
 
-// boltOptions returns how the state of a project is opened. Each time before it
-// is written, before is called (see bolt.Options.BeforeWrite).
-func (a *program) boltOptions(p Project, before func() error) bolt.Options {
-	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: a.logStoreWriteState, OnDamaged: a.logStoreDamage}
-}
-
-// logStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is
-// nil, that it can write again.
-func (a *program) logStoreWriteState(err error) {
-	switch {
-	case err == nil:
-		a.log.Info("the crawl goes on: its state can be written again")
-	case errors.Is(err, storage.ErrFailed):
-		a.log.Error("the crawl ends: what it wrote last may not be on the disk", "error", err)
-	default:
-		a.log.Error("the crawl pauses", "error", err)
-	}
-}
-
-// logStoreDamage tells of something in the state that makes no sense.
-func (a *program) logStoreDamage(err error) {
-	a.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
-}
-
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)

@@ -20,7 +20,7 @@ import (
 // it alone crawls.
 type projectRunner struct {
 	name        string
-	program     *program // its log says which project speaks
+	env         *environment // its log says which project speaks
 	dir         stateDir
 	events      *eventBroker
 	stateStore  *daemonStateStore
@@ -54,14 +54,14 @@ type projectRunner struct {
 
 // newProjectRunner returns a runner that has no orders yet.
 func (s *supervisor) newProjectRunner(name string) *projectRunner {
-	a := *s.program
-	a.log = newProjectLogger(s.program.log, &s.eventBroker, name)
+	env := *s.env
+	env.log = newProjectLogger(s.env.log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, program: &a, dir: s.projectStateDir(name), events: &s.eventBroker, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
+		name: name, env: &env, dir: s.projectStateDir(name), events: &s.eventBroker, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
-	a.onDiskFull = r.diskFullState.recordOutputStall
+	env.onDiskFull = r.diskFullState.recordOutputStall
 	r.storeHandle = newStoreHandle(r.dir, r.redisLocation, r.openStores)
 	r.storeHandle.beforeClose = r.clearEngine
 	r.command.desired, r.command.isFileGone = s.stateStore.desiredState(name), true
@@ -97,7 +97,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 		p, confinement = loaded.project, loaded.confinement
 	}
 	r.outputs.resetAfterReopen()
-	opts := r.program.boltOptions(p, r.outputs.sync)
+	opts := r.env.boltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.isUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
@@ -108,7 +108,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 	}
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
 	r.diskFullState.recordStoreStall(nil)
-	opts.OnStallChange = func(err error) { r.program.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
+	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
 	s.robots = r.robotsStore
 	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
 	return s, err
@@ -182,7 +182,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 func (r *projectRunner) releaseStores() (isAcquired bool) {
 	r.storeHandle.release()
 	if err := r.storeHandle.closeIfUnused(); err != nil {
-		r.program.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
+		r.env.log.Error("the last moment of the project is lost; its visits will be made again", "error", err)
 	}
 	return false
 }
@@ -236,7 +236,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 
 // setFailed says that the project cannot go on. Others do.
 func (r *projectRunner) setFailed(err error) {
-	r.program.log.Error("the project fails; when the cause is removed, start it again", "error", err)
+	r.env.log.Error("the project fails; when the cause is removed, start it again", "error", err)
 	r.setState(api.StateFailed, err.Error())
 }
 
@@ -250,7 +250,7 @@ func (r *projectRunner) pauseAtLimit(version int, limit error) {
 		return
 	}
 	if err := r.stateStore.setDesiredState(r.name, desired); err != nil {
-		r.program.log.Error("after a restart the project goes on beyond its limit", "error", err)
+		r.env.log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
 	r.command.desired = desired
 	r.setStateLocked(api.StatePaused, desired.Reason)
@@ -275,7 +275,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	if err != nil {
 		return err
 	}
-	if err := r.outputs.openForProject(r.program, loaded, &g); err != nil {
+	if err := r.outputs.openForProject(r.env, loaded, &g); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(r.outputs.close(), err) }() // who could not close them cannot go on, whatever ended the run
@@ -304,7 +304,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
 	hooks.Acked = r.recordDelayShortfall
 	g = engineConfig{
-		stores: *r.storeHandle.stores, confinement: loaded.confinement, namedHandlers: r.program.namedHandlers, log: r.program.log,
+		stores: *r.storeHandle.stores, confinement: loaded.confinement, namedHandlers: r.env.namedHandlers, log: r.env.log,
 		hooks: hooks, onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisits: true,
 	}

@@ -36,11 +36,9 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 
 // A serveOptions is how a daemon is started.
 type serveOptions struct {
-	dataDir, projectFilesDir      string
-	startNewProjects              bool
-	bodyMemory                    Size
-	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
-	listenOptions                 listenOptions
+	supervisorOptions
+	bodyMemory    Size
+	listenOptions listenOptions
 }
 
 func (a *program) serveCommand() *cobra.Command {
@@ -64,12 +62,14 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
 		return err
 	}
-	g, err := a.openListeners(ctx, s.listenOptions)
+	g, err := openListeners(ctx, s.listenOptions, a.log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	d, err := openSupervisor(a, s)
+	env := a.environment
+	env.standardOutput = a.stdout.w
+	d, err := openSupervisor(&env, s.supervisorOptions)
 	if err != nil {
 		return err
 	}

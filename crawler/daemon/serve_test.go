@@ -58,8 +58,11 @@ func (f *daemonFixture) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	a := &program{stdout: newStickyErrorWriter(io.Discard), log: slog.New(f.log), readMemoryUsage: f.readUsage}
-	s, err := openSupervisor(a, serveOptions{dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew, apiCreatedProjectRestrictions: f.apiRules})
+	env := &environment{standardOutput: io.Discard, log: slog.New(f.log)}
+	s, err := openSupervisor(env, supervisorOptions{
+		dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew,
+		apiCreatedProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}

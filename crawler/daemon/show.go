@@ -75,7 +75,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	if !r.hasRemoteStore() { // else sample asks, so that nobody waits for servers
 		var err error
 		if c, err = r.storeHandle.latestStats(ctx); err != nil {
-			r.program.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
+			r.env.log.Debug("what the project holds cannot be told", "error", err) // it has failed, and says so
 			return p
 		}
 	}

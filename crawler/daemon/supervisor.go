@@ -22,7 +22,7 @@ import (
 
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
-	program                       *program
+	env                           *environment
 	dataDir                       stateDir
 	projectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
@@ -33,6 +33,7 @@ type supervisor struct {
 	robotsStore inspectableStore // what is known of robots.txt files, by all projects
 	sharedResources
 	memoryUsageRecorder *memoryUsageRecorder
+	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
 	metrics             *metrics.Metrics
 	hostLists           *hostListCache
 	robotsDiskFull      diskFullState // of robots
@@ -50,9 +51,17 @@ type supervisor struct {
 	isShuttingDown       bool              // likewise
 }
 
+// supervisorOptions say what a daemon runs.
+type supervisorOptions struct {
+	dataDir, projectFilesDir      string
+	startNewProjects              bool
+	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
+	readMemoryUsage               func() memoryUsage // of the process; nil: see readMemoryUsage
+}
+
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
+func openSupervisor(env *environment, opts supervisorOptions) (*supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.projectFilesDir)
 	if err != nil {
 		return nil, err
@@ -69,17 +78,17 @@ func openSupervisor(a *program, opts serveOptions) (*supervisor, error) {
 		return nil, err
 	}
 	s := &supervisor{
-		program: a, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
+		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
 			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
-			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory,
+			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), env.log), bodyMemory: env.bodyMemory,
 		},
 		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*sharedBrakes{}, nonProjectFiles: map[string]string{},
 	}
-	s.metrics = metrics.New(s.Projects, a.log)
-	if a.bodyMemory != nil {
-		s.metrics.RegisterBodyMemory(a.bodyMemory.Size(), func() (inUse, ended int64) {
-			usage := a.bodyMemory.Usage()
+	s.metrics = metrics.New(s.Projects, env.log)
+	if env.bodyMemory != nil {
+		s.metrics.RegisterBodyMemory(env.bodyMemory.Size(), func() (inUse, ended int64) {
+			usage := env.bodyMemory.Usage()
 			return usage.Bytes, usage.DeniedVisits
 		})
 	}
@@ -101,8 +110,8 @@ func (s *supervisor) openDaemonStores() (err error) {
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	onStalled := func(err error) { s.program.logStoreWriteState(err); s.robotsDiskFull.recordStoreStall(err) }
-	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.program.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
+	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.recordStoreStall(err) }
+	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
 	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const (
 func (s *supervisor) watchProjectFiles(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		s.program.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
+		s.env.log.Warn("the folder of project files is looked at now and then only", "every", rescanInterval, "error", err)
 		w = &fsnotify.Watcher{} // tells nothing
 	} else {
 		defer w.Close()

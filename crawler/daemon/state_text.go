@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/robots"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+// delayText rounds a rest for people.
+func delayText(m api.Milliseconds) string {
+	d := time.Duration(m)
+	switch {
+	case d == 0:
+		return "-"
+	case d >= 10*time.Second:
+		return Duration(d.Round(time.Second)).String()
+	}
+	return Duration(d.Round(time.Millisecond)).String()
+}
+
+func reasonSuffix(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// ruleText words the rule that decided.
+func ruleText(v robots.Verdict) string {
+	return fmt.Sprintf("%s (line %d, group %s)", replaceControlChars(v.Rule), v.Line, replaceControlChars(v.Group))
+}
+
+// stateNames are how the states of a URL are written.
+var stateNames = [...]string{storage.StateQueued: "queued", storage.StateAwaitingRevisit: "resting", storage.StateParked: "parked"}
