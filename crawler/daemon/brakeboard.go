@@ -156,7 +156,7 @@ func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := r.sharedBrakesID()
+	key := sharedBrakesID(&r)
 	c := s.sharedBrakesByID[key]
 	if c == nil {
 		c = startSharedBrakes(r, loaded.confinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
@@ -182,7 +182,7 @@ func (s *supervisor) startAndCloseSharedBrakes() {
 	used := map[string]bool{}
 	for _, r := range s.allRunners() {
 		if loaded := r.loadedProject(); loaded != nil && s.getOrStartSharedBrakes(loaded) != nil {
-			used[loaded.project.Store.Redis.sharedBrakesID()] = true
+			used[sharedBrakesID(&loaded.project.Store.Redis)] = true
 		}
 	}
 	s.mu.Lock()

@@ -81,7 +81,7 @@ func (a *program) main(args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
-	return printError(a.stderr, a.stdout.withWriteError(root.Execute()))
+	return printError(a.stderr, withWriteError(a.stdout, root.Execute()))
 }
 
 const rootHelp = `decorum is a polite web crawler: no request leaves without two proofs, that

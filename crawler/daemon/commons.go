@@ -55,16 +55,16 @@ type mergeBrakesFunc func(board map[string]string, outdated func() bool) (missin
 const sharedBrakesSuffix = ":COMMONS"
 
 // key says which commons a project belongs to.
-func (r *RedisSettings) sharedBrakesID() string {
+func sharedBrakesID(r *RedisSettings) string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
 // startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
 func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
-	c := &sharedBrakes{id: r.sharedBrakesID(), merge: merge, log: log, storeOpened: make(chan struct{})}
+	c := &sharedBrakes{id: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (sharedValueStore, error) {
-		opts, err := r.options(confinement.openInput)
+		opts, err := redisOptions(&r, confinement.openInput)
 		if err != nil {
 			return nil, err
 		}

@@ -26,14 +26,14 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	return wait
 }
 
-func (p *Project) crawlerSettings() (crawler.Settings, error) {
+func crawlerSettings(p *Project) (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
 		MaxPagesPerHost: p.Scope.MaxPagesPerHost, MaxBytesPerHost: int64(p.Scope.MaxBytesPerHost),
 		TDMRepTTL:    time.Duration(p.Robots.MaxTTL),
 		ProductToken: p.Agent.Product, NoSitemaps: !p.Discover.Sitemaps, IgnoreNoFollow: !p.Robots.ObeyMetaTags,
-		FollowedLinkKinds: p.followedLinkKinds(), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
+		FollowedLinkKinds: followedLinkKinds(p), MaxLinks: p.Discover.MaxLinks, MaxSitemapsPerHost: p.Discover.MaxSitemapsPerHost, MaxSitemapBody: int64(p.Fetch.MaxSitemapBody),
 		RecordRefusalsInLedger: p.Output.RecordRefusalsInLedger,
 		Revisit: frontier.RevisitPolicy{
 			Mode: mode, Interval: time.Duration(p.Revisit.Interval),
@@ -43,7 +43,7 @@ func (p *Project) crawlerSettings() (crawler.Settings, error) {
 }
 
 // followedLinkKinds says what of a page leads on, where no callbacks do.
-func (p *Project) followedLinkKinds() crawler.FollowedLinkKinds {
+func followedLinkKinds(p *Project) crawler.FollowedLinkKinds {
 	return crawler.FollowedLinkKinds{
 		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
 		Images: p.Discover.Images,
@@ -52,7 +52,7 @@ func (p *Project) followedLinkKinds() crawler.FollowedLinkKinds {
 
 // fetcherConfig returns how pages are requested, except for cookies. It opens key files
 // within c.
-func (p *Project) fetcherConfig(c *pathConfinement) (collyfetch.Config, error) {
+func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
@@ -82,10 +82,10 @@ func (p *Project) fetcherConfig(c *pathConfinement) (collyfetch.Config, error) {
 
 // newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
-func (p *Project) newFetcher(
-	c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+func newFetcher(
+	p *Project, c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.Fetcher, error) {
-	cfg, err := p.fetcherConfig(c)
+	cfg, err := fetcherConfig(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (p *Project) newFetcher(
 // newSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func (p *Project) newSchemeFetcher(httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func newSchemeFetcher(p *Project, httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.SchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

@@ -38,7 +38,7 @@ func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return d.newPoliteFetcher(robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return newProjectPoliteFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
@@ -50,15 +50,15 @@ func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 	return d
 }
 
-// newPoliteFetcher returns an errand that fetches as the project says.
-func (d *projectWithPositions) newPoliteFetcher(gateConfig robots.GateConfig) (*politeFetcher, error) {
+// newProjectPoliteFetcher returns an errand that fetches as the project says.
+func newProjectPoliteFetcher(d *projectWithPositions, gateConfig robots.GateConfig) (*politeFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
-	httpFetcher, err := d.newFetcher(nil, store, nil, bodyMemory)
+	httpFetcher, err := newFetcher(&d.Project, nil, store, nil, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := d.newSchemeFetcher(httpFetcher, bodyMemory)
+	fetcher, err := newSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}

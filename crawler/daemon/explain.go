@@ -117,7 +117,7 @@ func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	e, err := (&projectWithPositions{Project: k.project}).newPoliteFetcher(cfg)
+	e, err := newProjectPoliteFetcher(&projectWithPositions{Project: k.project}, cfg)
 	if err != nil {
 		return err
 	}

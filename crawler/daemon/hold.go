@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -15,7 +16,7 @@ import (
 // can read them. Existing ones keep their modes.
 const (
 	privateDirMode  fs.FileMode = 0o700
-	privateFileMode fs.FileMode = 0o600
+	privateFileMode             = disk.PrivateMode
 )
 
 // A directoryLock keeps other processes from a directory until it is closed.

@@ -185,3 +185,7 @@ func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 		return buf, err
 	}
 }
+
+// maxBatchLineBytes is how many bytes a line may have: a robots.txt of more than
+// 2 MiB fits in it however its bytes are escaped.
+const maxBatchLineBytes = 16 << 20

@@ -26,7 +26,7 @@ func TestLostOutput(t *testing.T) {
 			t.Fatal("it was written")
 		}
 		var wantText strings.Builder
-		if code := printError(&wantText, p.withWriteError(tt.end)); code != tt.code || wantText.String() != tt.says {
+		if code := printError(&wantText, withWriteError(p, tt.end)); code != tt.code || wantText.String() != tt.says {
 			t.Errorf("%v: exit code %d and %q, want %d and %q", tt.end, code, wantText.String(), tt.code, tt.says)
 		}
 	}

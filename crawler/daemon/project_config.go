@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -185,7 +186,7 @@ var allowedFileModes = []string{"0600", "0640", "0644"}
 func (o *OutputSettings) fileMode() fs.FileMode {
 	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
 	if err != nil {
-		return privateFileMode
+		return disk.PrivateMode
 	}
 	return fs.FileMode(mode)
 }

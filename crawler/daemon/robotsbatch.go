@@ -47,10 +47,6 @@ answers not written, 2 wrong usage.`
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
 
-// maxBatchLineBytes is how many bytes a line may have: a robots.txt of more than
-// 2 MiB fits in it however its bytes are escaped.
-const maxBatchLineBytes = 16 << 20
-
 func (a *program) robotsBatchCommand() *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{

@@ -115,7 +115,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 
 // newCrawlEngine puts all rooms together for a project that has been checked.
 func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*crawlComponents, error) {
-	settings, err := p.crawlerSettings()
+	settings, err := crawlerSettings(&p)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
-	httpFetcher, err := p.newFetcher(g.confinement, g.stores.frontier, g.transport, bodyMemory)
+	httpFetcher, err := newFetcher(&p, g.confinement, g.stores.frontier, g.transport, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := p.newSchemeFetcher(httpFetcher, bodyMemory)
+	fetcher, err := newSchemeFetcher(&p, httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}

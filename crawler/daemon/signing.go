@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -117,7 +118,7 @@ func readPrivateKeyFile[K any](open OpenFunc, name string, parse func([]byte) (K
 		return k, err
 	case !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes:
 		return k, fmt.Errorf("%s is not the file of a key", name)
-	case readableByOthers(info):
+	case disk.ReadableByOthers(info):
 		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))

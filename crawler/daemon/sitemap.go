@@ -148,5 +148,5 @@ func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.newPoliteFetcher(gateConfig)
+	return newProjectPoliteFetcher(d, gateConfig)
 }

@@ -15,7 +15,7 @@ func TestSmallFiles(t *testing.T) {
 	}
 	runCommand(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
 	for _, r := range []RedisSettings{{PasswordFile: long}, {TLS: true, CAFile: long}} {
-		if _, err := r.options(os.Open); err == nil || !strings.Contains(err.Error(), "is longer than") {
+		if _, err := redisOptions(&r, os.Open); err == nil || !strings.Contains(err.Error(), "is longer than") {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// options returns the options for the project's Redis. It opens files by open.
-func (r *RedisSettings) options(open OpenFunc) (opts redis.Options, err error) {
+// redisOptions returns the options for the project's Redis. It opens files by open.
+func redisOptions(r *RedisSettings, open OpenFunc) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
 		text, err := readSmallFile(open, r.PasswordFile)
@@ -53,7 +53,7 @@ func openRedisStores(p Project, open OpenFunc, boltOpts bolt.Options) (s crawlSt
 		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
 			dir.path(storeFile))
 	}
-	opts, err := p.Store.Redis.options(open)
+	opts, err := redisOptions(&p.Store.Redis, open)
 	if err != nil {
 		return s, err
 	}

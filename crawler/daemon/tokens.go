@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -48,7 +48,7 @@ func readOrCreateToken(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if readableByOthers(info) {
+	if disk.ReadableByOthers(info) {
 		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
 	text, err := readSmallFile(os.Open, file)
@@ -60,14 +60,4 @@ func readOrCreateToken(file string) (string, error) {
 		return "", usage.Errorf("%s holds no token of %d characters or more: remove it, and a new one is made", file, minTokenLength)
 	}
 	return token, nil
-}
-
-// readableByOthers and writableByOthers say who else may use a file, where files
-// have modes.
-func readableByOthers(info fs.FileInfo) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
-}
-
-func writableByOthers(info fs.FileInfo) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -29,7 +30,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	switch {
 	case err != nil:
 		return nil, usage.Errorf("--tokens: %w", err)
-	case writableByOthers(info):
+	case disk.WritableByOthers(info):
 		return nil, usage.Errorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
 	text, err := readSmallFile(os.Open, file)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // PrivateMode is the default mode of files that decorum writes: only its own user can read
@@ -47,4 +48,16 @@ func SetMode(f *os.File, mode fs.FileMode) error {
 		return nil
 	}
 	return f.Chmod(mode)
+}
+
+// ReadableByOthers reports whether others than its owner may use a file, where files have
+// modes.
+func ReadableByOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+}
+
+// WritableByOthers reports whether others than its owner may write to a file, where files
+// have modes.
+func WritableByOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0
 }
