@@ -22,6 +22,7 @@ var allowedImports = map[string][]string{
 	".":                              {},
 	"internal/connlimit":             {},
 	"internal/disk":                  {},
+	"internal/doctest":               {},
 	"internal/ed25519pem":            {},
 	"internal/jsonline":              {},
 	"internal/jsonline/jsonlinetest": {},
@@ -66,6 +67,7 @@ var allowedImports = map[string][]string{
 // the standard library; golang.org/x is free to all, so that the words, robots
 // and sitemap stay light to import.
 var allowedThirdParty = map[string][]string{
+	"internal/doctest":         {"github.com/google/go-cmp"},
 	"storage/bolt":             {"go.etcd.io/bbolt"},
 	"storage/storagetest":      {"github.com/google/go-cmp"},
 	"storage/redis":            {"github.com/redis/rueidis"},

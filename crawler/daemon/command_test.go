@@ -203,29 +203,3 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 		t.Error(diff)
 	}
 }
-
-func TestUserAgent(t *testing.T) {
-	p := DefaultProject()
-	p.Agent.Contact = "https://example.com/bot"
-	if got, want := p.userAgent(), "decorum/"+decorum.Version()+" (+https://example.com/bot)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	p.Agent.Product, p.Agent.Version = "examplebot", "1.0"
-	if got, want := p.userAgent(), "examplebot/1.0 (+https://example.com/bot)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// The zero of the project file is none; the zero of a room is its default.
-func TestZeroIsNone(t *testing.T) {
-	p := DefaultProject()
-	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
-	policy := p.politenessPolicy().WithDefaults()
-	if policy.Delay > 0 || policy.AdaptiveFactor > 0 {
-		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.AdaptiveFactor)
-	}
-	scope, err := p.scopeConfig()
-	if err != nil || scope.MaxDepth >= 0 {
-		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
-	}
-}

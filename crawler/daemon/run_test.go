@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,9 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = doctest.Update
 
 // shopSite is a site with a page that robots.txt closes, a redirect and a page that
 // is missing.

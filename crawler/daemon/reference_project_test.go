@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/doctest"
+)
+
+// TestProjectFileReference: docs/project-file.md is what the code says of the fields of a
+// project.
+func TestProjectFileReference(t *testing.T) {
+	doctest.Check(t, "project-file.md", "crawler/daemon", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
+}
+
+// writeProjectFile writes the fields of the project file: what the comments of the
+// fields say, and their defaults.
+func writeProjectFile(t *testing.T, w *bytes.Buffer) {
+	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/daemon", "TestProjectFileReference") + `A project file is YAML: what one crawl is to do. Fields that are left out have their
+defaults. Unknown fields, wrong types and impossible values are refused with file, line
+and column. Durations are written as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + `
+or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins over its field.
+
+` + fmt.Sprintf(`A file has at most %d KiB, %d values and marks of punctuation, %d keys, %d of them in
+one mapping, and %d levels of lists and mappings; a key or value has at most %d KiB, and the keys
+that lead to a value %d bytes together. Anchors, aliases and tags are refused. Nothing is parsed
+before these limits have been checked. They are constants, and hold for the project in an export
+and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_files`"+`.
+
+The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
+their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
+`, maxProjectFileSize>>10, maxYAMLTokens, maxYAMLKeys, maxYAMLEntries, maxYAMLNesting, maxYAMLScalarBytes>>10, maxYAMLPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
+	defaults := DefaultProject()
+	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}}
+	for _, p := range projectFieldFlags {
+		f.flags[p.field] = "--" + p.flagName
+	}
+	f.writeStruct(t, "", reflect.ValueOf(defaults))
+}
+
+// A fieldWriter writes the fields of structs.
+type fieldWriter struct {
+	w     *bytes.Buffer
+	types map[string]doctest.TypeDoc
+	flags map[string]string // by field
+}
+
+// writeStruct writes the fields of one struct as a table, and then the structs in it.
+func (f *fieldWriter) writeStruct(t *testing.T, path string, v reflect.Value) {
+	about := f.types[v.Type().Name()]
+	if path != "" {
+		doc := regexp.MustCompile(`^(An? )?`+v.Type().Name()+`\b`).ReplaceAllString(about.Doc, "This")
+		fmt.Fprintf(f.w, "\n## %s\n\n%s\n", path, doc)
+	}
+	f.w.WriteString("\n| field | value | default | |\n|---|---|---|---|\n")
+	type nestedStruct struct {
+		path string
+		v    reflect.Value
+	}
+	var nested []nestedStruct
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name := strings.TrimPrefix(path+"."+yamlFieldName(field), ".")
+		fieldDoc := about.Fields[field.Name]
+		if inner, innerPath := structOf(v.Field(i), name); inner.IsValid() {
+			nested = append(nested, nestedStruct{innerPath, inner})
+			fieldDoc = strings.TrimSpace(fieldDoc + " See [" + innerPath + "](#" + doctest.HeadingAnchor(innerPath) + ").")
+		}
+		if fieldDoc == "" {
+			t.Errorf("the field %s of %s has no comment", field.Name, v.Type())
+		}
+		if flag := f.flags[name]; flag != "" {
+			fieldDoc += " (`" + flag + "`)"
+		}
+		fieldDoc = regexp.MustCompile(`\b`+field.Name+`\b (is|are|says)`).ReplaceAllString(fieldDoc, "`"+yamlFieldName(field)+"` $1")
+		fmt.Fprintf(f.w, "| `%s` | %s | %s | %s |\n", yamlFieldName(field), valueKind(field.Type), defaultOf(v.Field(i)), strings.ReplaceAll(fieldDoc, "|", "\\|"))
+	}
+	for _, r := range nested {
+		f.writeStruct(t, r.path, r.v)
+	}
+}
+
+// structOf returns the struct that a field holds, or one of those that it holds by
+// name, and its path; an invalid value if the field is a single value or a list.
+func structOf(v reflect.Value, path string) (reflect.Value, string) {
+	if v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct {
+		return reflect.Zero(v.Type().Elem()), path + ".NAME"
+	}
+	if v.Kind() == reflect.Pointer && doctest.IsFieldStruct(v.Type().Elem()) {
+		return reflect.Value{}, "" // described where it is the field of all
+	}
+	if doctest.IsFieldStruct(v.Type()) {
+		return v, path
+	}
+	return reflect.Value{}, ""
+}
+
+// valueKind says what is written as the value of a field.
+func valueKind(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Duration]():
+		return "duration"
+	case reflect.TypeFor[Size]():
+		return "size"
+	case reflect.TypeFor[Date]():
+		return "day"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true, false"
+	case reflect.Int:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list"
+	case reflect.Map:
+		return "names, each with its value"
+	case reflect.Struct:
+		return "fields"
+	}
+	return "text"
+}
+
+// defaultOf writes a default.
+func defaultOf(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Slice && v.Len() > 0:
+		return "`" + strings.ReplaceAll(fmt.Sprint(v.Interface()), " ", ", ") + "`"
+	case v.Kind() == reflect.Pointer, v.Kind() == reflect.Slice, v.Kind() == reflect.Map, doctest.IsFieldStruct(v.Type()):
+		return ""
+	case v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 && v.Kind() != reflect.Int64:
+		return ""
+	}
+	return "`" + fmt.Sprint(v.Interface()) + "`"
+}
