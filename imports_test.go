@@ -27,6 +27,7 @@ var allowedImports = map[string][]string{
 	"internal/jsonline":              {},
 	"internal/jsonline/jsonlinetest": {},
 	"internal/memlimit":              {},
+	"internal/testfile":              {},
 	"internal/testwait":              {},
 	"internal/usage":                 {},
 	"robots":                         {"."},

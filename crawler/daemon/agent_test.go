@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // agentGroupsSite is a site that says something else to each robot of a family.
@@ -38,7 +39,7 @@ func TestAgentOfProject(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			v := newCrawlFixture(t, agentGroupsSite(test.file))
-			config := writeTempFile(t, "p.yaml", "agent: {"+test.agent+"}\n")
+			config := testfile.Write(t, "p.yaml", "agent: {"+test.agent+"}\n")
 			res := runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...)
 			res.want(t, ExitDone)
 			var visited []string
@@ -66,7 +67,7 @@ func TestNotForIndexing(t *testing.T) {
 	const why = "not for indexing: the main robot of the operator may not fetch it, by disallow: /landing (line 2, group *)"
 	v := newCrawlFixture(t, agentGroupsSite(file))
 	archive := filepath.Join(v.dir, "warc")
-	config := writeTempFile(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
+	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {dialect: yandex}\n")
 	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
@@ -97,7 +98,7 @@ func TestNotForIndexing(t *testing.T) {
 	runCommand(t, "ledger", "show", "--data", v.dataDir(), "--url", "http://a.example/landing").want(t, ExitDone, "speaks of it, not for indexing;")
 	runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing").want(t, ExitDone, why)
 
-	rules := writeTempFile(t, "robots.txt", file)
+	rules := testfile.Write(t, "robots.txt", file)
 	ask := func(agent, path string, more ...string) commandResult {
 		return runCommand(t, append([]string{"robots", "check", "--file", rules, "--dialect", "yandex", "--agent", agent, "http://a.example" + path}, more...)...)
 	}
@@ -114,7 +115,7 @@ func TestNotForIndexing(t *testing.T) {
 // for, is not called unfit for indexing besides.
 func TestExplainWithoutIndexing(t *testing.T) {
 	v := newCrawlFixture(t, agentGroupsSite("User-agent: *\nDisallow: /landing\nContent-Signal: ai-train=no\n"))
-	config := writeTempFile(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
+	config := testfile.Write(t, "p.yaml", "agent: {product: YandexDirect}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/landing")...).want(t, ExitDone, "blocked by robots.txt: 1")
 	res := runCommand(t, "explain", "--data", v.dataDir(), "http://a.example/landing")
 	if res.want(t, ExitDone, "disallowed: content-signal: ai-train=n"); strings.Contains(res.stdout, "indexing") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // A page whose content must not be found where it is not to be used.
@@ -87,7 +88,7 @@ func TestAIUse(t *testing.T) {
 	} {
 		t.Run("for "+tt.purpose, func(t *testing.T) {
 			v := newCrawlFixture(t, usageRulesSite())
-			config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
+			config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\nrobots: {purpose: ["+tt.purpose+"]}\n")
 			runCommand(t, v.crawlArgs("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
@@ -153,7 +154,7 @@ func checkArchivedPages(t *testing.T, dir string, withheld []string) {
 func TestAIUseIsExplained(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, usageRulesSite())
-	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
+	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train]}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone,
 		"blocked by robots.txt: 2", "not used: 3 pages whose site asks not to use them for ai-train", "tdmrep.json: 1")
 	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "AI use", "3 pages whose content is not to be used", "1 URLs parked by tdmrep.json",
@@ -164,14 +165,14 @@ func TestAIUseIsExplained(t *testing.T) {
 		"disallowed: content-usage: train-ai=n (line 3, group *)", "asks content-signal: ai-input: disallow (line 2)")
 	runCommand(t, "frontier", "list", "--state", "parked", "--data", v.dataDir()).want(t, ExitDone, "/papers/1", "tdm-reservation: 1")
 	// Without the purpose all is visited.
-	plain := writeTempFile(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
+	plain := testfile.Write(t, "plain.yaml", "agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.example/']\n")
 	runCommand(t, v.crawlArgs("-c", plain, "--resume")...).want(t, ExitDone, "pages: 2 (", "left: 0 queued")
 }
 
 // A purpose is not stated where nothing would come of it.
 func TestPurposeNeedsMeta(t *testing.T) {
 	v := newCrawlFixture(t, usageRulesSite())
-	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
+	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrobots: {purpose: [ai-train], meta: false}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitUsage, "robots.meta: false ignores")
 }
 
@@ -180,7 +181,7 @@ func TestPurposeNeedsMeta(t *testing.T) {
 func TestAIUseOfCallbacks(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, usageRulesSite())
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nhandler: read\nrobots: {purpose: [ai-train]}\n")
 	var mu sync.Mutex
 	var read []string
 	note := func(r *colly.Response) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
@@ -159,7 +160,7 @@ func TestArchiveOfRevisits(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, unchangingSite())
 	dir := filepath.Join(v.dir, "warc")
-	project := writeTempFile(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	project := testfile.Write(t, "p.yaml", "project: books\nagent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.crawlArgs("-c", project, "--warc", dir, "http://shop.example/")...).want(t, ExitDone, "pages: 2 (")
 	for range 2 {
 		time.Sleep(3100 * time.Millisecond) // the pages rest for three seconds

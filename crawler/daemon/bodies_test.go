@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // Bodies are kept once each under the SHA-256 that their lines name.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, shopSite())
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
 	dir := filepath.Join(v.dataDir(), bodiesDir)
 	want := map[string]int{}

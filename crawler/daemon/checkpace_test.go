@@ -7,13 +7,14 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
 // projectWithPoliteness returns the project of a file with the given politeness.
 func projectWithPoliteness(t *testing.T, politeness string) Project {
 	t.Helper()
-	p, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+"politeness:"+politeness))
+	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+"politeness:"+politeness))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func TestPolicyOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ReadProject(writeTempFile(t, "p.yaml", string(text))); err != nil {
+	if again, err := ReadProject(testfile.Write(t, "p.yaml", string(text))); err != nil {
 		t.Errorf("what is kept for --resume: %v", err)
 	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
 		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)
@@ -83,13 +84,6 @@ func TestPolicyOfAHost(t *testing.T) {
 	}
 	if err := policy.Validate(); err != nil {
 		t.Error(err)
-	}
-	if got := maxPolitenessDelay(policy); got != 24*time.Hour {
-		t.Errorf("the crawl waits for %v at most, want a day", got)
-	}
-	*policy.HostOverrides["slow.example"].Delay *= 2
-	if got := maxPolitenessDelay(policy); got != 48*time.Hour {
-		t.Errorf("the crawl waits for %v at most, want the two days of its slowest host", got)
 	}
 	if o := policy.HostOverrides["intranet.example"]; o.Reason != "ours" || !o.Expires.Equal(last.Add(time.Second)) {
 		t.Errorf("override %+v", o)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // A commandResult is what one call of the command did.
@@ -65,8 +66,8 @@ func TestReaderLeaves(t *testing.T) {
 		{args: []string{"report", "--data", v.dataDir()}},
 		{args: []string{"frontier", "list", "--data", v.dataDir()}},
 		{args: []string{"ledger", "show", "--data", v.dataDir()}},
-		{args: []string{"robots", "batch", writeTempFile(t, "questions", `{"robots": ""}`)}},
-		{args: []string{"robots", "lint", writeTempFile(t, "robots.txt", "Disalow: /\n")}},
+		{args: []string{"robots", "batch", testfile.Write(t, "questions", `{"robots": ""}`)}},
+		{args: []string{"robots", "lint", testfile.Write(t, "robots.txt", "Disalow: /\n")}},
 		{args: []string{"frontier", "compact", "--data", v.dataDir()}},
 		{args: []string{"help"}},
 		{args: v.crawlArgs("--resume", "--output=-"), says: resumeFlags},
@@ -101,7 +102,7 @@ func runCommandInto(t *testing.T, stdout *os.File, args ...string) (code int, ou
 
 func TestExitCodes(t *testing.T) {
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
-	project := writeTempFile(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
+	project := testfile.Write(t, "p.yaml", minimalProject+"limits: {workers: none}\n")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -160,7 +161,7 @@ func TestExitCodes(t *testing.T) {
 		{"resume of nothing", []string{"crawl", data, "--resume"}, ExitUsage, "holds no crawl to go on with"},
 		{"no such project file", []string{"crawl", data, "-c", "missing.yaml"}, ExitUsage, "missing.yaml: no such file"},
 		{"bad project file", []string{"crawl", data, "-c", project}, ExitUsage, `p.yaml:3:19: limits.workers: "none" is not a whole number`},
-		{"handler of the plain command", []string{"crawl", data, "-c", writeTempFile(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
+		{"handler of the plain command", []string{"crawl", data, "-c", testfile.Write(t, "h.yaml", minimalProject+"handler: books\n")}, ExitUsage,
 			`h.yaml:3:10: handler: "books" names Go callbacks, and this program has none`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,7 +177,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := crawlOptions{projectFlags: addProjectFieldFlags(fs), configFile: writeTempFile(t, "p.yaml", minimalProject+`
+	s := crawlOptions{projectFlags: addProjectFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}

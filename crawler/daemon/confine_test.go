@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // nonPathTextFields are the fields of a Project that hold text and name no file.
@@ -169,7 +170,7 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 	f := newDaemonFixture(t, shopSite())
 	f.start(false)
 	list := filepath.Join(f.projectFilesPath(), "list")
-	outside := writeTempFile(t, "outside", "http://shop.example/a\n")
+	outside := testfile.Write(t, "outside", "http://shop.example/a\n")
 	if err := os.WriteFile(list, []byte("http://shop.example/\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +391,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 // TestConfinementHoldsInRaces: while a file is swapped for a link that leads out,
 // opening it returns the file or an error, and never the target outside.
 func TestConfinementHoldsInRaces(t *testing.T) {
-	root, outside := t.TempDir(), writeTempFile(t, "outside", secret)
+	root, outside := t.TempDir(), testfile.Write(t, "outside", secret)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
 	c := &pathConfinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), dataDir: t.TempDir(), projectFilesDir: t.TempDir()}
 	stop := make(chan struct{})

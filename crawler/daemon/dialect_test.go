@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestDialect: the yandex dialect is a setting of the crawl (DEF-08). Agents
@@ -54,7 +55,7 @@ func TestCleanParam(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := newCrawlFixture(t, site)
-			project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
+			project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+test.setting)
 			runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone)
 			var got []string
 			for _, x := range v.web.Log() {

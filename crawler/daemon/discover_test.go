@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // feedSite is a site whose articles only a feed lists, compressed and served as
@@ -69,7 +70,7 @@ func TestDiscover(t *testing.T) {
 	} {
 		t.Run(discover, func(t *testing.T) {
 			v := newCrawlFixture(t, feedSite())
-			file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+			file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 			runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/")...).want(t, ExitDone)
 			if got := visitSources(t, v); !slices.Equal(got, want) {
 				t.Errorf("visits %q, want %q", got, want)
@@ -84,7 +85,7 @@ func TestCanonicalOverSockets(t *testing.T) {
 	const duplicates = "duplicates: 0 with the body of another page, 1 naming another URL as canonical"
 	for discover, pages := range map[string]int{"links: false": 2, "canonical: false": 1} {
 		v := newCrawlFixture(t, feedSite())
-		file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
+		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 		runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
 		lines := readRecords(t, filepath.Join(v.dataDir(), outputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
@@ -107,7 +108,7 @@ func TestImagesOverSockets(t *testing.T) {
 		"discover: {images: true, max_links: 2}\nfetch: {content_types: [text/html, image/png]}": "/ 49, /1.png 4, /2.png 4",
 	} {
 		v := newCrawlFixture(t, site)
-		file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
+		file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\n"+fields+"\n")
 		res := runCommand(t, v.crawlArgs("-c", file, "http://gallery.example/")...)
 		res.want(t, ExitDone)
 		if limited := strings.Contains(res.stderr, "page has more links than are read"); limited != strings.Contains(fields, "max_links") {
@@ -131,6 +132,6 @@ func TestSitemapBody(t *testing.T) {
 		"fetch: {max_body: 1KiB}\n": 101, "fetch: {max_body: 10MiB, max_sitemap_body: 1KiB}\n": 25,
 	} {
 		v := newCrawlFixture(t, site)
-		runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
+		runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", fetch), "http://map.test/")...).want(t, ExitDone, fmt.Sprintf("pages: %d (", want))
 	}
 }

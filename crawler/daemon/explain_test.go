@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -37,7 +38,7 @@ func (v *crawlFixture) runExplain(t *testing.T, args ...string) commandResult {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, explainSite())
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {exclude: ['\\.pdf$'], params: {drop: ['utm_*'], sort: true}}\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file, "--max-pages=2")...).want(t, ExitStopped)
 	for _, tt := range []struct {
@@ -86,7 +87,7 @@ func TestExplain(t *testing.T) {
 // What the crawl would refuse or never queue is not said to wait for a link.
 func TestExplainURLLimit(t *testing.T) {
 	v := newCrawlFixture(t, explainSite())
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {max_urls_per_host: 3}\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
 	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/new").want(t, ExitDone, "refused: more than 3 URLs of the host (host_urls)", "no: it is out of scope")
@@ -105,7 +106,7 @@ func TestExplainUseOriginal(t *testing.T) {
 			"/p": crawltest.StaticPage(crawltest.Status(http.StatusNotFound))},
 	}
 	v := newCrawlFixture(t, site)
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.dataDir()+"}\n")
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://found.example/']\nstore: {path: "+v.dataDir()+"}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
 	v.runExplain(t, "--data", v.dataDir(), "http://found.example/p?ref=1").want(t, ExitDone, "state        parked", "disallowed: disallow: /*ref= (line 2")
 }
@@ -119,7 +120,7 @@ func TestExplainSitemap(t *testing.T) {
 			"/map?ref=1": crawltest.StaticPage(crawltest.Text("http://map.example/\n"))},
 	}
 	v := newCrawlFixture(t, site)
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.dataDir()+"}\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://map.example/']\nstore: {path: "+v.dataDir()+"}\n"+
 		"revisit: {mode: interval, every: 1h}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone)
 	got := v.runExplain(t, "--data", v.dataDir(), "http://map.example/map?ref=1")
@@ -153,7 +154,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 	}
 	v.runExplain(t, "--data", v.dataDir(), "http://puzzle.example/p?id=6&ref=10").want(t, ExitDone, "state        done")
 	// By other rules than the crawl had, a page that it visited has another URL.
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/']\n"+
 		"scope: {params: {drop: [id]}}\nstore: {path: "+v.dataDir()+"}\n")
 	v.runExplain(t, "-c", file, "http://puzzle.example/p?id=6").want(t, ExitDone, "state        unknown, but for http://puzzle.example/p?id=6",
 		"no: it was visited, or given up, as http://puzzle.example/p?id=6;")
@@ -205,7 +206,7 @@ func TestExplainHTTPVariant(t *testing.T) {
 func TestExplainByProject(t *testing.T) {
 	v := newCrawlFixture(t, explainSite(), crawltest.Site{Host: "broken.example",
 		Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Status(http.StatusServiceUnavailable)})})
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://puzzle.example/', 'http://broken.example/']\n"+
 		"fetch: {allow_private: true, connect_to: ['::"+v.addr+"']}\nstore: {path: "+v.dataDir()+"}\n")
 	v.runExplain(t, "-c", file, "http://puzzle.example/till").want(t, ExitDone, "it must be fetched first", "robots.txt is fetched first")
 	if n := len(v.web.Log()); n != 0 {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestHeadersAndCookies: what the project says is sent; cookies are shown to
@@ -26,7 +28,7 @@ func TestHeadersAndCookies(t *testing.T) {
 	}))
 	defer s.Close()
 	data := filepath.Join(t.TempDir(), "data")
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['"+s.URL+"/a']\nstore: {path: "+data+"}\n"+
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['"+s.URL+"/a']\nstore: {path: "+data+"}\n"+
 		"politeness: {delay: 0s}\ndiscover: {sitemaps: false}\nfetch: {headers: {accept-language: cs}, cookies: true, allow_private: true}\n")
 	runCommand(t, "crawl", "-c", project, "--max-pages=1", "--progress=none").want(t, ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", data, "--max-pages=0", "--progress=none").want(t, ExitDone)

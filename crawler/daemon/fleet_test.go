@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -56,7 +57,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, web *crawltest.Web, project string) *fleet {
 	t.Helper()
-	return &fleet{t: t, web: web, addr: startWeb(t, web), dir: t.TempDir(), project: writeTempFile(t, "p.yaml", project)}
+	return &fleet{t: t, web: web, addr: startWeb(t, web), dir: t.TempDir(), project: testfile.Write(t, "p.yaml", project)}
 }
 
 // dataDir is the directory of one process.

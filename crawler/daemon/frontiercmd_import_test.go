@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
@@ -171,7 +172,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 	web := fleetWeb(10, 4)
 	project := fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\nseeds: ['%s']\nscope: {max_depth: 1000}\npoliteness: {delay: %v, adaptive: 0}\n"+
 		"fetch: {allow_private: true, connect_to: ['::%s']}\n", strings.Join(web.CrawlPlan.Seeds, "', '"), delay, startWeb(t, web))
-	inFiles, redis := writeTempFile(t, "files.yaml", project), writeTempFile(t, "redis.yaml", project+redisField(c, ""))
+	inFiles, redis := testfile.Write(t, "files.yaml", project), testfile.Write(t, "redis.yaml", project+redisField(c, ""))
 	dirs := make([]string, 3)
 	for i := range dirs {
 		dirs[i] = filepath.Join(t.TempDir(), "data")

@@ -19,6 +19,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -160,7 +161,7 @@ func withoutField(m map[string]any, field string) map[string]any {
 // What is added is visited by the crawl that goes on, and nothing else is.
 func TestFrontierAdd(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {canonical: false}\n")
 	runCommand(t, v.crawlArgs("-c", file, "http://shop.example/b", "--max-depth=1")...).want(t, ExitDone)
 	v.runFrontier(t, "add", "http://shop.example/", "http://shop.example/b", "http://elsewhere.example/").want(t, ExitDone,
 		"1 new, 1 known already, 1 refused", "1 refused: another host than the seeds', such as http://elsewhere.example/")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // ftpDir is a directory to be served over ftp.
@@ -95,7 +96,7 @@ func TestFTPIsWantedOrNot(t *testing.T) {
 		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Fallback: crawltest.StaticPage(
 			crawltest.HTML("<a href=ftp://a.example/x.txt>x</a><a href=ftp://b.example/y.txt>y</a>"))})
 		server := ftptest.Start(t, ftpDir(t, map[string]string{"x.txt": "x"}), nil)
-		project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
+		project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 1}\n"+setting)
 		runCommand(t, append([]string{"crawl", "-c", project, "--connect-to=:21:" + server.Addr}, v.crawlArgs("http://a.example/")[1:]...)...).
 			want(t, ExitDone, fmt.Sprintf("pages: %d (", 1+len(want)/2))
 		if got := ftpRequests(server); !slices.Equal(got, want) {
@@ -125,7 +126,7 @@ func TestFTPRobots(t *testing.T) {
 func TestFTPRevisit(t *testing.T) {
 	t.Parallel()
 	v, server := newFTPCrawlFixture(t, map[string]string{"x.txt": "x"})
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 3s}\n")
 	runCommand(t, v.crawlArgs("-c", project, "ftp://a.example/x.txt")...).want(t, ExitDone, "pages: 1 (")
 	time.Sleep(3 * time.Second) // it rests for so long
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone, "pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1")
@@ -156,12 +157,12 @@ func TestFTPCommands(t *testing.T) {
 
 // What would go around a proxy is refused.
 func TestFTPAndProxy(t *testing.T) {
-	list := writeTempFile(t, "seeds.txt", "ftp://a.example/\n")
+	list := testfile.Write(t, "seeds.txt", "ftp://a.example/\n")
 	for _, tt := range []struct{ text, says string }{
 		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n", "fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
-		_, err := ReadProject(writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
+		_, err := ReadProject(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
 		if err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
 		}

@@ -12,12 +12,13 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // A program's own callbacks read the pages, and say where to go on.
 func TestHandlers(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: titles\n")
 	var mu sync.Mutex
 	var titles []string
 	var stderr bytes.Buffer
@@ -46,7 +47,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	feed.Header.Set("Content-Type", "application/rss+xml")
 	site.Pages["/news/feed"] = crawltest.StaticPage(feed)
 	v := newCrawlFixture(t, site)
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nhandler: links\n")
 	var stderr bytes.Buffer
 	a := &program{stdout: newStickyErrorWriter(&bytes.Buffer{}), stderr: newStatusLineWriter(&stderr), environment: environment{namedHandlers: NamedCallbacks{"links": func(c *collyfetch.Collector) {
 		c.OnHTML("a", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) })

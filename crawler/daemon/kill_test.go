@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
 
@@ -133,7 +134,7 @@ type killedCrawl struct {
 // and returns how many times it did.
 func runAndKill(t *testing.T, rnd *rand.Rand, maxKills int, total *killTotals) (int, error) {
 	v := &killedCrawl{t: t, rnd: rnd, web: killWeb(killDelay, 15, rnd), data: filepath.Join(t.TempDir(), "data"),
-		project: writeTempFile(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
+		project: testfile.Write(t, "p.yaml", fmt.Sprintf("output: {jsonl_max_size: %dB, ledger_refusals: true, ledger_max_size: %dB}\n", killOutputFileSize, 8*killOutputFileSize))}
 	server, err := v.web.Start("")
 	if err != nil {
 		return 0, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -85,11 +86,11 @@ func keyFiles(t *testing.T) (private, public string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private = writeTempFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	private = testfile.Write(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	if err := os.Chmod(private, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return private, writeTempFile(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
+	return private, testfile.Write(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pubDER})))
 }
 
 // TestLedgerExpectedRecords: what verify prints to be kept is found again by --holds, another hash is
@@ -104,7 +105,7 @@ func TestLedgerExpectedRecords(t *testing.T) {
 	_, printed, _ := strings.Cut(r.stdout, "to keep for --holds: ")
 	printed, _, _ = strings.Cut(printed, "\n")
 	verify := func(text string) commandResult {
-		return runCommand(t, "ledger", "verify", "--data", data, "--holds", writeTempFile(t, "kept.txt", text))
+		return runCommand(t, "ledger", "verify", "--data", data, "--holds", testfile.Write(t, "kept.txt", text))
 	}
 	verify(printed+"\n").want(t, ExitDone, "1 of 1 held records are there")
 	n, _, _ := strings.Cut(printed, " ")
@@ -120,7 +121,7 @@ func TestLedgerCommands(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	key, public := keyFiles(t)
 	_, other := keyFiles(t)
-	project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
+	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger_key: %q, ledger_refusals: true}\n", key))
 	dataDir := filepath.Join(v.dir, "data")
 	runCommand(t, v.crawlArgs("-c", project, "--data", dataDir, "http://shop.example/")...).want(t, ExitDone, "pages: ")
 	if report := verifyCleanLedger(t, dataDir); report.Requests != int64(len(v.web.Log())) || report.Refusals == 0 ||
@@ -205,7 +206,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 			_ = e.Request.Visit("/b?x=1&y=2")
 		})
 	}
-	project := writeTempFile(t, "p.yaml", "handler: post\n")
+	project := testfile.Write(t, "p.yaml", "handler: post\n")
 	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), environment: environment{namedHandlers: NamedCallbacks{"post": post}}}
 	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)

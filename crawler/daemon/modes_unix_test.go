@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // modesByPath returns the modes of all that is in a directory, and of itself, by path.
@@ -60,7 +61,7 @@ func TestModesOfCrawl(t *testing.T) {
 		v := newCrawlFixture(t, shopSite())
 		v.dir = filepath.Join(v.dir, "made")
 		warc := filepath.Join(v.dir, "warc")
-		p := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
+		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
 		runCommand(t, v.crawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
 		data := v.dataDir()
 		for _, dir := range []string{warc, filepath.Join(data, bodiesDir), filepath.Join(data, ledgerDir)} {

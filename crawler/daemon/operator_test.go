@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // A second process that would crawl from the same directory changes nothing
@@ -117,7 +118,7 @@ func TestPurpose(t *testing.T) {
 	} {
 		v := newCrawlFixture(t, crawltest.Site{Host: "a.example", Pages: map[string]crawltest.PageFunc{"/": crawltest.StaticPage(crawltest.HTML("x"))},
 			Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nContent-Signal: search=yes, ai-train=no\n")})})
-		config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
+		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.robots)
 		runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...).want(t, ExitDone, tt.says)
 	}
 	v := newCrawlFixture(t, shopSite())
@@ -125,7 +126,7 @@ func TestPurpose(t *testing.T) {
 		"robots: {purpose: [fun]}\n":                       `"fun" is not one of search, ai-input, ai-train, archive`,
 		"robots: {purpose: [search], extensions: false}\n": "robots.extensions: false ignores",
 	} {
-		config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 		runCommand(t, v.crawlArgs("-c", config, "http://shop.example/")...).want(t, ExitUsage, says)
 	}
 }
@@ -133,9 +134,9 @@ func TestPurpose(t *testing.T) {
 // Seeds that lead nowhere are told of.
 func TestSeedsThatLeadNowhere(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	empty := writeTempFile(t, "empty.txt", "# nothing\n\n")
+	empty := testfile.Write(t, "empty.txt", "# nothing\n\n")
 	config := func(text string) string {
-		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
+		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+text)
 	}
 	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+empty+"]\n"))...).want(t, ExitUsage, "the seed files name no URL")
 	runCommand(t, v.crawlArgs("-c", config("seed_files: ["+os.DevNull+"]\n"))...).want(t, ExitUsage, "is no regular file")
@@ -166,7 +167,7 @@ func TestRecordOfCutBody(t *testing.T) {
 		"/film":  crawltest.StaticPage(crawltest.ResponseOfType("video/mp4", "moo")),
 		"/short": crawltest.StaticPage(crawltest.HTML("x")),
 	}})
-	config := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
+	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
 	for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 func TestTornLineIsCut(t *testing.T) {
@@ -30,7 +32,7 @@ func TestTornLineIsCut(t *testing.T) {
 		{"an end of line inside a block's edge", "a\n" + long[:64<<10-1], "a\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			name := writeTempFile(t, "out.jsonl", tt.was)
+			name := testfile.Write(t, "out.jsonl", tt.was)
 			o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableOutputLengths{})
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -107,7 +108,7 @@ func TestLimitFields(t *testing.T) {
 		if !ok {
 			continue
 		}
-		file := writeTempFile(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
+		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
 		if _, err := ReadProject(file); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // paramSite is a shop in which ref and sid say nothing, id and page say all, and view
@@ -98,7 +99,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	line := func(url, hash string) string {
 		return fmt.Sprintf(`{"url":%q,"status":200,"bytes":1,"sha256":%q}`+"\n", url, hash)
 	}
-	name := writeTempFile(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
+	name := testfile.Write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
 		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
 		strings.Repeat("y", maxBatchLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
 	s, err := analyzeParams(t.Context(), name, "")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestFullOutput: no command ends well, nor with a verdict, when what it printed is
@@ -12,7 +14,7 @@ import (
 func TestFullOutput(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("--max-pages=1", "--warc="+filepath.Join(v.dir, "warc"), "http://shop.example/")...).want(t, ExitStopped)
-	rules, otherRules := writeTempFile(t, "robots.txt", "User-agent: *\nDisalow: /\n"), writeTempFile(t, "other.txt", "User-agent: *\nDisallow: /\n")
+	rules, otherRules := testfile.Write(t, "robots.txt", "User-agent: *\nDisalow: /\n"), testfile.Write(t, "other.txt", "User-agent: *\nDisallow: /\n")
 	key := filepath.Join(v.dir, "bot.pem")
 	for _, args := range [][]string{
 		{"--help"},
@@ -31,10 +33,10 @@ func TestFullOutput(t *testing.T) {
 		{"ledger", "verify", "--data", v.dataDir()},
 		{"ledger", "show", "--data", v.dataDir()},
 		{"robots", "check", "--agent=examplebot", "--file", otherRules, "https://example.com/"},
-		{"robots", "batch", writeTempFile(t, "questions", `{"robots": ""}`)},
+		{"robots", "batch", testfile.Write(t, "questions", `{"robots": ""}`)},
 		{"robots", "lint", rules},
 		{"robots", "diff", rules, otherRules},
-		{"sitemap", writeTempFile(t, "map.txt", "https://example.com/1\n")},
+		{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")},
 		{"identity", "key", key},
 		{"identity", "directory", key},
 	} {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,17 +12,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
 
-// writeTempFile writes a file for a test and returns its name.
-func writeTempFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/internal/usage"
+)
 
 // minimalProject is a project file with what is compulsory.
 const minimalProject = `agent: {contact: "mailto:bot@example.com"}
@@ -29,7 +23,7 @@ seeds: [https://example.com/]
 `
 
 func TestReadProjectKeepsDefaults(t *testing.T) {
-	got, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+`politeness:
+	got, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+`politeness:
   delay: 2s
 limits: {workers: 8}
 fetch: {content_types: []}
@@ -51,7 +45,7 @@ fetch: {content_types: []}
 // In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
 // room the list is in.
 func TestReadProjectOfAddresses(t *testing.T) {
-	p, err := ReadProject(writeTempFile(t, "p.yaml", minimalProject+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +339,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
     |                                  ^`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := writeTempFile(t, "p.yaml", tt.text)
+			file := testfile.Write(t, "p.yaml", tt.text)
 			_, err := ReadProject(file)
 			got := ""
 			if err != nil {
@@ -354,15 +348,15 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if code := printError(&strings.Builder{}, err); err != nil && code != ExitUsage {
-				t.Errorf("exit code %d, want %d", code, ExitUsage)
+			if e := (*projectFileError)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
+				t.Errorf("%T is neither an error in the file nor one of usage", err)
 			}
 		})
 	}
 }
 
 func TestReadProjectRefusesAHugeFile(t *testing.T) {
-	file := writeTempFile(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFileSize))
+	file := testfile.Write(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFileSize))
 	if _, err := ReadProject(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
 		t.Errorf("error %v, want one that names seed_files", err)
 	}
@@ -420,7 +414,7 @@ func TestProjectRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := readProjectSource(writeTempFile(t, "p.yaml", string(text)))
+	again, err := readProjectSource(testfile.Write(t, "p.yaml", string(text)))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

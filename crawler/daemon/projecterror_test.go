@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // TestProjectErrorsHideValues: no error about a project file repeats a value of it, or
@@ -30,7 +32,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 		minimalProject + "agent: {signature: {keys: [k], directory: geheim}}\n",
 		"agent: {contact: geheim}\nseeds: [https://a.example/]\n", "agent: {contact: mailto:a@b.example}\nseeds: [geheim]\n",
 	} {
-		_, err := ReadProject(writeTempFile(t, "p.yaml", text))
+		_, err := ReadProject(testfile.Write(t, "p.yaml", text))
 		if err == nil {
 			t.Errorf("%q is taken", text)
 			continue
@@ -42,7 +44,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 			t.Errorf("%q: the error does not name the file: %v", text, err)
 		}
 		long := strings.ReplaceAll(text, secret, strings.Repeat(secret, 1000))
-		if _, err := ReadProject(writeTempFile(t, "p.yaml", long)); err == nil || len(detailedErrorText(err)) > 2000 {
+		if _, err := ReadProject(testfile.Write(t, "p.yaml", long)); err == nil || len(detailedErrorText(err)) > 2000 {
 			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(detailedErrorText(err)), err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -27,7 +28,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		web := killWeb(0, 15, nil)
 		v := newCrawlFixture(t)
 		v.web, v.addr = web, startWeb(t, web)
-		runCommand(t, v.crawlArgs(append([]string{"-c", writeTempFile(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
 		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
@@ -51,7 +52,7 @@ func TestRedisAndDirectories(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
 	v := newCrawlFixture(t, shopSite())
-	project := writeTempFile(t, "p.yaml", redisField(c, ", durability: none"))
+	project := testfile.Write(t, "p.yaml", redisField(c, ", durability: none"))
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=2", "http://shop.example/")...).want(t, ExitStopped, "the limit of pages is reached")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitUsage, "already holds a crawl")
 	runCommand(t, v.crawlArgs("-c", project, "--fresh", "http://shop.example/")...).want(t, ExitUsage, "--fresh: the state is in Redis")
@@ -86,11 +87,11 @@ func TestRedisThatCannotBeUsed(t *testing.T) {
 		"connections are not encrypted":             "{addresses: ['127.0.0.1:1'], ca_file: ca.pem}",
 		"store.redis.lease: 1ms: expected at least": "{addresses: ['127.0.0.1:1'], lease: 1ms}",
 	} {
-		r := runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
+		r := runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", "project: shop\nstore: {redis: "+redis+"}\n"), "http://shop.example/")...)
 		if r.code == ExitDone || !strings.Contains(r.stderr, why) {
 			t.Errorf("%s: exit %d, %s; want %q", redis, r.code, r.stderr, why)
 		}
 	}
-	r := runCommand(t, v.crawlArgs("-c", writeTempFile(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
+	r := runCommand(t, v.crawlArgs("-c", testfile.Write(t, "p.yaml", "store: {redis: {addresses: ['127.0.0.1:1']}}\n"), "http://shop.example/")...)
 	r.want(t, ExitUsage, "a name is needed")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // An apiFixture is a daemonFixture with the API served.
@@ -198,4 +199,10 @@ b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 	if got := (daemonSnapshot{}).render(now).String(); !strings.Contains(got, "projects: 0") {
 		t.Errorf("of nothing it shows\n%s", got)
 	}
+}
+
+// TestLongTokenFile: a file that cannot be a token's is wrong usage.
+func TestLongTokenFile(t *testing.T) {
+	long := testfile.Write(t, "long", strings.Repeat("x", maxSmallFileBytes+1))
+	runCommand(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
 }

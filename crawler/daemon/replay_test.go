@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // replaySites is sites that do not link to each other, so that what is found on one does
@@ -49,7 +50,7 @@ func recordReplayCrawl(t *testing.T) *crawlFixture {
 	t.Helper()
 	sites, seeds := replaySites()
 	v := newCrawlFixture(t, sites...)
-	project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+	project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 		"politeness: {adaptive: 0}\n")
 	runCommand(t, v.crawlArgs(append([]string{"-c", project, "--delay=5ms"}, seeds...)...)...).want(t, ExitDone)
 	return v
@@ -160,7 +161,7 @@ func TestReplayForPurposes(t *testing.T) {
 		purpose, other, says := tt.purpose, tt.other, tt.says
 		t.Run(purpose, func(t *testing.T) {
 			v := newCrawlFixture(t, usageRulesSite())
-			project := writeTempFile(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
+			project := testfile.Write(t, "p.yaml", fmt.Sprintf("output: {ledger: true, ledger_refusals: true, warc: %q}\n", filepath.Join(v.dir, "warc"))+
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
 			runCommand(t, v.crawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
 			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // unchangingPageSite is a site of a page that never changes, and has a validator.
@@ -22,7 +23,7 @@ func unchangingPageSite() crawltest.Site {
 func TestRevisitAndResume(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, unchangingPageSite())
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nrevisit: {mode: interval, every: 4s}\n")
 	r := runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...)
 	r.want(t, ExitDone, "pages: 1 (", "resting until their revisit: 1, the first is due at ")
 	due, err := time.Parse(time.RFC3339, regexp.MustCompile(`due at (\S+)`).FindStringSubmatch(r.stderr)[1])
@@ -43,7 +44,7 @@ func TestPagesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, shopSite())
 	project := func(pages string) string {
-		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
+		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_pages_per_host: "+pages+"}\n")
 	}
 	runCommand(t, v.crawlArgs("-c", project("2"), "http://shop.example/")...).want(t, ExitDone, "pages: 2 (",
 		"left: 3 queued, 3 of them on hosts that do not answer, ask for too long a delay or have had their pages")
@@ -61,7 +62,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, shopSite())
 	project := func(bytes string) string {
-		return writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
+		return testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_bytes_per_host: "+bytes+"}\n")
 	}
 	runCommand(t, v.crawlArgs("-c", project("41B"), "http://shop.example/")...).want(t, ExitDone, "left: ", "have had their pages")
 	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "shop.example is set aside until ", ": it has sent its 41 bytes")
@@ -71,7 +72,7 @@ func TestBytesPerHostAndResume(t *testing.T) {
 
 func TestBytesLimitAndResume(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nlimits: {bytes: 41B}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitStopped, "stopped: the limit of bytes is reached", "pages: 1 (")
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitStopped, "pages: 1 (")
 }

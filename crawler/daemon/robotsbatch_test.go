@@ -9,12 +9,13 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
 func TestRobotsBatch(t *testing.T) {
 	const yes, no = `{"allowed":true,"rule":null,`, `{"allowed":false,"rule":"disallow: /",`
-	file := writeTempFile(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
+	file := testfile.Write(t, "questions.jsonl", `{"robots":"disalow: /","url":"http://h/"}
 {"robots":"user-agent: x\ndisalow: /","agent":"x","url":"http://h/"}
 bad
 {"robots":"user-agent: x\ndisallow: /","agent":"x","url":"http://h/"}`)

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 func TestRobotsCheckFile(t *testing.T) {
-	file := writeTempFile(t, "robots.txt", "User-agent: *\nDisallow: /private/\nAllow: /private/open\n\nUser-agent: examplebot\nDisallow: /\n")
+	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /private/\nAllow: /private/open\n\nUser-agent: examplebot\nDisallow: /\n")
 	for _, tt := range []struct {
 		name string
 		args []string

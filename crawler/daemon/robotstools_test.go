@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
 func TestRobotsCheckExplains(t *testing.T) {
-	file := writeTempFile(t, "robots.txt", "User-agent: *\nDisallow: /a\nAllow: /*b$\nDisallow: /a/\nDisallow: /%61\nContent-Usage: train-ai=n\nUser-agent: *\n")
+	file := testfile.Write(t, "robots.txt", "User-agent: *\nDisallow: /a\nAllow: /*b$\nDisallow: /a/\nDisallow: /%61\nContent-Usage: train-ai=n\nUser-agent: *\n")
 	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", file, "https://example.com/a/b").want(t, ExitDone,
 		"allowed\thttps://example.com/a/b\tallow: /*b$ (line 3, group *)\n  file\tSHA-256 ", "  group\t* (lines 1, 7)\n",
 		"  decides\tallow: /*b$ (line 3, 4 octets)\n  \t  /a/b\n  \t  ^**^\n",
 		"  loses\tdisallow: /a/ (line 4, 3 octets): shorter than 4 octets\n  \t  /a/b\n  \t  ^^^\n",
 		"  asks\tcontent-usage: train-ai: disallow (line 6)\n")
 	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", file, "https://example.com/robots.txt").want(t, ExitDone, "  exempt\t")
-	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", writeTempFile(t, "other.txt", "User-agent: x\nDisallow: /\n"), "https://example.com/").
+	runCommand(t, "robots", "check", "--explain", "--agent=bot", "--file", testfile.Write(t, "other.txt", "User-agent: x\nDisallow: /\n"), "https://example.com/").
 		want(t, ExitDone, "  group\tnone speaks to the agent\n")
 
 	r := runCommand(t, "robots", "check", "--json", "--agent=bot", "--file", file, "https://example.com/a", "https://example.com/a/b")
@@ -40,11 +41,11 @@ func TestRobotsCheckExplains(t *testing.T) {
 
 // Whoever writes a robots.txt must not write on other people's terminals.
 func TestRobotsCheckIsPlain(t *testing.T) {
-	file := writeTempFile(t, "robots.txt", "User-agent: \x1b[2Jx\nUser-agent: *\nDisallow: /\x1b[2J\nDisallow: /\n")
+	file := testfile.Write(t, "robots.txt", "User-agent: \x1b[2Jx\nUser-agent: *\nDisallow: /\x1b[2J\nDisallow: /\n")
 	for _, args := range [][]string{
 		{"robots", "check", "--explain", "--agent=x", "--file", file, "https://example.com/%1b[2J"},
-		{"robots", "lint", file}, {"robots", "diff", file, writeTempFile(t, "new.txt", "")},
-		{"robots", "diff", file, writeTempFile(t, "new.txt", ""), "--agent=x", "--urls", writeTempFile(t, "urls.txt", "/\x1b[2J\n")},
+		{"robots", "lint", file}, {"robots", "diff", file, testfile.Write(t, "new.txt", "")},
+		{"robots", "diff", file, testfile.Write(t, "new.txt", ""), "--agent=x", "--urls", testfile.Write(t, "urls.txt", "/\x1b[2J\n")},
 	} {
 		if r := runCommand(t, args...); strings.Contains(r.stdout, "\x1b") || r.stdout == "" {
 			t.Errorf("%q prints %q", args, r.stdout)
@@ -56,7 +57,7 @@ func TestRobotsCheckIsPlain(t *testing.T) {
 // wonder at half a line.
 func TestRobotsLintOfAHugeFile(t *testing.T) {
 	line := "# " + strings.Repeat("x", 1000) + "\n \n"
-	file := writeTempFile(t, "robots.txt", strings.Repeat(line, maxRobotsFileBytes/len(line)+2))
+	file := testfile.Write(t, "robots.txt", strings.Repeat(line, maxRobotsFileBytes/len(line)+2))
 	r := runCommand(t, "robots", "lint", file)
 	r.want(t, ExitCheckFailed, "the file has more than 500 KiB: Google ignores this line and all that follow")
 	if n := strings.Count(r.stdout, "\n"); n != 2 || strings.Contains(r.stdout, fmt.Sprint(maxRobotsFileBytes)) {
@@ -65,8 +66,8 @@ func TestRobotsLintOfAHugeFile(t *testing.T) {
 }
 
 func TestRobotsLint(t *testing.T) {
-	good := writeTempFile(t, "good.txt", "User-agent: *\nDisallow: /a\nDisallow:\n")
-	bad := writeTempFile(t, "bad.txt", "User-agent: *\nDissalow: /a\nDisallow: b\n")
+	good := testfile.Write(t, "good.txt", "User-agent: *\nDisallow: /a\nDisallow:\n")
+	bad := testfile.Write(t, "bad.txt", "User-agent: *\nDissalow: /a\nDisallow: b\n")
 	runCommand(t, "robots", "lint", good).want(t, ExitDone, good+":3: hint: disallow without a path: ")
 	runCommand(t, "robots", "lint", bad).want(t, ExitCheckFailed,
 		bad+":2: error: unknown field \"dissalow\": crawlers ignore the line, some guess what is meant; probably \"disallow\" [SYN-08]\n",
@@ -89,9 +90,9 @@ func TestRobotsLintFetches(t *testing.T) {
 }
 
 func TestRobotsDiff(t *testing.T) {
-	before := writeTempFile(t, "old.txt", "User-agent: *\nDisallow: /a\nSitemap: https://h.example/s.xml\n")
-	after := writeTempFile(t, "new.txt", "User-agent: *\nDisallow: /b\nCrawl-delay: 2\n\nUser-agent: bot\nDisallow: /a\n\nSitemap: https://h.example/t.xml\n")
-	urls := writeTempFile(t, "urls.txt", "/a\nhttps://h.example/b/c\n\n/c\n")
+	before := testfile.Write(t, "old.txt", "User-agent: *\nDisallow: /a\nSitemap: https://h.example/s.xml\n")
+	after := testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /b\nCrawl-delay: 2\n\nUser-agent: bot\nDisallow: /a\n\nSitemap: https://h.example/t.xml\n")
+	urls := testfile.Write(t, "urls.txt", "/a\nhttps://h.example/b/c\n\n/c\n")
 	runCommand(t, "robots", "diff", before, before).want(t, ExitDone)
 	runCommand(t, "robots", "diff", before, after).want(t, ExitCheckFailed,
 		"agent *\n  + disallow: /b (line 2)\n  - disallow: /a (line 2)\n  crawl-delay none -> 2s\nsitemap\n  + https://h.example/t.xml\nsitemap\n  - https://h.example/s.xml\n")
@@ -104,9 +105,9 @@ func TestRobotsDiff(t *testing.T) {
 		`{"agents":[{"agent":"*","added":[{"rule":"disallow: /b","line":2}]`,
 		`{"url":"/a","agent":"x","old":{"allowed":false,"rule":"disallow: /a","line":2,"group":"*"},"new":{"allowed":true,"group":"*"}}`)
 	runCommand(t, "robots", "diff", before, after, "--agent=(x)").want(t, ExitUsage, `--agent: "(x)" names no crawler`)
-	runCommand(t, "robots", "diff", before, after, "--urls", writeTempFile(t, "bad.txt", "/a\nb\n")).want(t, ExitUsage, `--urls: line 2: "b" is neither a URL nor a path`)
-	runCommand(t, "robots", "diff", before, after, "--urls", writeTempFile(t, "long.txt", "/a\n/"+strings.Repeat("b", 1<<17))).want(t, ExitFailed, "cannot read the URLs: line 2: the line is longer than 65536 bytes")
-	runCommand(t, "robots", "diff", before, after, "--urls", writeTempFile(t, "mark.txt", "\ufeff/b\n")).want(t, ExitCheckFailed, "closes\t*\t/b\t")
+	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "bad.txt", "/a\nb\n")).want(t, ExitUsage, `--urls: line 2: "b" is neither a URL nor a path`)
+	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "long.txt", "/a\n/"+strings.Repeat("b", 1<<17))).want(t, ExitFailed, "cannot read the URLs: line 2: the line is longer than 65536 bytes")
+	runCommand(t, "robots", "diff", before, after, "--urls", testfile.Write(t, "mark.txt", "\ufeff/b\n")).want(t, ExitCheckFailed, "closes\t*\t/b\t")
 	runCommand(t, "robots", "diff", before).want(t, ExitUsage, "accepts 2 arg(s)")
 	runCommand(t, "robots", "diff", before, "missing.txt").want(t, ExitFailed, "missing.txt: no such file")
 }
@@ -116,7 +117,7 @@ func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
 	root := a.rootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
-	root.SetArgs([]string{"robots", "diff", writeTempFile(t, "old.txt", ""), writeTempFile(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})
+	root.SetArgs([]string{"robots", "diff", testfile.Write(t, "old.txt", ""), testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})
 	if code := printError(a.stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}

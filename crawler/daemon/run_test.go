@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/internal/doctest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 var update = doctest.Update
@@ -235,7 +236,7 @@ func TestDataDirectory(t *testing.T) {
 // is written over or mixed with those of another crawl.
 func TestRotatedOutput(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	project := writeTempFile(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
+	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
 	out := filepath.Join(v.dataDir(), outputFile)
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
@@ -280,8 +281,8 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 // A project may be moved, and its seeds may come from files.
 func TestSeedFiles(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
-	seeds := writeTempFile(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
+	seeds := testfile.Write(t, "seeds.txt", "# pages\n\nhttp://shop.example/a \nhttp://shop.example/missing\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nscope: {max_depth: 0}\nseed_files: ["+seeds+"]\n")
 	runCommand(t, v.crawlArgs("-c", project)...).want(t, ExitDone, "pages: 2 (")
 
 	v = newCrawlFixture(t, shopSite())
@@ -299,11 +300,11 @@ func TestSitemapsOnly(t *testing.T) {
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\n")})
 	site.Pages["/map.txt"] = crawltest.StaticPage(crawltest.Text("http://shop.example/b?x=1&y=2\n"))
 	v := newCrawlFixture(t, site)
-	project := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
+	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1")
 
 	site.Robots = crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("Sitemap: http://shop.example/map.txt\nSitemap: http://shop.example/more.txt\n")})
 	v = newCrawlFixture(t, site)
-	project = writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
+	project = testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\ndiscover: {links: false, canonical: false, max_sitemaps: 1}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/a")...).want(t, ExitDone, "pages: 2 (", "sitemaps: 1", "leads to more sitemaps than are read")
 }

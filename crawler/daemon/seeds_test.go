@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 // firstSeeds reads at most so many seeds.
@@ -23,7 +26,7 @@ func firstSeeds(p Project, limit int) (urls []string, err error) {
 }
 
 func TestSeeds(t *testing.T) {
-	list := writeTempFile(t, "seeds.txt", "# a comment\n\n https://a.example/1 \nHTTPS://A.example/2\n")
+	list := testfile.Write(t, "seeds.txt", "# a comment\n\n https://a.example/1 \nHTTPS://A.example/2\n")
 	p := Project{Seeds: []string{"https://b.example/"}, SeedFiles: []string{list}}
 	all := []string{"https://b.example/", "https://a.example/1", "https://a.example/2"}
 	for limit := 1; limit <= len(all)+1; limit++ { // whoever has enough may stop anywhere
@@ -44,8 +47,8 @@ func TestSeedErrors(t *testing.T) {
 		{"too long a line", strings.Repeat("x", 1<<17), "seeds.txt:1: the line is longer than 65536 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := firstSeeds(Project{SeedFiles: []string{writeTempFile(t, "seeds.txt", tt.text)}}, 10)
-			if exitCode(err) != ExitUsage || !strings.Contains(err.Error(), tt.want) {
+			_, err := firstSeeds(Project{SeedFiles: []string{testfile.Write(t, "seeds.txt", tt.text)}}, 10)
+			if !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one of usage that says %q", err, tt.want)
 			}
 		})

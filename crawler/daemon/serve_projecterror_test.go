@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // What a daemon says of a broken project file, to callers and in its log, repeats none of
@@ -21,7 +22,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 	f.putProjectFile("header", minimalProject+"fetch: {headers: {Authorization: 'Bearer geheim', cookie: geheim}}\nlimits: {workers: none}\n")
 	f.putProjectFile("proxy", minimalProject+"fetch: {proxy: 'ftp://me:geheim@geheim.example'}\n")
 	f.putProjectFile("syntax", "fetch:\n  proxy: http://me:geheim@p.example: geheim\n")
-	elsewhere := writeTempFile(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
+	elsewhere := testfile.Write(t, "shadow", "root:geheim:19000:0:99999:7:::\nmail:geheim:1::::\n")
 	if err := os.Symlink(elsewhere, filepath.Join(f.projectFilesPath(), "link"+projectExt)); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 func TestSigningRefused(t *testing.T) {
@@ -31,7 +32,7 @@ func TestSigningRefused(t *testing.T) {
 		{"{agent_form: token}", `agent.signature.agent_form: "token" is not a form: expected dictionary or string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
-		if _, err := ReadProject(writeTempFile(t, "p.yaml", text)); err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
+		if _, err := ReadProject(testfile.Write(t, "p.yaml", text)); err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
 		}
 	}
@@ -53,12 +54,12 @@ func TestIdentityCommands(t *testing.T) {
 	runCommand(t, "identity", "directory").want(t, ExitUsage, "requires at least 1 arg")
 	runCommand(t, "identity", "directory", file("bot.pem"), file("bot.pem")).want(t, ExitUsage, "holds the same key as")
 	runCommand(t, "identity", "directory", dir).want(t, ExitUsage, "is not the file of a key")
-	runCommand(t, "identity", "directory", writeTempFile(t, "x.pem", "secret")).want(t, ExitUsage, "no private key in PEM is in it")
+	runCommand(t, "identity", "directory", testfile.Write(t, "x.pem", "secret")).want(t, ExitUsage, "no private key in PEM is in it")
 	if err := os.Chmod(file("bot.pem"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	runCommand(t, "identity", "directory", file("bot.pem")).want(t, ExitUsage, "others may read the key in")
-	runCommand(t, "crawl", "--data", file("data"), "-c", writeTempFile(t, "p.yaml", minimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
+	runCommand(t, "crawl", "--data", file("data"), "-c", testfile.Write(t, "p.yaml", minimalProject[:len("agent: {contact: \"mailto:bot@example.com\"")]+
 		", signature: {keys: ["+file("bot.pem")+"], directory: 'https://bot.example.com'}}\nseeds: [https://example.com/]\n")).
 		want(t, ExitUsage, "agent.signature.keys[0]: others may read the key in")
 	if _, err := os.Stat(file("data")); err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // listing of sitemaps in a form: "urlset" or "sitemapindex".
@@ -29,14 +30,14 @@ func sitemapXML(form string, locations ...string) string {
 }
 
 func TestSitemapFile(t *testing.T) {
-	good := writeTempFile(t, "good.xml", `<urlset><url><loc>https://example.com/?a=1&amp;b=2</loc><lastmod>2024-05-06T07:08:09+02:00</lastmod>`+
+	good := testfile.Write(t, "good.xml", `<urlset><url><loc>https://example.com/?a=1&amp;b=2</loc><lastmod>2024-05-06T07:08:09+02:00</lastmod>`+
 		`<changefreq>daily</changefreq><priority>1</priority></url><url><loc>https://example.com/shop/a</loc></url></urlset>`)
 	const first = `{"url":"https://example.com/?a=1&b=2","index":false,"priority":1,"lastmod":"2024-05-06T05:08:09Z","changefreq":"daily"}` + "\n"
 	const second = `{"url":"https://example.com/shop/a","index":false,"priority":0.5}` + "\n"
-	index := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "https://example.com/a.xml"))
-	broken := writeTempFile(t, "broken.xml", "<urlset><url><loc>https://example.com/1</loc></url>\n<url></urlset>")
-	flawed := writeTempFile(t, "flawed.xml", sitemapXML("urlset", "/1", "/2", "https://example.com/3"))
-	many := writeTempFile(t, "many.xml", sitemapXML("urlset", strings.Split(strings.Repeat("x ", 25), " ")[:25]...))
+	index := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "https://example.com/a.xml"))
+	broken := testfile.Write(t, "broken.xml", "<urlset><url><loc>https://example.com/1</loc></url>\n<url></urlset>")
+	flawed := testfile.Write(t, "flawed.xml", sitemapXML("urlset", "/1", "/2", "https://example.com/3"))
+	many := testfile.Write(t, "many.xml", sitemapXML("urlset", strings.Split(strings.Repeat("x ", 25), " ")[:25]...))
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -59,8 +60,8 @@ func TestSitemapFile(t *testing.T) {
 		{"flawed", []string{flawed}, ExitFailed, `{"url":"https://example.com/3","index":false,"priority":0.5}` + "\n",
 			[]string{`flawed.xml: line 2: location "/1": relative`, `flawed.xml: line 3: location "/2": relative`}},
 		{"many flaws", []string{many}, ExitFailed, "", []string{"many.xml: line 21: ", "many.xml: and 5 more of the kind"}},
-		{"no sitemap", []string{writeTempFile(t, "page.html", "<!DOCTYPE html><html></html>")}, ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
-		{"text that is no sitemap", []string{writeTempFile(t, "text", "a\nb\n")}, ExitFailed, "", []string{"not a sitemap"}},
+		{"no sitemap", []string{testfile.Write(t, "page.html", "<!DOCTYPE html><html></html>")}, ExitFailed, "", []string{`page.html: line 1, byte 21: element "html": not a sitemap`}},
+		{"text that is no sitemap", []string{testfile.Write(t, "text", "a\nb\n")}, ExitFailed, "", []string{"not a sitemap"}},
 		{"no file", []string{"missing.xml"}, ExitFailed, "", []string{"missing.xml: no such file"}},
 		{"no argument", nil, ExitUsage, "", []string{"accepts 1 arg(s)"}},
 		{"strict without a place", []string{"--strict", good}, ExitUsage, "", []string{"--strict: which URLs a file may list", "set --base"}},
@@ -97,7 +98,7 @@ func TestSitemapReadsStdin(t *testing.T) {
 
 // Whoever writes a sitemap must not write on other people's terminals.
 func TestSitemapIsPlain(t *testing.T) {
-	file := writeTempFile(t, "map.xml", "<urlset><url><loc>a\x1b[2J</loc></url><url><loc>https://example.com/\x1b[2J</loc></url><\x1b[2J></urlset>")
+	file := testfile.Write(t, "map.xml", "<urlset><url><loc>a\x1b[2J</loc></url><url><loc>https://example.com/\x1b[2J</loc></url><\x1b[2J></urlset>")
 	if r := runCommand(t, "sitemap", file); strings.Contains(r.stdout+r.stderr, "\x1b") || strings.Count(r.stderr, "\n") != 2 || r.stdout == "" {
 		t.Errorf("it prints %q and says %q", r.stdout, r.stderr)
 	}
@@ -111,7 +112,7 @@ func (diskFullWriter) Write([]byte) (int, error) { return 0, errors.New("disk fu
 func TestSitemapSaysWhenItCannotWrite(t *testing.T) {
 	var stderr bytes.Buffer
 	a := &program{stdout: newStickyErrorWriter(diskFullWriter{}), stderr: newStatusLineWriter(&stderr)}
-	if code := a.main([]string{"sitemap", writeTempFile(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
+	if code := a.main([]string{"sitemap", testfile.Write(t, "map.txt", "https://example.com/1\n")}); code != ExitFailed || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
@@ -218,7 +219,7 @@ func TestSitemapFetches(t *testing.T) {
 	if strings.Contains(strict.stdout, "other") {
 		t.Errorf("annex.example vouches for nothing:\n%s", strict.stdout)
 	}
-	file := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
+	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://annex.example/map.xml"))
 	v.runSitemap(t, "--follow", file).want(t, ExitDone, `{"url":"http://annex.example/page","index":false,`)
 	v.runSitemap(t, "--follow", "--limit=1", file).want(t, ExitDone)
 }
@@ -230,7 +231,7 @@ func TestSitemapRespectsServerDelays(t *testing.T) {
 	v := newCrawlFixture(t, crawltest.Site{Host: "busy.example", Fallback: crawltest.StaticPage(busy)},
 		crawltest.Site{Host: "slow.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nCrawl-delay: 7200\n"), CrawlDelay: 2 * time.Hour})},
 		crawltest.Site{Host: "rare.example", Robots: crawltest.StaticRobots(crawltest.Robots{Response: crawltest.Text("User-agent: *\nRequest-rate: 1/7200\n"), CrawlDelay: 2 * time.Hour})})
-	file := writeTempFile(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
+	file := testfile.Write(t, "index.xml", sitemapXML("sitemapindex", "http://busy.example/1", "http://busy.example/2", "https://busy.example/3", "https://busy.example/4", "http://slow.example/3", "http://rare.example/3"))
 	v.runSitemap(t, "--follow", file).want(t, ExitFailed, "http://busy.example/1: status 429",
 		"http://busy.example/2: busy.example is not to be visited before ",
 		"https://busy.example/4: cannot have https://busy.example/robots.txt: busy.example is not to be visited before ", "http://slow.example/3: slow.example is not to be visited before ",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 func TestTokensFile(t *testing.T) {
@@ -17,7 +18,7 @@ func TestTokensFile(t *testing.T) {
 		return fmt.Sprintf("- {name: %q, role: %q, sha256: %q}\n", name, role, sha)
 	}
 	good := "# who may\n" + entry("ada@example.org", "operate", hash("ada")) + entry("wall", "read", strings.ToUpper(hash("wall")))
-	keys, err := readTokensFile(writeTempFile(t, "tokens.yaml", good), ours)
+	keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", good), ours)
 	if err != nil || len(keys) != 3 || keys[1] != api.APIKeyFromToken("ada@example.org", api.RoleOperate, "ada") || keys[2] != api.APIKeyFromToken("wall", api.RoleRead, "wall") {
 		t.Fatalf("keys %v, %v", keys, err)
 	}
@@ -41,7 +42,7 @@ func TestTokensFile(t *testing.T) {
 		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
 		{strings.Repeat("#\n", maxSmallFileBytes), "is longer than"},
 	} {
-		keys, err := readTokensFile(writeTempFile(t, "tokens.yaml", tt.text), ours)
+		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
 		if err != nil && len(detailedErrorText(err)) > 1000 {
 			t.Errorf("%.80q: the error has %d bytes", tt.text, len(detailedErrorText(err)))
 		}
@@ -49,7 +50,7 @@ func TestTokensFile(t *testing.T) {
 			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)
 		}
 	}
-	open := writeTempFile(t, "tokens.yaml", good)
+	open := testfile.Write(t, "tokens.yaml", good)
 	if err := os.Chmod(open, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
 // trapSite is a shop with noise in its links, a calendar without end, ids of sessions
@@ -64,7 +65,7 @@ func trapSite() []crawltest.Site {
 func TestTrapsOverSockets(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, trapSite()...)
-	file := writeTempFile(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
+	file := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:bot@example.com'}\nseeds: ['http://mall.example/']\n"+
 		"scope: {max_urls_per_pattern: 10, max_redirects: 4, params: {drop: ['utm_*']}}\n")
 	runCommand(t, v.crawlArgs("-c", file)...).want(t, ExitDone, "out of scope, by reason: calendar 1, pattern_urls 1, redirects 1, within 1",
 		"redirects: 5, of them to new URLs: 4",

@@ -1,0 +1,19 @@
+// Package testfile writes files for tests.
+package testfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Write writes a file of this name to a directory of its own, which goes with the test, and
+// returns its path.
+func Write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
