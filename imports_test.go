@@ -30,6 +30,7 @@ var allowedImports = map[string][]string{
 	"internal/testfile":              {},
 	"internal/testwait":              {},
 	"internal/usage":                 {},
+	"internal/yamllimit":             {},
 	"robots":                         {"."},
 	"politeness":                     {"."},
 	"storage":                        {"."},
@@ -55,7 +56,7 @@ var allowedImports = map[string][]string{
 	"crawler/ftpfetch":               {".", "crawler/bodymem", "crawler"},
 	"crawler/ftpfetch/ftptest":       {},
 	"crawler/crawltest":              {"."},
-	"crawler/daemon": {".", "internal/connlimit", "internal/disk", "internal/jsonline", "internal/memlimit", "internal/usage", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/memory", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
+	"crawler/daemon": {".", "internal/connlimit", "internal/disk", "internal/jsonline", "internal/memlimit", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/memory", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/bodymem", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
 		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
@@ -69,6 +70,7 @@ var allowedImports = map[string][]string{
 // and sitemap stay light to import.
 var allowedThirdParty = map[string][]string{
 	"internal/doctest":         {"github.com/google/go-cmp"},
+	"internal/yamllimit":       {"github.com/goccy/go-yaml"},
 	"storage/bolt":             {"go.etcd.io/bbolt"},
 	"storage/storagetest":      {"github.com/google/go-cmp"},
 	"storage/redis":            {"github.com/redis/rueidis"},

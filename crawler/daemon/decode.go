@@ -9,18 +9,19 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
 // decode reads the draft's text into its project. The goccy parser finds the
 // words and their places; what they mean is decided here, so that every
 // mistake is told in the words of the project file and not in those of Go.
 func (d *projectWithPositions) decode() error {
-	tokens, exceeded := tokenizeYAMLWithinLimits(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
+	tokens, exceeded := yamllimit.Tokenize(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
-		return d.errorAt(exceeded.position, "", exceeded.problem)
+		return d.errorAt(filePosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -33,17 +34,6 @@ func (d *projectWithPositions) decode() error {
 		return nil // nothing but comments: all defaults
 	}
 	return d.decodeValue(file.Docs[0].Body, reflect.ValueOf(&d.Project).Elem(), "")
-}
-
-// tokenizeYAMLWithinLimits returns the tokens of a YAML text, or an error if the text exceeds the
-// limits within which the parser is safe. aliases is the error text for an anchor, an
-// alias or a tag.
-func tokenizeYAMLWithinLimits(text, aliasProblem string) (token.Tokens, *exceededYAMLLimit) {
-	if exceeded := checkYAMLTextLimits(text); exceeded != nil {
-		return nil, exceeded
-	}
-	tokens := lexer.Tokenize(text)
-	return tokens, checkYAMLTokenLimits(tokens, aliasProblem)
 }
 
 // syntaxError returns a parser's error in the project file's form.

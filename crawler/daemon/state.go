@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
 // The files of a crawl's directory that are its own. Others are never touched.
@@ -159,8 +160,8 @@ func encodeProject(p Project) ([]byte, error) {
 	text, e := yaml.Marshal(p)
 	if len(text) > maxProjectFileSize {
 		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
-	} else if _, exceeded := tokenizeYAMLWithinLimits(string(text), ""); exceeded != nil {
-		e = usage.Errorf("--resume could not read the project: %s", exceeded.problem)
+	} else if _, exceeded := yamllimit.Tokenize(string(text), ""); exceeded != nil {
+		e = usage.Errorf("--resume could not read the project: %s", exceeded.Problem)
 	}
 	return text, errors.Join(err, e)
 }

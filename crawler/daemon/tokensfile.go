@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
+	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
 
 // An apiTokenEntry is one of a file of tokens (--tokens): whose it is, what he may, and
@@ -39,8 +40,8 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	}
 	var entries []apiTokenEntry
 	const aliasProblem = "anchors, aliases and tags have no place in a file of tokens; write the value itself"
-	if _, exceeded := tokenizeYAMLWithinLimits(string(text), aliasProblem); exceeded != nil {
-		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.position.line, exceeded.position.column, exceeded.problem)
+	if _, exceeded := yamllimit.Tokenize(string(text), aliasProblem); exceeded != nil {
+		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.Line, exceeded.Column, exceeded.Problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
 		return nil, usage.Errorf("--tokens: %s: %s", file, truncateQuotedValues(yaml.FormatError(err, false, false)))

@@ -1,4 +1,4 @@
-package daemon
+package yamllimit
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 // are constants because they protect the process that reads the file, and a crawl needs
 // no file that comes near them.
 const (
-	// maxYAMLTokens bounds the tokens. A list of 50,000 seeds has 100,000.
-	maxYAMLTokens = 250_000
-	// maxYAMLTabs bounds the tabs of a line: in quotes, each makes the lexer look ahead
+	// MaxTokens bounds the tokens. A list of 50,000 seeds has 100,000.
+	MaxTokens = 250_000
+	// maxTabs bounds the tabs of a line: in quotes, each makes the lexer look ahead
 	// to the end of the line.
-	maxYAMLTabs = 256
-	// maxYAMLAngles bounds the "<" in a row: each makes the lexer count those that follow.
-	maxYAMLAngles = 256
-	// maxYAMLBlankLines bounds the blank lines in a row: at the end of a block of text,
+	maxTabs = 256
+	// maxAngles bounds the "<" in a row: each makes the lexer count those that follow.
+	maxAngles = 256
+	// maxBlankLines bounds the blank lines in a row: at the end of a block of text,
 	// each makes the lexer copy the block.
-	maxYAMLBlankLines = 256
+	maxBlankLines = 256
 )
 
-// An exceededYAMLLimit is the place where a YAML text exceeds a limit, and the text of the error.
-type exceededYAMLLimit struct {
-	position filePosition
-	problem  string
+// A Violation is the place where a YAML text exceeds a limit, and what to say of it.
+type Violation struct {
+	Line, Column int // counted from 1, in characters
+	Problem      string
 }
 
-// A yamlLimitScanner counts, byte by byte, what the lexer would make of a text.
-type yamlLimitScanner struct {
+// A textScanner counts, byte by byte, what the lexer would make of a text.
+type textScanner struct {
 	text string
 
 	tokenCountUpperBound int  // at least as many as the lexer makes tokens
@@ -45,34 +45,34 @@ type yamlLimitScanner struct {
 	sawBrace             bool // a "{" was seen: a colon may end a key without a blank behind it
 }
 
-// checkYAMLTextLimits returns the first excess of a text; nil if the lexer needs time and
+// checkText returns the first excess of a text; nil if the lexer needs time and
 // memory in proportion to its length. It ignores quotes and comments, and so counts too
 // many tokens rather than too few.
-func checkYAMLTextLimits(text string) *exceededYAMLLimit {
-	s := &yamlLimitScanner{text: text, lineNumber: 1, lineIsBlank: true}
+func checkText(text string) *Violation {
+	s := &textScanner{text: text, lineNumber: 1, lineIsBlank: true}
 	for i := range len(text) {
 		s.scanByte(i)
 		problem := ""
 		switch {
-		case s.tokenCountUpperBound > maxYAMLTokens:
+		case s.tokenCountUpperBound > MaxTokens:
 			problem = fmt.Sprintf("the file has more than %d values and marks; put long lists of seeds into seed_files",
-				maxYAMLTokens)
-		case s.tabsInLine > maxYAMLTabs:
-			problem = fmt.Sprintf("the line has more than %d tabs; write blanks, or several lines", maxYAMLTabs)
-		case s.angleBracketsInRow > maxYAMLAngles:
-			problem = fmt.Sprintf("there are more than %d < in a row; leave them out", maxYAMLAngles)
-		case s.blankLinesInRow > maxYAMLBlankLines:
-			problem = fmt.Sprintf("there are more than %d blank lines in a row; leave them out", maxYAMLBlankLines)
+				MaxTokens)
+		case s.tabsInLine > maxTabs:
+			problem = fmt.Sprintf("the line has more than %d tabs; write blanks, or several lines", maxTabs)
+		case s.angleBracketsInRow > maxAngles:
+			problem = fmt.Sprintf("there are more than %d < in a row; leave them out", maxAngles)
+		case s.blankLinesInRow > maxBlankLines:
+			problem = fmt.Sprintf("there are more than %d blank lines in a row; leave them out", maxBlankLines)
 		}
 		if problem != "" {
-			return &exceededYAMLLimit{filePosition{s.lineNumber, utf8.RuneCountInString(text[min(s.lineStart, i):i]) + 1}, problem}
+			return &Violation{s.lineNumber, utf8.RuneCountInString(text[min(s.lineStart, i):i]) + 1, problem}
 		}
 	}
 	return nil
 }
 
 // scanByte counts the byte at i.
-func (s *yamlLimitScanner) scanByte(i int) {
+func (s *textScanner) scanByte(i int) {
 	c := s.text[i]
 	if c == '<' {
 		s.angleBracketsInRow++
@@ -108,7 +108,7 @@ func (s *yamlLimitScanner) scanByte(i int) {
 }
 
 // beginLine starts a new line after the byte at i. CR, LF and CRLF end a line.
-func (s *yamlLimitScanner) beginLine(i int) {
+func (s *textScanner) beginLine(i int) {
 	if s.text[i] == '\n' && i > 0 && s.text[i-1] == '\r' {
 		s.lineStart = i + 1
 		return
@@ -120,7 +120,7 @@ func (s *yamlLimitScanner) beginLine(i int) {
 }
 
 // restOfLineHasQuotes reports whether a quote may begin or end between i and the end of the line.
-func (s *yamlLimitScanner) restOfLineHasQuotes(i int) bool {
+func (s *textScanner) restOfLineHasQuotes(i int) bool {
 	rest := s.text[i:]
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 		rest = rest[:end]
@@ -129,7 +129,7 @@ func (s *yamlLimitScanner) restOfLineHasQuotes(i int) bool {
 }
 
 // mayBeToken reports whether the lexer may make a separate token of the byte at i.
-func (s *yamlLimitScanner) mayBeToken(i int) bool {
+func (s *textScanner) mayBeToken(i int) bool {
 	var before, after byte = '\n', '\n'
 	if i > 0 {
 		before = s.text[i-1]
@@ -141,18 +141,18 @@ func (s *yamlLimitScanner) mayBeToken(i int) bool {
 	case '[', ']', '{', '}', ',', '"', '\'':
 		return true
 	case '-':
-		return isYAMLBlank(after) || i == s.lineStart && after == '-'
+		return isBlank(after) || i == s.lineStart && after == '-'
 	case '?':
-		return isYAMLBlank(after)
+		return isBlank(after)
 	case ':':
-		return isYAMLBlank(after) || s.sawBrace && after != '/'
+		return isBlank(after) || s.sawBrace && after != '/'
 	case '&', '*', '!', '%', '|', '>', '@', '`', '#', '<', '.':
 		// Within a word they are part of it.
-		return isYAMLBlank(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0
+		return isBlank(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0
 	}
 	return false
 }
 
-// isYAMLBlank reports whether c ends a mark. The lexer treats NUL as the end of the
+// isBlank reports whether c ends a mark. The lexer treats NUL as the end of the
 // text.
-func isYAMLBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }

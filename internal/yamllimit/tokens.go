@@ -1,4 +1,4 @@
-package daemon
+package yamllimit
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 // The limits of a YAML text between the lexer and the parser. The parser's memory grows
 // with the square of nesting and of the entries of a mapping, and with the path of each
 // value; its time grows with the product of missing values and tokens. A project file is
-// nested five deep at most. They are constants for the reason given at maxYAMLTokens.
+// nested five deep at most. They are constants for the reason given at MaxTokens.
 const (
-	maxYAMLNesting       = 32      // lists and mappings that are open at a time
-	maxYAMLEntries       = 5000    // of a mapping
-	maxYAMLKeys          = 20_000  // of all mappings together
-	maxYAMLPathBytes     = 1 << 10 // bytes of the keys that lead to a value
-	maxYAMLScalarBytes   = 1 << 16 // bytes of a key or value
-	maxYAMLMissingValues = 100     // keys and items without a value
-	maxYAMLDocs          = 2       // a reader refuses the second
+	MaxNesting       = 32      // lists and mappings that are open at a time
+	MaxEntries       = 5000    // of a mapping
+	MaxKeys          = 20_000  // of all mappings together
+	MaxPathBytes     = 1 << 10 // bytes of the keys that lead to a value
+	MaxScalarBytes   = 1 << 16 // bytes of a key or value
+	maxMissingValues = 100     // keys and items without a value
+	maxDocs          = 2       // a reader refuses the second
 )
 
-// An openYAMLCollection is a list or mapping that is open.
-type openYAMLCollection struct {
+// An openCollection is a list or mapping that is open.
+type openCollection struct {
 	kind          token.Type // SequenceEntry or MappingValue of a block; SequenceStart or MappingStart of a flow
 	column        int        // of its items or keys, in a block
 	entryCount    int        // of a mapping
@@ -29,24 +29,24 @@ type openYAMLCollection struct {
 	entryHasColon bool       // the entry of a flow mapping has a colon
 }
 
-func (l *openYAMLCollection) isFlow() bool {
+func (l *openCollection) isFlow() bool {
 	return l.kind == token.SequenceStartType || l.kind == token.MappingStartType
 }
 
-// A yamlNestingTracker follows how the tokens of a text nest.
-type yamlNestingTracker struct {
-	openCollections   []openYAMLCollection
+// A nestingTracker follows how the tokens of a text nest.
+type nestingTracker struct {
+	openCollections   []openCollection
 	keyCount          int
 	missingValueCount int
 	docCount          int
 }
 
-// checkYAMLTokenLimits returns the first excess of the tokens of a text; nil if the parser
+// checkTokens returns the first excess of the tokens of a text; nil if the parser
 // can read them in bounded time and memory. aliases is the error text for an anchor, an
 // alias or a tag: decorum's files do not need them, and a few suffice to describe an
 // endless text.
-func checkYAMLTokenLimits(tokens token.Tokens, aliasProblem string) *exceededYAMLLimit {
-	var s yamlNestingTracker
+func checkTokens(tokens token.Tokens, aliasProblem string) *Violation {
+	var s nestingTracker
 	var before *token.Token
 	for i, tk := range tokens {
 		if tk.Type == token.CommentType {
@@ -56,13 +56,13 @@ func checkYAMLTokenLimits(tokens token.Tokens, aliasProblem string) *exceededYAM
 		switch {
 		case tk.Type == token.AnchorType || tk.Type == token.AliasType || tk.Type == token.TagType:
 			problem = aliasProblem
-		case len(tk.Value) > maxYAMLScalarBytes && tk.Type != token.InvalidType:
-			problem = fmt.Sprintf("a value is longer than %d bytes", maxYAMLScalarBytes)
+		case len(tk.Value) > MaxScalarBytes && tk.Type != token.InvalidType:
+			problem = fmt.Sprintf("a value is longer than %d bytes", MaxScalarBytes)
 		default:
 			problem = s.addAndCheckToken(before, tk, firstNonCommentToken(tokens[i+1:]))
 		}
 		if problem != "" {
-			return &exceededYAMLLimit{yamlTokenPosition(tk), problem}
+			return &Violation{tk.Position.Line, tk.Position.Column, problem}
 		}
 		before = tk
 	}
@@ -82,21 +82,21 @@ func firstNonCommentToken(tokens token.Tokens) *token.Token {
 
 // addAndCheckToken follows tk, which stands between two other tokens, and names the limit that it
 // exceeds.
-func (s *yamlNestingTracker) addAndCheckToken(before, tk, after *token.Token) string {
+func (s *nestingTracker) addAndCheckToken(before, tk, after *token.Token) string {
 	switch tk.Type {
 	case token.DocumentHeaderType:
 		s.docCount++
 		s.openCollections = s.openCollections[:0]
 	case token.SequenceStartType, token.MappingStartType:
-		s.openCollections = append(s.openCollections, openYAMLCollection{kind: tk.Type})
+		s.openCollections = append(s.openCollections, openCollection{kind: tk.Type})
 	case token.SequenceEndType, token.MappingEndType:
-		s.endEntry()
+		s.endFlowEntry()
 		s.openCollections = s.openCollections[:max(0, len(s.openCollections)-1)]
 	case token.CollectEntryType:
-		s.endEntry()
+		s.endFlowEntry()
 	case token.SequenceEntryType:
 		s.beginEntry(token.SequenceEntryType, tk.Position.Column, 0)
-		s.countIfValueMissing(tk, after, tk.Position.Column+1)
+		s.countValueIfMissing(tk, after, tk.Position.Column+1)
 	case token.MappingKeyType: // of "? key"
 		s.beginEntry(token.MappingKeyType, tk.Position.Column, 0)
 	case token.MappingValueType:
@@ -106,14 +106,14 @@ func (s *yamlNestingTracker) addAndCheckToken(before, tk, after *token.Token) st
 		}
 		s.keyCount++
 		s.beginEntry(token.MappingValueType, column, keyBytes)
-		s.countIfValueMissing(tk, after, column)
+		s.countValueIfMissing(tk, after, column)
 	}
 	return s.exceededLimit()
 }
 
-// endEntry ends an entry of the innermost flow, and the blocks within it. It keeps a
+// endFlowEntry ends an entry of the innermost flow, and the blocks within it. It keeps a
 // block outside of any flow.
-func (s *yamlNestingTracker) endEntry() {
+func (s *nestingTracker) endFlowEntry() {
 	n := len(s.openCollections)
 	for n > 0 && !s.openCollections[n-1].isFlow() {
 		n--
@@ -135,7 +135,7 @@ func (s *yamlNestingTracker) endEntry() {
 
 // beginEntry begins an item or entry in a column: of an open block, or of a new one within
 // it. It ends blocks further right.
-func (s *yamlNestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
+func (s *nestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 	for n := len(s.openCollections); n > 0; n-- {
 		top := &s.openCollections[n-1]
 		if top.isFlow() {
@@ -154,12 +154,12 @@ func (s *yamlNestingTracker) beginEntry(kind token.Type, column, keyBytes int) {
 		}
 		s.openCollections = s.openCollections[:n-1]
 	}
-	s.openCollections = append(s.openCollections, openYAMLCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
+	s.openCollections = append(s.openCollections, openCollection{kind: kind, column: column, entryCount: 1, lastKeyBytes: keyBytes})
 }
 
-// countIfValueMissing counts an item or entry without a value. Its value is missing if the
+// countValueIfMissing counts an item or entry without a value. Its value is missing if the
 // next token is neither on its line nor below it in a column where a value may stand.
-func (s *yamlNestingTracker) countIfValueMissing(tk, after *token.Token, column int) {
+func (s *nestingTracker) countValueIfMissing(tk, after *token.Token, column int) {
 	switch {
 	case after == nil, after.Type == token.CollectEntryType,
 		after.Type == token.SequenceEndType, after.Type == token.MappingEndType:
@@ -172,26 +172,26 @@ func (s *yamlNestingTracker) countIfValueMissing(tk, after *token.Token, column 
 }
 
 // exceededLimit names the limit that is exceeded; empty if none is.
-func (s *yamlNestingTracker) exceededLimit() string {
+func (s *nestingTracker) exceededLimit() string {
 	pathBytes, entries := 0, 0
-	for _, l := range s.openCollections[:min(len(s.openCollections), maxYAMLNesting)] {
+	for _, l := range s.openCollections[:min(len(s.openCollections), MaxNesting)] {
 		pathBytes += l.lastKeyBytes
 		if l.kind != token.SequenceEntryType {
 			entries = max(entries, l.entryCount)
 		}
 	}
 	switch {
-	case len(s.openCollections) > maxYAMLNesting:
-		return fmt.Sprintf("lists and mappings are nested more than %d deep", maxYAMLNesting)
-	case entries > maxYAMLEntries:
-		return fmt.Sprintf("a mapping has more than %d entries", maxYAMLEntries)
-	case s.keyCount > maxYAMLKeys:
-		return fmt.Sprintf("the file has more than %d keys", maxYAMLKeys)
-	case pathBytes > maxYAMLPathBytes:
-		return fmt.Sprintf("the names that lead to this value are longer than %d bytes together", maxYAMLPathBytes)
-	case s.missingValueCount > maxYAMLMissingValues:
-		return fmt.Sprintf("more than %d keys or items of lists have no value", maxYAMLMissingValues)
-	case s.docCount > maxYAMLDocs:
+	case len(s.openCollections) > MaxNesting:
+		return fmt.Sprintf("lists and mappings are nested more than %d deep", MaxNesting)
+	case entries > MaxEntries:
+		return fmt.Sprintf("a mapping has more than %d entries", MaxEntries)
+	case s.keyCount > MaxKeys:
+		return fmt.Sprintf("the file has more than %d keys", MaxKeys)
+	case pathBytes > MaxPathBytes:
+		return fmt.Sprintf("the names that lead to this value are longer than %d bytes together", MaxPathBytes)
+	case s.missingValueCount > maxMissingValues:
+		return fmt.Sprintf("more than %d keys or items of lists have no value", maxMissingValues)
+	case s.docCount > maxDocs:
 		return "the file holds one document; here another begins"
 	}
 	return ""
