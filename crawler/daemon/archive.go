@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -230,7 +231,7 @@ func (a *warcArchive) Close() error {
 
 // usageSignalText words what is asked of the use of content.
 func usageSignalText(s robots.UsageSignal) string {
-	text := fmt.Sprintf("%s: %s: %s", s.Field, replaceControlChars(s.Category), s.Preference)
+	text := fmt.Sprintf("%s: %s: %s", s.Field, plaintext.ReplaceControlChars(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:
 		text += fmt.Sprintf(" (%s, line %d)", s.Source, s.Line)
@@ -240,7 +241,7 @@ func usageSignalText(s robots.UsageSignal) string {
 		text += fmt.Sprintf(" (%s)", s.Source)
 	}
 	if s.TDMPolicy != "" {
-		text += ", policy " + replaceControlChars(s.TDMPolicy)
+		text += ", policy " + plaintext.ReplaceControlChars(s.TDMPolicy)
 	}
 	return text
 }

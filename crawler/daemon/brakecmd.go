@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -134,7 +135,7 @@ func (s *textBuilder) writeBrakes(brakes []api.Brake) {
 	s.writeTable(func(row func(...any)) {
 		row("HOST", "DOES", "UNTIL", "BY", "SINCE", "REASON")
 		for _, b := range brakes {
-			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), replaceNonPrintable(b.By), formatTime(b.Since), replaceNonPrintable(b.Reason))
+			row(brakeTargetText(b), brakeEffectText(b), brakeExpiryText(b), plaintext.ReplaceNonPrintable(b.By), formatTime(b.Since), plaintext.ReplaceNonPrintable(b.Reason))
 		}
 	})
 }

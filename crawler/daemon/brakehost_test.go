@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // TestBrakeHost: a brake needs a name that a server can have; a brake on another name
@@ -36,7 +37,7 @@ func TestBrakeHost(t *testing.T) {
 
 // What strangers wrote does not act on the terminal that shows it.
 func TestPlain(t *testing.T) {
-	if got := replaceControlChars("a\u202eb\u2066c\u009bd\u200fe\x1bf\u061cg"); got != strings.Join(strings.Split("abcdefg", ""), "\ufffd") {
+	if got := plaintext.ReplaceControlChars("a\u202eb\u2066c\u009bd\u200fe\x1bf\u061cg"); got != strings.Join(strings.Split("abcdefg", ""), "\ufffd") {
 		t.Errorf("%+q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -58,7 +59,7 @@ func parseProjectWithPositions(file string, text []byte) (*projectWithPositions,
 		return nil, usage.Errorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
 	d := newDefaultProjectWithPositions()
-	d.file, d.text = file, strings.TrimPrefix(string(text), byteOrderMark)
+	d.file, d.text = file, strings.TrimPrefix(string(text), plaintext.ByteOrderMark)
 	if err := d.decode(); err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func excerptAroundColumn(line string, column int) (string, int) {
 	}
 	cells := strings.Split(string(text), "\t")
 	for i := range cells {
-		cells[i] = replaceControlChars(cells[i])
+		cells[i] = plaintext.ReplaceControlChars(cells[i])
 	}
 	return strings.Join(cells, "\t"), column
 }

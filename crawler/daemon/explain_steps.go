@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -89,7 +90,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 	u, removedParams, err := q.gate.ExplainURLCleaning(ctx, u)
 	step = api.RewriteStep{Step: "clean_param", URL: u.String()}
 	for _, t := range removedParams {
-		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, replaceControlChars(t.Rule), t.Line))
+		step.Changes = append(step.Changes, fmt.Sprintf("%s by %s (line %d)", t.NameAndValue, plaintext.ReplaceControlChars(t.Rule), t.Line))
 	}
 	return u, append(steps, step), err
 }
@@ -105,15 +106,15 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 	}
 	bare, fragment, _ := strings.Cut(trimmed, "#")
 	if bare != trimmed {
-		why = append(why, "the fragment #"+replaceControlChars(fragment)+" is dropped")
+		why = append(why, "the fragment #"+plaintext.ReplaceControlChars(fragment)+" is dropped")
 	}
 	path := max(0, strings.IndexByte(bare, ':')+len("://"))
 	path = min(path+max(0, strings.IndexAny(bare[min(path, len(bare)):]+"/", "/?\\")), len(bare))
 	if origin := bare[:path]; origin != u.Origin().String() {
-		why = append(why, "the origin "+replaceControlChars(origin)+" is written "+u.Origin().String())
+		why = append(why, "the origin "+plaintext.ReplaceControlChars(origin)+" is written "+u.Origin().String())
 	}
 	if bare[path:] != u.PathAndQuery() {
-		why = append(why, "the path "+replaceControlChars(bare[path:])+" is written "+u.PathAndQuery())
+		why = append(why, "the path "+plaintext.ReplaceControlChars(bare[path:])+" is written "+u.PathAndQuery())
 	}
 	return why
 }
@@ -175,7 +176,7 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 		return err
 	}
 	if postponed != nil {
-		r.OriginPostponedReason, r.OriginPostponedUntil = replaceControlChars(postponed.Reason), postponed.Until
+		r.OriginPostponedReason, r.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	}
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
 	if err != nil || evaluate == nil {

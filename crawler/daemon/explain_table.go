@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // writeURLExplanation writes the explanation for people.
 func writeURLExplanation(w io.Writer, e *api.URLExplanation) error {
 	var p textBuilder
-	p.writeLine("%s", replaceControlChars(e.Input))
+	p.writeLine("%s", plaintext.ReplaceControlChars(e.Input))
 	p.writeTable(func(row func(...any)) {
 		for _, s := range e.RewriteSteps {
 			row("  "+strings.ReplaceAll(s.Step, "_", "-"), cmp.Or(strings.Join(s.Changes, "; "), "nothing is changed"))
@@ -79,7 +80,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, fmt.Sprintf("closed until %s: %s", formatTime(r.OriginPostponedUntil), r.OriginPostponedReason))
 	}
 	for _, m := range r.Matches[min(1, len(r.Matches)):] {
-		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", replaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
+		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
 	}
 	for _, s := range r.UsageSignals {
 		lines = append(lines, "asks "+usageSignalText(s))

@@ -106,12 +106,15 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 				break
 			}
 		}
-		if errors.Is(err, errStopReading) {
+		if errors.Is(err, errStopListing) {
 			err = nil
 		}
 		return cmp.Or(err, w.Flush())
 	})
 }
+
+// errStopListing ends a listing that is long enough.
+var errStopListing = errors.New("enough URLs")
 
 // A urlLister lists URLs until there are enough.
 type urlLister struct {
@@ -134,7 +137,7 @@ func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, state
 			line.Reason = l.waitReason(&e, o, state, evaluate)
 			writeErr = l.writeURL(line)
 			if l.count++; writeErr == nil && l.count == l.limit {
-				writeErr = errStopReading
+				writeErr = errStopListing
 			}
 			return writeErr == nil
 		})

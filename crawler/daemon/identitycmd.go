@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
 const identityHelp = `Keys that a crawl signs its requests with, so that a site can tell them from those
@@ -58,4 +60,25 @@ func (a *program) printKeyDirectory(names []string) error {
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s\n", botauth.MarshalDirectory(keys...))
 	return err
+}
+
+// createSigningKeyFile writes a new key to a file that is not there yet.
+func createSigningKeyFile(name string) (*botauth.Key, error) {
+	k, err := botauth.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	text, err := k.PrivatePEM()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	return k, errors.Join(err, f.Sync(), f.Close())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -97,7 +98,7 @@ func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 		Depth    int    `json:"depth"`
 		Referrer string `json:"referrer"`
 	}{URL: parseSeedLine(line)}
-	if line = strings.TrimSpace(strings.TrimPrefix(line, byteOrderMark)); strings.HasPrefix(line, "{") {
+	if line = strings.TrimSpace(strings.TrimPrefix(line, plaintext.ByteOrderMark)); strings.HasPrefix(line, "{") {
 		if json.Unmarshal([]byte(line), &named) != nil {
 			return e, false
 		}

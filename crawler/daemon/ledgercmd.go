@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -88,7 +90,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 	}
 	opts := ledger.VerifyOptions{StillBeingWritten: isRunning}
 	if key != "" {
-		text, err := readSmallFile(os.Open, key)
+		text, err := inputfile.ReadSmall(os.Open, key)
 		if err != nil {
 			return usage.Errorf("--key: %w", err)
 		}
@@ -97,7 +99,7 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 		}
 	}
 	if recordsFile != "" {
-		text, err := readSmallFile(os.Open, recordsFile)
+		text, err := inputfile.ReadSmall(os.Open, recordsFile)
 		if err != nil {
 			return usage.Errorf("--holds: %w", err)
 		}
@@ -123,12 +125,12 @@ func (a *program) verifyLedger(dataDir, key, recordsFile, format string) error {
 // printVerifyReport prints what was found.
 func (a *program) printVerifyReport(r *ledger.VerifyReport, opts ledger.VerifyOptions) error {
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(a.stdout, replaceNonPrintable(f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, plaintext.ReplaceNonPrintable(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, f := range r.Warnings {
-		if _, err := fmt.Fprintln(a.stdout, replaceNonPrintable("warning: "+f.String())); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, plaintext.ReplaceNonPrintable("warning: "+f.String())); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -175,7 +176,7 @@ func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error
 
 // printSummaryAndDetail prints what is said of one record. Much of it is others' words.
 func (s *ledgerPrinter) printSummaryAndDetail(summary, detail string) error {
-	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", replaceNonPrintable(summary), replaceNonPrintable(detail))
+	_, err := fmt.Fprintf(s.out, "%s\n    %s\n", plaintext.ReplaceNonPrintable(summary), plaintext.ReplaceNonPrintable(detail))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // maxForecastRows is how many hosts, and rules, the table of a forecast names.
@@ -55,7 +56,7 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 	s.writeLine("It would end after %s: %s.", roundedDurationText(time.Duration(p.Duration)), p.EndReason)
 	for _, h := range p.hosts {
 		if h.PagesLeft > 0 && h.PagesLeftReason != "" {
-			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), replaceControlChars(h.PagesLeftReason))
+			s.writeLine("%s: %d %s left, because %s", h.Host, h.PagesLeft, urlNoun(int(h.PagesLeft)), plaintext.ReplaceControlChars(h.PagesLeftReason))
 		}
 	}
 	s.writeLine("%s", bytesSourceText(p))

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"unicode"
 
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -25,11 +24,11 @@ type projectFileError struct {
 }
 
 // Error describes the error without the values of the file.
-func (e *projectFileError) Error() string { return e.location() + hideQuoted(e.problem) }
+func (e *projectFileError) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
 // Detail describes the error with the value, shortened, and the line.
 func (e *projectFileError) Detail() string {
-	return e.location() + replaceControlChars(truncateQuotedValues(e.problem)) + e.excerpt
+	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
 }
 
 // location returns the place of the error. It includes names of headers and hosts, which
@@ -39,7 +38,7 @@ func (e *projectFileError) location() string {
 	if e.position.line > 0 {
 		at = fmt.Sprintf("%s:%d:%d", e.file, e.position.line, e.position.column)
 	}
-	return at + ": " + replaceControlChars(truncateText(e.field))
+	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.field))
 }
 
 // detailedErrorText returns the text of an error for the operator's terminal: with the Detail of
@@ -52,37 +51,7 @@ func detailedErrorText(err error) string {
 	if e := (*projectFileError)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.Detail(), 1)
 	}
-	return truncateQuotedValues(text)
-}
-
-// maxQuotedBytes is how many bytes of a value an error repeats.
-const maxQuotedBytes = 100
-
-// quotedValuePattern matches a value in an error, as %q or regexp writes it, up to the last
-// quotation mark, since a pattern may contain some.
-var quotedValuePattern = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|(?s:`.*`)")
-
-// hideQuoted returns a problem with "…" for each of its values.
-func hideQuoted(problem string) string {
-	return replaceControlChars(quotedValuePattern.ReplaceAllLiteralString(problem, `"…"`))
-}
-
-// truncateQuotedValues returns a text with no more than maxQuotedBytes bytes of each value in it.
-func truncateQuotedValues(text string) string {
-	return quotedValuePattern.ReplaceAllStringFunc(text, func(value string) string {
-		if len(value) <= maxQuotedBytes+2 {
-			return value
-		}
-		return truncateText(value) + value[len(value)-1:]
-	})
-}
-
-// truncateText returns the first maxQuotedBytes bytes of a text, and "…" if it is longer.
-func truncateText(text string) string {
-	if len(text) <= maxQuotedBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxQuotedBytes], "") + "…"
+	return plaintext.TruncateQuoted(text)
 }
 
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
@@ -109,7 +78,7 @@ func (d *projectWithPositions) excerptAt(at filePosition) string {
 func (d *projectWithPositions) fieldError(f fieldProblem) error {
 	for path := f.field; path != ""; path = parentFieldPath(path) {
 		if setBy, ok := d.setBy[path]; ok {
-			return usage.Errorf("%s%s", setBy, truncateQuotedValues(f.problem))
+			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuoted(f.problem))
 		}
 		if at, ok := d.positions[path]; ok {
 			return d.errorAt(at, f.field, f.problem)
@@ -118,17 +87,5 @@ func (d *projectWithPositions) fieldError(f fieldProblem) error {
 	if d.file != "" {
 		return d.errorAt(filePosition{}, f.field, f.problem)
 	}
-	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(truncateQuotedValues(f.problem), ": "), f.field))
-}
-
-// replaceControlChars returns s without what a terminal would act on: files are written by
-// anybody. That is control characters, and those that change the direction of the text
-// around them, by which one name looks like another.
-func replaceControlChars(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.problem), ": "), f.field))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -37,7 +38,7 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 	cfg.DurableExtent = opts.durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKey; name != "" {
 		var err error
-		if cfg.SigningKey, err = readPrivateKeyFile(opts.confinement.openInput, name, ledger.ParsePrivateKey); err != nil {
+		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.confinement.openInput, name, ledger.ParsePrivateKey); err != nil {
 			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}

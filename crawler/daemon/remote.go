@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -58,7 +59,7 @@ func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error
 	if file == "" {
 		file = filepath.Join(r.dataDir, "token")
 	}
-	token, err := readSmallFile(os.Open, file)
+	token, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
 		return nil, usage.Errorf("cannot read the token of the daemon: %w; name its file with --token-file, or the daemon's directory with --data", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -203,6 +204,6 @@ b.example  stopped  until it is lifted  operator  2026-11-22 03:04:05Z  asked to
 
 // TestLongTokenFile: a file that cannot be a token's is wrong usage.
 func TestLongTokenFile(t *testing.T) {
-	long := testfile.Write(t, "long", strings.Repeat("x", maxSmallFileBytes+1))
+	long := testfile.Write(t, "long", strings.Repeat("x", inputfile.MaxSmallBytes+1))
 	runCommand(t, "top", "--token-file", long).want(t, ExitUsage, long+" is longer than 1048576 bytes")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -79,7 +80,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	differences := 0
 	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
-			fmt.Fprintln(a.stdout, replaceControlChars(d.String()))
+			fmt.Fprintln(a.stdout, plaintext.ReplaceControlChars(d.String()))
 		}
 	}
 	ctx, stop := a.withSignalCancel(ctx)

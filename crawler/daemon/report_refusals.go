@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -112,7 +113,7 @@ func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) rob
 		return e.URL, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}
 	}
 	if v.Group == string(robots.InTDMRep) {
-		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
+		return e.URL, api.RefusalSummary{RefusedBy: parkedByTDMRep, RuleFileURL: robots.TDMRepURL(e.URL.Origin()).String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 	}
-	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: replaceControlChars(v.Rule), RuleLine: v.Line}
+	return e.URL, api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: e.URL.Origin().RobotsURL().String(), Rule: plaintext.ReplaceControlChars(v.Rule), RuleLine: v.Line}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -227,7 +228,7 @@ func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
 	switch {
 	case err != nil:
 	case postponed != nil:
-		h.HoldReason = replaceControlChars(postponed.Reason)
+		h.HoldReason = plaintext.ReplaceControlChars(postponed.Reason)
 	case h.HoldReason == "" && h.State == stateSuspended && maxPages > 0 && h.pagesTowardLimit >= maxPages:
 		h.HoldReason = fmt.Sprintf("it has had its %d pages", maxPages)
 	case h.HoldReason == "" && h.State == stateSuspended && maxBytes > 0 && h.Bytes >= maxBytes:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // A textBuilder is text for people, in the making.
@@ -92,7 +93,7 @@ func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCo
 	p.writeLine("%s", title)
 	p.writeTable(func(row func(...any)) {
 		for _, r := range list {
-			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), replaceControlChars(r.Why), "such as "+r.Example)
+			row(fmt.Sprintf("%8d", r.Count), r.Reason, cmp.Or(r.Host, "various hosts"), plaintext.ReplaceControlChars(r.Why), "such as "+r.Example)
 		}
 	})
 }

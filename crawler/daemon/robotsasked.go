@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -22,7 +23,7 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	case err != nil:
 		return nil, err
 	case postponed != nil:
-		f.OriginPostponedReason, f.OriginPostponedUntil = replaceControlChars(postponed.Reason), postponed.Until
+		f.OriginPostponedReason, f.OriginPostponedUntil = plaintext.ReplaceControlChars(postponed.Reason), postponed.Until
 	case status.Outcome != robots.OutcomeUnknown:
 		if f.ExpiresAt, err = q.gate.ExpiresAt(ctx, o); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -95,7 +96,7 @@ func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) e
 		line, err := readBatchLine(r, buf[:0])
 		buf = line
 		if first {
-			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+			line = bytes.TrimPrefix(line, []byte(plaintext.ByteOrderMark))
 		}
 		var result robotsBatchOutputLine
 		switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -95,10 +96,10 @@ func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error
 	for _, agent := range c.AgentChanges {
 		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
 		for _, r := range agent.Added {
-			fmt.Fprintf(&b, "  + %s (line %d)\n", replaceControlChars(r.Rule), r.Line)
+			fmt.Fprintf(&b, "  + %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
 		}
 		for _, r := range agent.Removed {
-			fmt.Fprintf(&b, "  - %s (line %d)\n", replaceControlChars(r.Rule), r.Line)
+			fmt.Fprintf(&b, "  - %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
 		}
 		if agent.OldDelay != agent.NewDelay {
 			fmt.Fprintf(&b, "  crawl-delay %s -> %s\n", agent.OldDelay, agent.NewDelay)
@@ -148,7 +149,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 	s := bufio.NewScanner(in)
 	n := 1
 	for ; s.Scan(); n++ {
-		text := strings.TrimSpace(strings.TrimPrefix(s.Text(), byteOrderMark))
+		text := strings.TrimSpace(strings.TrimPrefix(s.Text(), plaintext.ByteOrderMark))
 		if text == "" {
 			continue
 		}
@@ -168,7 +169,7 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 		}
 	}
 	if err := s.Err(); err != nil {
-		return anyChanged, fmt.Errorf("cannot read the URLs: line %d: %w", n, describeScanError(err))
+		return anyChanged, fmt.Errorf("cannot read the URLs: line %d: %w", n, plaintext.DescribeScanError(err))
 	}
 	return anyChanged, nil
 }
@@ -216,7 +217,7 @@ func (q robotsDiffOptions) printChangedURL(w io.Writer, text, agent string, befo
 	if after.Rule == "" {
 		decisive = before
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, replaceControlChars(text), replaceControlChars(decisive.Rule), decisive.Line)
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s (line %d)\n", change, agent, plaintext.ReplaceControlChars(text), plaintext.ReplaceControlChars(decisive.Rule), decisive.Line)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -35,7 +36,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 	if e.Group == "" {
 		b.WriteString("  group\tnone speaks to the agent\n")
 	} else {
-		fmt.Fprintf(&b, "  group\t%s (%s)\n", replaceControlChars(e.Group), lineNumbersText(e.GroupAgentLines))
+		fmt.Fprintf(&b, "  group\t%s (%s)\n", plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLines))
 	}
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
@@ -48,7 +49,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 		if i == 0 {
 			role = "decides"
 		}
-		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, replaceControlChars(m.Rule), m.Line, m.RuleLength, lostRuleReasonText(m, e.Matches[0]))
+		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength, lostRuleReasonText(m, e.Matches[0]))
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {

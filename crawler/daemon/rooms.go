@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -172,7 +174,7 @@ func (r *crawlComponents) releaseHolds(ctx context.Context) error {
 
 // queueSeeds discovers the project's seeds.
 func (r *crawlComponents) queueSeeds(ctx context.Context) error {
-	return r.project.queueSeeds(ctx, r.confinement.openInput, r.frontier)
+	return queueSeeds(ctx, &r.project, r.confinement.openInput, r.frontier)
 }
 
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
@@ -198,3 +200,57 @@ func setFastRobotsRetries(gateConfig *robots.GateConfig) {
 func setFastHostRetries(policy *politeness.Policy) {
 	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
+
+// seedBatch is how many seeds are discovered at a time.
+const seedBatch = 1000
+
+// queueSeeds discovers all seeds. Those of an earlier start are known already.
+func queueSeeds(ctx context.Context, p *Project, open inputfile.OpenFunc, f *frontier.Frontier) error {
+	batch := make([]storage.Entry, 0, seedBatch)
+	flush := func() error {
+		_, err := f.Discover(ctx, batch...)
+		batch = batch[:0]
+		return err
+	}
+	for u, err := range p.seeds(open) {
+		if err == nil && len(batch) == seedBatch {
+			err = flush()
+		}
+		if err != nil {
+			return err
+		}
+		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly})
+	}
+	return flush()
+}
+
+// errProxiedFTP refuses what would go around the proxy.
+var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
+
+// errFTPWithHandler refuses what callbacks would not be told of.
+var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
+
+// checkSeedURL returns why the crawl cannot begin at s, if so (LOC-18).
+func (p *Project) checkSeedURL(s string) error {
+	if err := p.seedURLProblem(s); err != nil {
+		return fmt.Errorf("%q %w", s, err)
+	}
+	return nil
+}
+
+// seedURLProblem returns what is wrong with a seed, without its text.
+func (p *Project) seedURLProblem(s string) error {
+	u, err := decorum.ParseURL(s)
+	switch {
+	case err != nil:
+		return errSeedNotURL
+	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
+		return fmt.Errorf("cannot be visited: %w", errProxiedFTP)
+	case !u.Origin().IsHTTP() && p.Handler != "":
+		return fmt.Errorf("cannot be visited: %w", errFTPWithHandler)
+	}
+	return nil
+}
+
+// errSeedNotURL is the error for a seed that is not a URL.
+var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https://host/path")

@@ -2,26 +2,21 @@ package daemon
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
-	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
-	"github.com/decorum-crawler/decorum/storage"
 )
-
-// seedBatch is how many seeds are discovered at a time.
-const seedBatch = 1000
 
 // seeds yields the project's seeds, including those of its seed files, which it opens
 // by open. It ends with the first seed that is not a URL, or file that cannot be read.
 // It reads lists line by line and never holds them, since they may be long.
-func (p *Project) seeds(open OpenFunc) iter.Seq2[decorum.URL, error] {
+func (p *Project) seeds(open inputfile.OpenFunc) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
 			if u, err := decorum.ParseURL(s); !yield(u, err) || err != nil {
@@ -46,7 +41,7 @@ var errStopReading = errors.New("enough seeds")
 // readSeedFile yields the URLs of one file: one a line, # begins a comment. Its errors
 // give the number of the line and do not quote it: a caller that may name a file may
 // not be allowed to read it.
-func (p *Project) readSeedFile(open OpenFunc, name string, yield func(decorum.URL, error) bool) error {
+func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(decorum.URL, error) bool) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return usage.Errorf("cannot read the seeds: %s is no regular file, and seeds are read twice; write them to one", name)
 	}
@@ -70,27 +65,15 @@ func (p *Project) readSeedFile(open OpenFunc, name string, yield func(decorum.UR
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return usage.Errorf("cannot read the seeds: %s:%d: %w", name, n, describeScanError(err))
+		return usage.Errorf("cannot read the seeds: %s:%d: %w", name, n, plaintext.DescribeScanError(err))
 	}
 	return nil
 }
 
-// describeScanError returns an error of a bufio.Scanner as who wrote the lines understands it.
-func describeScanError(err error) error {
-	if errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("the line is longer than %d bytes", bufio.MaxScanTokenSize)
-	}
-	return err
-}
-
-// byteOrderMark is what some editors begin a file in UTF-8 with. It is no part of what
-// the file says.
-const byteOrderMark = "\ufeff"
-
 // parseSeedLine returns what a line of a seed file names: a comment begins at its
 // start or after a blank.
 func parseSeedLine(line string) string {
-	line = strings.TrimPrefix(line, byteOrderMark)
+	line = strings.TrimPrefix(line, plaintext.ByteOrderMark)
 	for _, mark := range []string{" #", "\t#"} {
 		line, _, _ = strings.Cut(line, mark)
 	}
@@ -103,7 +86,7 @@ func parseSeedLine(line string) string {
 // firstSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
 // reads every seed, so a mistake in one is found before anything is sent. Seed files are
 // opened by open.
-func (p *Project) firstSeedPerOrigin(open OpenFunc) ([]decorum.URL, error) {
+func (p *Project) firstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, error) {
 	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
 	for u, err := range p.seeds(open) {
@@ -120,54 +103,3 @@ func (p *Project) firstSeedPerOrigin(open OpenFunc) ([]decorum.URL, error) {
 	}
 	return found, nil
 }
-
-// queueSeeds discovers all seeds. Those of an earlier start are known already.
-func (p *Project) queueSeeds(ctx context.Context, open OpenFunc, f *frontier.Frontier) error {
-	batch := make([]storage.Entry, 0, seedBatch)
-	flush := func() error {
-		_, err := f.Discover(ctx, batch...)
-		batch = batch[:0]
-		return err
-	}
-	for u, err := range p.seeds(open) {
-		if err == nil && len(batch) == seedBatch {
-			err = flush()
-		}
-		if err != nil {
-			return err
-		}
-		batch = append(batch, storage.Entry{URL: u, Source: storage.SourceSeed, PriorityClass: storage.ClassEarly})
-	}
-	return flush()
-}
-
-// errProxiedFTP refuses what would go around the proxy.
-var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
-
-// errFTPWithHandler refuses what callbacks would not be told of.
-var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
-
-// checkSeedURL returns why the crawl cannot begin at s, if so (LOC-18).
-func (p *Project) checkSeedURL(s string) error {
-	if err := p.seedURLProblem(s); err != nil {
-		return fmt.Errorf("%q %w", s, err)
-	}
-	return nil
-}
-
-// seedURLProblem returns what is wrong with a seed, without its text.
-func (p *Project) seedURLProblem(s string) error {
-	u, err := decorum.ParseURL(s)
-	switch {
-	case err != nil:
-		return errSeedNotURL
-	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
-		return fmt.Errorf("cannot be visited: %w", errProxiedFTP)
-	case !u.Origin().IsHTTP() && p.Handler != "":
-		return fmt.Errorf("cannot be visited: %w", errFTPWithHandler)
-	}
-	return nil
-}
-
-// errSeedNotURL is the error for a seed that is not a URL.
-var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https://host/path")

@@ -1,14 +1,10 @@
 package daemon
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
-	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -67,11 +63,11 @@ func checkSigningSettings(p *Project) *fieldProblem {
 }
 
 // readKeys reads the keys; the first one signs. It opens their files by open.
-func (s *Signing) readKeys(open OpenFunc) ([]*botauth.Key, error) {
+func (s *Signing) readKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.KeyFiles))
 	nameByID := map[string]string{}
 	for i, name := range s.KeyFiles {
-		k, err := readPrivateKeyFile(open, name, botauth.ParseKey)
+		k, err := inputfile.ReadPrivateKey(open, name, botauth.ParseKey)
 		if err != nil {
 			return nil, usage.Errorf("%s: %w", indexedFieldName("agent.signature.keys", i), err)
 		}
@@ -84,7 +80,7 @@ func (s *Signing) readKeys(open OpenFunc) ([]*botauth.Key, error) {
 }
 
 // newSigner returns what signs the project's requests; nil: nothing does.
-func (s *Signing) newSigner(open OpenFunc) (*botauth.Signer, error) {
+func (s *Signing) newSigner(open inputfile.OpenFunc) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil
 	}
@@ -97,57 +93,4 @@ func (s *Signing) newSigner(open OpenFunc) (*botauth.Signer, error) {
 		return nil, err
 	}
 	return signer.WithSignatureAgentForm(botauth.SignatureAgentForm(s.SignatureAgentForm))
-}
-
-// maxKeyFileBytes bounds the file of a key. One of Ed25519 has some 120 bytes.
-const maxKeyFileBytes = 64 << 10
-
-// readPrivateKeyFile reads a private key from a file that no other user may read.
-func readPrivateKeyFile[K any](open OpenFunc, name string, parse func([]byte) (K, error)) (k K, err error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return k, fmt.Errorf("%s is not the file of a key", name) // opening a pipe would wait
-	}
-	f, err := open(name)
-	if err != nil {
-		return k, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return k, err
-	case !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes:
-		return k, fmt.Errorf("%s is not the file of a key", name)
-	case disk.ReadableByOthers(info):
-		return k, fmt.Errorf("others may read the key in %s: chmod 600 it, and make a new one unless they have not", name)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
-	if err != nil {
-		return k, err
-	}
-	if k, err = parse(text); err != nil {
-		return k, fmt.Errorf("%s: %w", name, err)
-	}
-	return k, nil
-}
-
-// createSigningKeyFile writes a new key to a file that is not there yet.
-func createSigningKeyFile(name string) (*botauth.Key, error) {
-	k, err := botauth.GenerateKey()
-	if err != nil {
-		return nil, err
-	}
-	text, err := k.PrivatePEM()
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, usage.Errorf("%s is there already, and may be a key that is in use: name another file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(text)
-	return k, errors.Join(err, f.Sync(), f.Close())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier/sitemap"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // Bounds of a listing.
@@ -101,7 +102,7 @@ func (l *sitemapLister) enqueue(f pendingSitemap) {
 // printProblem says what is wrong with a sitemap.
 func (l *sitemapLister) printProblem(name string, err error) {
 	l.hasProblems = true
-	fmt.Fprintf(l.stderr, "decorum: %s: %s\n", replaceControlChars(name), replaceControlChars(err.Error()))
+	fmt.Fprintf(l.stderr, "decorum: %s: %s\n", plaintext.ReplaceControlChars(name), plaintext.ReplaceControlChars(err.Error()))
 }
 
 // printLocalSitemap reads a sitemap on disk or standard input.

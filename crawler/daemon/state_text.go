@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -32,7 +33,7 @@ func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05
 
 // ruleText words the rule that decided.
 func ruleText(v robots.Verdict) string {
-	return fmt.Sprintf("%s (line %d, group %s)", replaceControlChars(v.Rule), v.Line, replaceControlChars(v.Group))
+	return fmt.Sprintf("%s (line %d, group %s)", plaintext.ReplaceControlChars(v.Rule), v.Line, plaintext.ReplaceControlChars(v.Group))
 }
 
 // stateNames are how the states of a URL are written.

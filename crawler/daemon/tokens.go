@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -51,7 +52,7 @@ func readOrCreateToken(file string) (string, error) {
 	if disk.ReadableByOthers(info) {
 		return "", usage.Errorf("others may read the token in %s: chmod 600 it, or remove it and a new one is made", file)
 	}
-	text, err := readSmallFile(os.Open, file)
+	text, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
 		return "", err
 	}

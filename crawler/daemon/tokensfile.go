@@ -11,6 +11,8 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/disk"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
 )
@@ -34,7 +36,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 	case disk.WritableByOthers(info):
 		return nil, usage.Errorf("--tokens: others may write to %s, and so let themselves in: chmod go-w it", file)
 	}
-	text, err := readSmallFile(os.Open, file)
+	text, err := inputfile.ReadSmall(os.Open, file)
 	if err != nil {
 		return nil, usage.Errorf("--tokens: %w", err)
 	}
@@ -44,7 +46,7 @@ func readTokensFile(file string, keys []api.APIKey) ([]api.APIKey, error) {
 		return nil, usage.Errorf("--tokens: %s:%d:%d: %s", file, exceeded.Line, exceeded.Column, exceeded.Problem)
 	}
 	if err := yaml.UnmarshalWithOptions(text, &entries, yaml.Strict()); err != nil {
-		return nil, usage.Errorf("--tokens: %s: %s", file, truncateQuotedValues(yaml.FormatError(err, false, false)))
+		return nil, usage.Errorf("--tokens: %s: %s", file, plaintext.TruncateQuoted(yaml.FormatError(err, false, false)))
 	}
 	for i, e := range entries {
 		key, err := e.apiKey(keys)

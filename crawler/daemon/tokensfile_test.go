@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -40,7 +41,7 @@ func TestTokensFile(t *testing.T) {
 		{"a:\n  " + strings.Repeat("- [\n", 200_000), "values and marks"},
 		{"- " + strings.Repeat("[", 40), "tokens.yaml:1:34: lists and mappings are nested more than 32 deep"},
 		{"- &a {name: ada}\n- *a\n", "anchors, aliases and tags have no place"},
-		{strings.Repeat("#\n", maxSmallFileBytes), "is longer than"},
+		{strings.Repeat("#\n", inputfile.MaxSmallBytes), "is longer than"},
 	} {
 		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
 		if err != nil && len(detailedErrorText(err)) > 1000 {

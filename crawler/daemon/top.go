@@ -8,12 +8,12 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 const topHelp = `Watch a running daemon: its projects and what they do, the hosts that matter most,
@@ -231,7 +231,7 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 				mark = ">"
 			}
 			row(mark, p.Name, p.State, fmt.Sprintf("%.1f", p.RecentThroughput.PagesPerSecond), p.Stats.Pages, p.Stats.Errors, p.FrontierCounts.QueuedHosts, p.FrontierCounts.DueHosts, p.FrontierCounts.QueuedURLs,
-				replaceNonPrintable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
+				plaintext.ReplaceNonPrintable(strings.TrimSpace(p.StateReason+" "+p.FileError)))
 		}
 	})
 	if v.selectedProject != "" {
@@ -246,7 +246,7 @@ func (v daemonSnapshot) render(now time.Time) *textBuilder {
 func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
 	if v.selectedProjectError != "" {
-		s.writeLine("%s cannot be looked into: %s", v.selectedProject, replaceNonPrintable(v.selectedProjectError))
+		s.writeLine("%s cannot be looked into: %s", v.selectedProject, plaintext.ReplaceNonPrintable(v.selectedProjectError))
 		return
 	}
 	s.writeLine("%s, pages a second: %s", v.selectedProject, sparkline(v.throughputSamples))
@@ -260,7 +260,7 @@ func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
 	s.writeLine("in hand: %d", len(v.activeVisits))
 	for _, l := range v.activeVisits[:min(len(v.activeVisits), maxTopVisits)] {
-		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), replaceNonPrintable(l.URL))
+		s.writeLine("  %5.1fs  %s", now.Sub(l.RequestedAt).Seconds(), plaintext.ReplaceNonPrintable(l.URL))
 	}
 }
 
@@ -281,14 +281,4 @@ func sparkline(samples []api.ThroughputSample) string {
 		line.WriteRune([]rune(bars)[min(max(i, 0), 7)])
 	}
 	return fmt.Sprintf("%s  (most: %.1f)", line.String(), peak)
-}
-
-// replaceNonPrintable leaves out of a text what would play with a terminal.
-func replaceNonPrintable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

@@ -1,0 +1,21 @@
+package inputfile
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/decorum-crawler/decorum/internal/testfile"
+)
+
+// TestSmallFiles: of a file that cannot be what is meant no more is read than it takes
+// to see that.
+func TestSmallFiles(t *testing.T) {
+	fits, long := testfile.Write(t, "fits", strings.Repeat("x", MaxSmallBytes)), testfile.Write(t, "long", strings.Repeat("x", MaxSmallBytes+1))
+	if text, err := ReadSmall(os.Open, fits); err != nil || len(text) != MaxSmallBytes {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if _, err := ReadSmall(os.Open, long); err == nil || !strings.Contains(err.Error(), long+" is longer than 1048576 bytes") {
+		t.Errorf("got %v", err)
+	}
+}

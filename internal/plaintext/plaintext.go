@@ -1,0 +1,76 @@
+// Package plaintext makes texts of others fit for a terminal, a log or an error, and reads
+// lines of text.
+package plaintext
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// ReplaceControlChars returns s without what a terminal would act on: files are written by
+// anybody. That is control characters, and those that change the direction of the text
+// around them, by which one name looks like another.
+func ReplaceControlChars(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// ReplaceNonPrintable leaves out of a text what would play with a terminal.
+func ReplaceNonPrintable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// maxQuotedBytes is how many bytes of a value an error repeats.
+const maxQuotedBytes = 100
+
+// quotedValuePattern matches a value in an error, as %q or regexp writes it, up to the last
+// quotation mark, since a pattern may contain some.
+var quotedValuePattern = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|(?s:`.*`)")
+
+// HideQuoted returns a problem with "…" for each of its values.
+func HideQuoted(problem string) string {
+	return ReplaceControlChars(quotedValuePattern.ReplaceAllLiteralString(problem, `"…"`))
+}
+
+// TruncateQuoted returns a text with no more than maxQuotedBytes bytes of each value in it.
+func TruncateQuoted(text string) string {
+	return quotedValuePattern.ReplaceAllStringFunc(text, func(value string) string {
+		if len(value) <= maxQuotedBytes+2 {
+			return value
+		}
+		return Truncate(value) + value[len(value)-1:]
+	})
+}
+
+// Truncate returns the first maxQuotedBytes bytes of a text, and "…" if it is longer.
+func Truncate(text string) string {
+	if len(text) <= maxQuotedBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxQuotedBytes], "") + "…"
+}
+
+// ByteOrderMark is what some editors begin a file in UTF-8 with. It is no part of what
+// the file says.
+const ByteOrderMark = "\ufeff"
+
+// DescribeScanError returns an error of a bufio.Scanner as who wrote the lines understands it.
+func DescribeScanError(err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("the line is longer than %d bytes", bufio.MaxScanTokenSize)
+	}
+	return err
+}
