@@ -63,13 +63,13 @@ func (e *Error) Unwrap() []error {
 
 // RetryAfter is a handler's verdict: visit the URL again, not before the given
 // time has passed.
-func RetryAfter(d time.Duration) error { return RetryAfterError(d) }
+func RetryAfter(d time.Duration) error { return HandlerRetryError(d) }
 
-// RetryAfterError is the error that RetryAfter returns.
-type RetryAfterError time.Duration
+// HandlerRetryError is the error that RetryAfter returns.
+type HandlerRetryError time.Duration
 
 // Error says when.
-func (r RetryAfterError) Error() string { return "retry after " + time.Duration(r).String() }
+func (r HandlerRetryError) Error() string { return "retry after " + time.Duration(r).String() }
 
 // Drop is a handler's verdict: give the URL up, for the reason given.
 func Drop(reason string) error { return &Error{Op: "handle", Kind: Dropped, Err: textError(reason)} }

@@ -36,7 +36,7 @@ func appendIDNLabelFast(b []byte, s string) (name []byte, ok bool) {
 		return b, !slices.ContainsFunc(b[start:], func(c byte) bool { return !inClass(c, inHostname) && c != '-' })
 	}
 	var l hostLabel
-	ascii, ok := l.setLower(s)
+	ascii, ok := l.setLowercasedRunes(s)
 	switch {
 	case !ok:
 		return b, false
@@ -62,9 +62,9 @@ func isStablePunycode[T byteSeq](s T) bool {
 	return true
 }
 
-// setLower puts s into l, which is empty, with ASCII letters in lower case. It
+// setLowercasedRunes puts s into l, which is empty, with ASCII letters in lower case. It
 // reports false if s is too long or has a rune that is not settled.
-func (l *hostLabel) setLower(s string) (ascii, ok bool) {
+func (l *hostLabel) setLowercasedRunes(s string) (ascii, ok bool) {
 	ascii = true
 	for _, r := range s {
 		switch {

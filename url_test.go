@@ -182,7 +182,7 @@ func TestErrorIsKindAndCause(t *testing.T) {
 }
 
 func TestRetryAfterAndDrop(t *testing.T) {
-	var retry decorum.RetryAfterError
+	var retry decorum.HandlerRetryError
 	if err := decorum.RetryAfter(time.Minute); !errors.As(err, &retry) || time.Duration(retry) != time.Minute {
 		t.Errorf("RetryAfter says %v", err)
 	} else if err.Error() != "retry after 1m0s" {

@@ -163,7 +163,7 @@ func (c *Crawler) giveUp(v *Visit) storage.Ack {
 
 // decideOutcome turns a page's answer and the handler's verdict into an outcome.
 func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (storage.Ack, error) {
-	var wait decorum.RetryAfterError
+	var wait decorum.HandlerRetryError
 	switch {
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
 		return storage.Ack{Outcome: storage.Drop}, nil
