@@ -20,7 +20,7 @@ func benchmarkMemory(p benchmarkOptions, list []string, out io.Writer) error {
 		err := withCluster(p, "1+0", func(c *redistest.Cluster) error {
 			p := p
 			p.Hosts = n
-			r := &storeBenchmark{benchmarkOptions: p, cluster: c, layout: "1+0", callers: callersPerStore, out: io.Discard}
+			r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: "1+0", callers: callersPerStore, out: io.Discard}
 			return r.measureMemoryRow(out)
 		})
 		if err != nil {
@@ -45,9 +45,9 @@ func (r *storeBenchmark) measureMemoryRow(out io.Writer) error {
 	all := max(first+1, (r.URLs+linksPerPage-1)/linksPerPage)
 	for i, step := range []func() error{
 		func() error { return nil },
-		func() error { _, err := r.discoverPages(scattered, 0, first); return err },
-		func() error { _, err := r.discoverPages(scattered, first, all); return err },
-		func() error { return r.leaseAndAckAll(all * linksPerPage) },
+		func() error { _, err := r.addPageLinks(scattered, 0, first); return err },
+		func() error { _, err := r.addPageLinks(scattered, first, all); return err },
+		func() error { return r.measureLeaseAndAckRates(all * linksPerPage) },
 	} {
 		if err := step(); err != nil {
 			return err

@@ -31,7 +31,7 @@ func benchmarkStoreRates(p benchmarkOptions, layouts []string, out io.Writer) er
 	for _, layout := range layouts {
 		err := withCluster(p, layout, func(c *redistest.Cluster) error {
 			for _, n := range callers {
-				r := &storeBenchmark{benchmarkOptions: p, cluster: c, layout: layout, callers: n, out: out}
+				r := &storeBenchmark{benchmarkOptions: p, cluster: c, clusterLayout: layout, callers: n, out: out}
 				if err := r.measureRates(); err != nil {
 					return fmt.Errorf("cluster %s, %d callers: %w", layout, n, err)
 				}
@@ -48,11 +48,11 @@ func benchmarkStoreRates(p benchmarkOptions, layouts []string, out io.Writer) er
 // A storeBenchmark makes the rows of one cluster and number of callers.
 type storeBenchmark struct {
 	benchmarkOptions
-	cluster *redistest.Cluster
-	layout  string
-	callers int
-	out     io.Writer
-	stores  []*redis.Store
+	cluster       *redistest.Cluster
+	clusterLayout string
+	callers       int
+	out           io.Writer
+	stores        []*redis.Store
 }
 
 // A measurement is what some URLs took.
@@ -65,7 +65,7 @@ type measurement struct {
 func (r *storeBenchmark) measureRates() error {
 	prefix := newKeyPrefix()
 	for range (r.callers + callersPerStore - 1) / callersPerStore {
-		_, replicas, err := parseLayout(r.layout)
+		_, replicas, err := parseLayout(r.clusterLayout)
 		if err != nil {
 			return err
 		}
@@ -78,23 +78,23 @@ func (r *storeBenchmark) measureRates() error {
 	}
 	pages := (r.URLs + linksPerPage - 1) / linksPerPage
 	for _, o := range orders {
-		c, err := r.measure(func() (int, error) { return r.discoverPages(o, 0, pages) })
+		c, err := r.measureOperation(func() (int, error) { return r.addPageLinks(o, 0, pages) })
 		if err != nil {
 			return err
 		}
 		r.writeRateRow("discover "+o.name, c)
 	}
-	return r.leaseAndAckAll(len(orders) * pages * linksPerPage)
+	return r.measureLeaseAndAckRates(len(orders) * pages * linksPerPage)
 }
 
 // writeRateRow writes a row.
 func (r *storeBenchmark) writeRateRow(verb string, c measurement) {
 	each := func(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d.Microseconds())/float64(c.urls)) }
-	writeRow(r.out, r.layout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
+	writeRow(r.out, r.clusterLayout, r.callers, verb, fmt.Sprintf("%.0f", float64(c.urls)/c.elapsed.Seconds()), each(c.clients), each(c.servers))
 }
 
-// measure returns what do took, for the URLs that it returns.
-func (r *storeBenchmark) measure(do func() (int, error)) (c measurement, err error) {
+// measureOperation returns what do took, for the URLs that it returns.
+func (r *storeBenchmark) measureOperation(do func() (int, error)) (c measurement, err error) {
 	before, err := usedCPUTime(r.cluster)
 	if err != nil {
 		return c, err
@@ -129,23 +129,23 @@ func (r *storeBenchmark) runCallers(callers, n int, do func(s *redis.Store, i in
 	return errors.Join(errs...)
 }
 
-// discoverPages adds the links of some pages, all of which are new. To make them up is part
+// addPageLinks adds the links of some pages, all of which are new. To make them up is part
 // of the time. That all are there is checked by who visits them: a call that had to be
 // made again says of what it added before that it is known.
-func (r *storeBenchmark) discoverPages(o discoveryOrder, from, to int) (urls int, err error) {
+func (r *storeBenchmark) addPageLinks(o discoveryOrder, from, to int) (urls int, err error) {
 	return (to - from) * linksPerPage, r.runCallers(r.callers, to-from, func(s *redis.Store, i int) error {
 		_, err := s.Add(context.Background(), o.pageLinks(from+i, r.Hosts), 0)
 		return err
 	})
 }
 
-// leaseAndAckAll leases and acks all URLs, as many at a time as there are hosts due. A store
+// measureLeaseAndAckRates leases and acks all URLs, as many at a time as there are hosts due. A store
 // learns of what others made due when it looks the next time.
-func (r *storeBenchmark) leaseAndAckAll(urls int) error {
+func (r *storeBenchmark) measureLeaseAndAckRates(urls int) error {
 	var leasing, acking measurement
 	for lastLease := time.Now(); acking.urls < urls; {
 		var leases []storage.Lease
-		c, err := r.measure(func() (n int, err error) {
+		c, err := r.measureOperation(func() (n int, err error) {
 			leases, err = r.leaseAllDue()
 			return len(leases), err
 		})
@@ -160,18 +160,18 @@ func (r *storeBenchmark) leaseAndAckAll(urls int) error {
 			continue
 		}
 		lastLease = time.Now()
-		leasing.add(c)
-		if c, err = r.measure(func() (int, error) { return len(leases), r.ackAll(leases) }); err != nil {
+		leasing.addMeasurement(c)
+		if c, err = r.measureOperation(func() (int, error) { return len(leases), r.ackAll(leases) }); err != nil {
 			return err
 		}
-		acking.add(c)
+		acking.addMeasurement(c)
 	}
 	r.writeRateRow("lease", leasing)
 	r.writeRateRow("ack", acking)
 	return nil
 }
 
-func (c *measurement) add(d measurement) {
+func (c *measurement) addMeasurement(d measurement) {
 	c.urls += d.urls
 	c.elapsed += d.elapsed
 	c.clientServerCPUTime = c.plus(d.clientServerCPUTime)

@@ -23,12 +23,12 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	for _, w := range []webSize{{Hosts: 1, Pages: 100}, {Hosts: 15, Pages: 4}} {
 		var out bytes.Buffer
-		if err := benchmarkCrawlers(processTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
+		if err := benchmarkCrawlers(childProcessTask{Web: w, Workers: 4, Dir: t.TempDir(), Profile: t.TempDir()}, crawlers(), 1, &out); err != nil {
 			t.Fatalf("%+v: %v", w, err)
 		}
 		for _, c := range crawlers() {
 			if c.command != nil {
-				if _, err := c.command(processTask{}); errors.Is(err, errNotInstalled) {
+				if _, err := c.command(childProcessTask{}); errors.Is(err, errNotInstalled) {
 					continue
 				}
 			}

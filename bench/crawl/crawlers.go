@@ -25,23 +25,23 @@ type crawler struct {
 	name           string
 	skipsRobots    bool // it does not ask every host for its robots.txt
 	refetchesPages bool // it asks for some pages more than once
-	crawl          func(processTask) error
-	command        func(processTask) (*exec.Cmd, error) // instead of crawl; errNotInstalled: it is not there
-	versionOf      func(processTask) string
+	runCrawl       func(childProcessTask) error
+	command        func(childProcessTask) (*exec.Cmd, error) // instead of crawl; errNotInstalled: it is not there
+	versionOf      func(childProcessTask) string
 }
 
 // crawlers are what is compared. The first is what the others are measured by.
 func crawlers() []crawler {
 	return []crawler{
-		{name: "colly", refetchesPages: true, crawl: crawlByColly, versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
-		{name: "decorum", crawl: func(p processTask) error { return crawlByDecorum(p, "", true) }, versionOf: decorumRevision},
-		{name: "decorum without ledger", crawl: func(p processTask) error { return crawlByDecorum(p, "", false) }, versionOf: decorumRevision},
-		{name: "decorum OnHTML", crawl: func(p processTask) error { return crawlByDecorum(p, "visit", true) }, versionOf: decorumRevision},
-		{name: "decorum OnHTML Follow", crawl: func(p processTask) error { return crawlByDecorum(p, "follow", true) }, versionOf: decorumRevision},
+		{name: "colly", refetchesPages: true, runCrawl: crawlByColly, versionOf: moduleVersionFunc("github.com/gocolly/colly/v2")},
+		{name: "decorum", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", true) }, versionOf: decorumRevision},
+		{name: "decorum without ledger", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "", false) }, versionOf: decorumRevision},
+		{name: "decorum OnHTML", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "visit", true) }, versionOf: decorumRevision},
+		{name: "decorum OnHTML Follow", runCrawl: func(p childProcessTask) error { return crawlByDecorum(p, "follow", true) }, versionOf: decorumRevision},
 		{name: "spider-rs", skipsRobots: true, refetchesPages: true, command: spiderRSCommand, versionOf: spiderRSVersion},
 		{name: "wget2", command: wget2Command, versionOf: wget2Version},
-		{name: "tokenizer loop", skipsRobots: true, crawl: crawlByTokenizer, versionOf: moduleVersionFunc("golang.org/x/net")},
-		{name: "net/http", skipsRobots: true, crawl: crawlByNetHTTP, versionOf: func(processTask) string { return runtime.Version() }},
+		{name: "tokenizer loop", skipsRobots: true, runCrawl: crawlByTokenizer, versionOf: moduleVersionFunc("golang.org/x/net")},
+		{name: "net/http", skipsRobots: true, runCrawl: crawlByNetHTTP, versionOf: func(childProcessTask) string { return runtime.Version() }},
 	}
 }
 
@@ -74,7 +74,7 @@ func transportTo(address string) *http.Transport {
 
 // crawlByColly crawls as colly's documentation shows: asynchronously, with a limit of
 // requests at a time, and every link visited.
-func crawlByColly(p processTask) error {
+func crawlByColly(p childProcessTask) error {
 	c := colly.NewCollector(colly.Async(true))
 	c.IgnoreRobotsTxt = false
 	c.WithTransport(transportTo(p.Address))
@@ -121,7 +121,7 @@ output: {ledger: %t}
 // crawlByDecorum is the command decorum crawl, with all that it does beside: the state
 // in files that survive a crash, a line of output for each page, and a ledger of
 // what permitted each request, unless that is not wanted.
-func crawlByDecorum(p processTask, handler string, ledger bool) error {
+func crawlByDecorum(p childProcessTask, handler string, ledger bool) error {
 	dir, err := os.MkdirTemp(p.Dir, "decorum-")
 	if err != nil {
 		return err

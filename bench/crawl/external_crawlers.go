@@ -19,7 +19,7 @@ var errNotInstalled = errors.New("left out")
 
 // wget2Command is wget2 as it follows links: with robots.txt, and nothing kept. The
 // server is its proxy, since it finds hosts by their names only.
-func wget2Command(p processTask) (*exec.Cmd, error) {
+func wget2Command(p childProcessTask) (*exec.Cmd, error) {
 	path, err := exec.LookPath("wget2")
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is not installed (Debian: apt-get install wget2)", errNotInstalled)
@@ -30,7 +30,7 @@ func wget2Command(p processTask) (*exec.Cmd, error) {
 }
 
 // wget2Version is what wget2 says it is: GNU Wget2 1.99.1 - multithreaded …
-func wget2Version(processTask) string {
+func wget2Version(childProcessTask) string {
 	output, _ := exec.Command("wget2", "--version").Output()
 	words := strings.Fields(string(output))
 	if len(words) < 3 {
@@ -46,7 +46,7 @@ var spiderScript string
 
 // spiderRSCommand is spider-rs under node, from the packages of a directory. It asks the
 // seed's host alone for robots.txt.
-func spiderRSCommand(p processTask) (*exec.Cmd, error) {
+func spiderRSCommand(p childProcessTask) (*exec.Cmd, error) {
 	if p.Spider == "" {
 		return nil, fmt.Errorf("%w: -spider names no directory where npm has installed %s", errNotInstalled, spiderPackage)
 	}
@@ -59,7 +59,7 @@ func spiderRSCommand(p processTask) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func spiderRSVersion(p processTask) string {
+func spiderRSVersion(p childProcessTask) string {
 	var manifest struct{ Version string }
 	text, err := os.ReadFile(filepath.Join(p.Spider, "node_modules", filepath.FromSlash(spiderPackage), "package.json"))
 	if err != nil || json.Unmarshal(text, &manifest) != nil {
@@ -69,8 +69,8 @@ func spiderRSVersion(p processTask) string {
 }
 
 // moduleVersionFunc is the version of a module that this program is built with.
-func moduleVersionFunc(path string) func(processTask) string {
-	return func(processTask) string {
+func moduleVersionFunc(path string) func(childProcessTask) string {
+	return func(childProcessTask) string {
 		if info, ok := debug.ReadBuildInfo(); ok {
 			for _, m := range info.Deps {
 				if m.Path == path {
@@ -83,7 +83,7 @@ func moduleVersionFunc(path string) func(processTask) string {
 }
 
 // decorumRevision is the revision that this program is built from.
-func decorumRevision(processTask) string {
+func decorumRevision(childProcessTask) string {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

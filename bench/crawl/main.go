@@ -46,7 +46,7 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
 		exit(runProcessTask(os.Args[2]))
 	}
-	var p processTask
+	var p childProcessTask
 	flag.IntVar(&p.Web.Hosts, "hosts", 1, "how many hosts")
 	flag.IntVar(&p.Web.Pages, "pages", 10_000, "how many pages of each host")
 	flag.IntVar(&p.Workers, "workers", 16, "requests at a time; decorum makes a host's share of them at a time to each")
@@ -72,7 +72,7 @@ func exit(err error) {
 }
 
 // benchmarkCrawlers lets crawlers crawl in turn, round by round, and prints the medians.
-func benchmarkCrawlers(p processTask, all []crawler, rounds int, out io.Writer) (err error) {
+func benchmarkCrawlers(p childProcessTask, all []crawler, rounds int, out io.Writer) (err error) {
 	if p.Web.Hosts < 1 || p.Web.Pages < 1 || p.Workers < 1 || rounds < 1 {
 		return fmt.Errorf("hosts, pages, workers and rounds must be at least 1")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/decorum-crawler/decorum/bench/internal/program"
 )
 
-// A processTask is one process's work, as it is handed to it.
-type processTask struct {
+// A childProcessTask is one process's work, as it is handed to it.
+type childProcessTask struct {
 	Crawler string // empty: the server
 	Web     webSize
 	Address string // of the server
@@ -30,7 +30,7 @@ const childArg = "child"
 
 // runProcessTask does the work of a plan.
 func runProcessTask(arg string) error {
-	var p processTask
+	var p childProcessTask
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
 		return err
 	}
@@ -39,14 +39,14 @@ func runProcessTask(arg string) error {
 	}
 	for _, c := range crawlers() {
 		if c.name == p.Crawler {
-			return program.RunProfiled(p.Profile, func() error { return c.crawl(p) })
+			return program.RunProfiled(p.Profile, func() error { return c.runCrawl(p) })
 		}
 	}
 	return fmt.Errorf("there is no crawler %q", p.Crawler)
 }
 
 // childCommand prepares the process of a plan.
-func (p processTask) childCommand() (*exec.Cmd, error) {
+func (p childProcessTask) childCommand() (*exec.Cmd, error) {
 	arg, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ type serverProcess struct {
 }
 
 func startServerProcess(w webSize) (*serverProcess, error) {
-	cmd, err := processTask{Web: w}.childCommand()
+	cmd, err := childProcessTask{Web: w}.childCommand()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ type runFigures struct {
 }
 
 // measure runs a crawler in a process of its own, and checks what the server saw.
-func (c crawler) measure(p processTask, f *serverProcess) (runFigures, error) {
+func (c crawler) measure(p childProcessTask, f *serverProcess) (runFigures, error) {
 	p.Crawler, p.Address = c.name, f.address
 	if p.Profile != "" {
 		p.Profile = filepath.Join(p.Profile, strings.NewReplacer(" ", "-", "/", "-").Replace(c.name))

@@ -14,7 +14,7 @@ import (
 
 // crawlByNetHTTP asks for every page, and does nothing with it: what any crawler on
 // net/http pays at least.
-func crawlByNetHTTP(p processTask) error {
+func crawlByNetHTTP(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}
@@ -51,7 +51,7 @@ func fetchAndDiscardPage(client *http.Client, url string, buf []byte) error {
 // crawlByTokenizer follows links as the least of a crawler does: net/http, the tokenizer
 // of x/net/html, URLs resolved by net/url, and a map of those that are known. It
 // asks for no robots.txt, keeps nothing, and forgets all when it ends.
-func crawlByTokenizer(p processTask) error {
+func crawlByTokenizer(p childProcessTask) error {
 	transport := transportTo(p.Address)
 	transport.MaxIdleConnsPerHost = p.Workers
 	client := &http.Client{Transport: transport}

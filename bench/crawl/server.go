@@ -25,10 +25,10 @@ type server struct {
 	web    webSize
 	bodies [][]byte // by host, then page
 
-	mu                   sync.Mutex
-	requestsByPage       []int
-	robotsRequestedHosts map[string]bool
-	unknownRequests      int
+	mu                      sync.Mutex
+	requestsByPage          []int
+	robotsRequestedHosts    map[string]bool
+	nonexistentPageRequests int
 }
 
 // runServer is the server's process: it says its port, then its tally for each line
@@ -60,7 +60,7 @@ func runServer(w webSize) error {
 func (s *server) takeRequestCounts() requestCounts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := requestCounts{HostsAskedForRobots: len(s.robotsRequestedHosts), NonexistentPages: s.unknownRequests}
+	t := requestCounts{HostsAskedForRobots: len(s.robotsRequestedHosts), NonexistentPages: s.nonexistentPageRequests}
 	for i, n := range s.requestsByPage {
 		t.Asked += n
 		if n > 0 {
@@ -69,7 +69,7 @@ func (s *server) takeRequestCounts() requestCounts {
 		s.requestsByPage[i] = 0
 	}
 	clear(s.robotsRequestedHosts)
-	s.unknownRequests = 0
+	s.nonexistentPageRequests = 0
 	return t
 }
 
@@ -85,7 +85,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, err := fmt.Sscanf(r.Host, "site-%d.example", &host)
 	page, ok := s.web.pageNumber(r.URL.Path)
 	if err != nil || !ok || host < 0 || host >= s.web.Hosts {
-		s.withLock(func() { s.unknownRequests++ })
+		s.withLock(func() { s.nonexistentPageRequests++ })
 		http.NotFound(w, r)
 		return
 	}

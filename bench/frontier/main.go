@@ -35,11 +35,11 @@ import (
 
 // A runOptions is one run, as it is handed to the child.
 type runOptions struct {
-	Order   string
-	URLs    int
-	Origins int
-	File    string
-	Profile string // directory for CPU and heap profiles; "" for none
+	Order      string
+	URLs       int
+	Origins    int
+	StoreFile  string
+	ProfileDir string // directory for CPU and heap profiles; "" for none
 }
 
 func main() {
@@ -87,7 +87,7 @@ func run(urls, orders string, origins int, dir, profile, child string) error {
 				row = append(row, figures[name])
 			}
 			fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
-			if err := os.Remove(p.File); err != nil {
+			if err := os.Remove(p.StoreFile); err != nil {
 				return err
 			}
 		}
@@ -152,7 +152,7 @@ func measureKillAndReopen(p runOptions) (map[string]string, error) {
 func measureReopen(p runOptions, figures map[string]string) error {
 	peak := trackPeakHeap()
 	begin := time.Now()
-	s, err := bolt.Open(p.File, bolt.Options{})
+	s, err := bolt.Open(p.StoreFile, bolt.Options{})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type frontierBenchmark struct {
 
 // runPhases makes the figures of a plan, then works on until it is killed.
 func runPhases(p runOptions) error {
-	s, err := bolt.Open(p.File, bolt.Options{})
+	s, err := bolt.Open(p.StoreFile, bolt.Options{})
 	if err != nil {
 		return err
 	}
@@ -52,15 +52,15 @@ func runPhases(p runOptions) error {
 	}, nil)
 	w := &frontierBenchmark{runOptions: p, ctx: context.Background(), web: web{p.Origins}, store: s,
 		frontier: frontier.New(s, frontier.Config{Scope: scope})}
-	w.linksOf, w.pagesUntilSitesRepeat = w.web.scatteredLinks, max(1, p.Origins/linksPerPage)
+	w.linksOf, w.pagesUntilSitesRepeat = w.web.scatteredLinksOfPage, max(1, p.Origins/linksPerPage)
 	if p.Order == "paged" {
-		w.linksOf, w.pagesUntilSitesRepeat = w.web.mostlyInternalLinks, p.Origins
+		w.linksOf, w.pagesUntilSitesRepeat = w.web.mostlyInternalLinksOfPage, p.Origins
 	}
 	peak := trackPeakHeap()
 	for _, phase := range []struct {
 		name string
 		run  func() error
-	}{{"discover", w.discoverNew}, {"seen", w.rediscoverSeen}, {"pages", w.discoverMixed}, {"lease", w.leaseAndAck}} {
+	}{{"discover", w.measureDiscoverNew}, {"seen", w.measureRediscoverSeen}, {"pages", w.measureDiscoverMixed}, {"lease", w.measureLeaseAndAck}} {
 		if err := w.runPhase(phase.name, phase.run); err != nil {
 			return err
 		}
@@ -84,18 +84,18 @@ func formatMiB(bytes uint64) string { return fmt.Sprintf("%.0f", float64(bytes)/
 
 // runPhase runs a phase, and profiles it if that is asked for.
 func (w *frontierBenchmark) runPhase(name string, run func() error) error {
-	if w.Profile == "" {
+	if w.ProfileDir == "" {
 		return run()
 	}
-	return program.RunProfiled(filepath.Join(w.Profile, name), run)
+	return program.RunProfiled(filepath.Join(w.ProfileDir, name), run)
 }
 
-// discoverNew offers the URLs from one goroutine for each CPU, and makes them
+// measureDiscoverNew offers the URLs from one goroutine for each CPU, and makes them
 // durable. Making the URLs up is part of the time.
-func (w *frontierBenchmark) discoverNew() error {
+func (w *frontierBenchmark) measureDiscoverNew() error {
 	begin := time.Now()
 	var next, added atomic.Int64
-	err := w.runOnAllCPUs(func() error {
+	err := w.runOncePerCPU(func() error {
 		for {
 			page := int(next.Add(1)) - 1
 			if page*linksPerPage >= w.URLs {
@@ -117,7 +117,7 @@ func (w *frontierBenchmark) discoverNew() error {
 		return err
 	}
 	spent := time.Since(begin)
-	info, err := os.Stat(w.File)
+	info, err := os.Stat(w.StoreFile)
 	if err != nil {
 		return err
 	}
@@ -135,21 +135,21 @@ func (w *frontierBenchmark) discoverNew() error {
 }
 
 func (w *frontierBenchmark) logProgress(done int, spent time.Duration) {
-	info, err := os.Stat(w.File)
+	info, err := os.Stat(w.StoreFile)
 	if err != nil {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "%s %d of %d, %s/s, file %s MiB\n", w.Order, done, w.URLs, formatRate(done, spent), formatMiB(uint64(info.Size())))
 }
 
-// rediscoverSeen offers URLs that are known, each of another page.
-func (w *frontierBenchmark) rediscoverSeen() error {
+// measureRediscoverSeen offers URLs that are known, each of another page.
+func (w *frontierBenchmark) measureRediscoverSeen() error {
 	r := xorshift64(1)
 	return w.timeDiscover(seenRate, seenChecks, 0, func(int) []storage.Entry { return w.linksOf(r.intN(w.URLs / linksPerPage)) })
 }
 
-// discoverMixed offers pages of which nine of ten links are known.
-func (w *frontierBenchmark) discoverMixed() error {
+// measureDiscoverMixed offers pages of which nine of ten links are known.
+func (w *frontierBenchmark) measureDiscoverMixed() error {
 	r := xorshift64(2)
 	return w.timeDiscover(mixedRate, seenChecks/2, linksPerPage/10, func(n int) []storage.Entry { return w.mostlyKnownLinks(&r, n) })
 }
@@ -183,7 +183,7 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 		}
 		close(pages)
 		begin := time.Now()
-		err := w.runOnAllCPUs(func() error {
+		err := w.runOncePerCPU(func() error {
 			for entries := range pages {
 				entries = slices.DeleteFunc(entries, func(e storage.Entry) bool { return w.frontier.WasRecentlyOffered(e.URL) }) // as the crawler does
 				n, err := w.frontier.Discover(w.ctx, entries...)
@@ -205,8 +205,8 @@ func (w *frontierBenchmark) timeDiscover(name string, checks, newLinks int, page
 	return nil
 }
 
-// runOnAllCPUs runs f in one goroutine for each CPU.
-func (w *frontierBenchmark) runOnAllCPUs(f func() error) error {
+// runOncePerCPU runs f in one goroutine for each CPU.
+func (w *frontierBenchmark) runOncePerCPU(f func() error) error {
 	errs := make([]error, runtime.NumCPU())
 	var group sync.WaitGroup
 	for i := range errs {
@@ -216,9 +216,9 @@ func (w *frontierBenchmark) runOnAllCPUs(f func() error) error {
 	return errors.Join(errs...)
 }
 
-// leaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes
+// measureLeaseAndAck takes the hosts in turn and acks one by one, as workers do, and makes
 // that durable.
-func (w *frontierBenchmark) leaseAndAck() error {
+func (w *frontierBenchmark) measureLeaseAndAck() error {
 	total := min(maxLeases, w.URLs/2)
 	now := time.Now()
 	begin := time.Now()

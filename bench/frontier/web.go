@@ -13,38 +13,38 @@ const (
 )
 
 // A web is made of numbers: page n of site s.
-type web struct{ origins int }
+type web struct{ originCount int }
 
 func (w web) newEntry(site, page int) storage.Entry {
-	u, err := decorum.ParseURL(fmt.Sprintf("https://www.site-%d.example/section-%d/article-%d.html", site%w.origins, page%17, page))
+	u, err := decorum.ParseURL(fmt.Sprintf("https://www.site-%d.example/section-%d/article-%d.html", site%w.originCount, page%17, page))
 	if err != nil {
 		panic(err) // cannot be
 	}
 	return storage.Entry{
 		URL: u, Source: storage.SourceLink, PriorityClass: storage.ClassNormal, Depth: 3,
-		Referrer: fmt.Sprintf("https://www.site-%d.example/section-%d/index.html", site%w.origins, page%17),
+		Referrer: fmt.Sprintf("https://www.site-%d.example/section-%d/index.html", site%w.originCount, page%17),
 	}
 }
 
-// scatteredLinks is the links of the n-th page, each of another site than the one
+// scatteredLinksOfPage is the links of the n-th page, each of another site than the one
 // before: the worst for a store that keeps sites together.
-func (w web) scatteredLinks(n int) []storage.Entry {
+func (w web) scatteredLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	for i := range entries {
 		k := n*linksPerPage + i
-		entries[i] = w.newEntry(scatterOrigin(k%w.origins), k/w.origins)
+		entries[i] = w.newEntry(scatterOrigin(k%w.originCount), k/w.originCount)
 	}
 	return entries
 }
 
-// mostlyInternalLinks is the links of the n-th page, four of five of its own site. The
+// mostlyInternalLinksOfPage is the links of the n-th page, four of five of its own site. The
 // numbers of pages are below 1<<40 for links within, and above from elsewhere.
-func (w web) mostlyInternalLinks(n int) []storage.Entry {
+func (w web) mostlyInternalLinksOfPage(n int) []storage.Entry {
 	entries := make([]storage.Entry, linksPerPage)
 	own := linksPerPage * 4 / 5
 	for i := range entries {
 		if i < own {
-			entries[i] = w.newEntry(scatterOrigin(n%w.origins), n/w.origins*own+i)
+			entries[i] = w.newEntry(scatterOrigin(n%w.originCount), n/w.originCount*own+i)
 		} else {
 			entries[i] = w.newEntry(scatterOrigin(n*linksPerPage+i), 1<<40+n*linksPerPage+i)
 		}

@@ -20,7 +20,7 @@ import (
 // A projectConfig is a project of the daemon: its name, its seeds, and further lines of
 // its file.
 type projectConfig struct {
-	name, seeds, extraYAML string
+	name, seedsYAML, extraYAML string
 }
 
 const projectTemplate = `project: %s
@@ -89,7 +89,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 		return nil, err
 	}
 	for _, p := range projects {
-		text := fmt.Appendf(nil, projectTemplate, p.name, p.seeds, p.extraYAML, addr)
+		text := fmt.Appendf(nil, projectTemplate, p.name, p.seedsYAML, p.extraYAML, addr)
 		if err := os.WriteFile(filepath.Join(folder, p.name+".yaml"), text, 0o600); err != nil {
 			return nil, err
 		}
@@ -113,13 +113,13 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	}
 	d.logReaderGroup.Go(func() {
 		defer logFile.Close()
-		d.countLogMessages(io.TeeReader(stderr, logFile))
+		d.countEachLogMessage(io.TeeReader(stderr, logFile))
 	})
 	return d, nil
 }
 
-// countLogMessages counts the lines of the daemon's log until it ends.
-func (d *daemonProcess) countLogMessages(log io.Reader) {
+// countEachLogMessage counts the lines of the daemon's log until it ends.
+func (d *daemonProcess) countEachLogMessage(log io.Reader) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var line struct{ Msg, Project string }
 		if json.Unmarshal(lines.Bytes(), &line) != nil {

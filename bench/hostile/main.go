@@ -131,7 +131,7 @@ func measureDaemon(ctx context.Context, p benchmarkOptions, name string, project
 	}
 	visits, err := w.countGoodVisitsDuring(ctx, p.MeasureDuration)
 	stopped := d.stop()
-	r := result{goodHostVisits: visits, minGap: w.shortestGap()}
+	r := result{goodHostVisits: visits, minGap: w.minGoodHostGap()}
 	r.oomKills, r.peakBytes, r.warnings = group.oomKills(), group.peakBytes(), d.warnings()
 	if r.oomKills > 0 { // the cause of every other error
 		return r, group.remove()

@@ -151,9 +151,9 @@ func (w *web) goodHostVisitCount() int {
 	return w.goodHostVisits
 }
 
-// shortestGap returns the shortest time between two requests to one
+// minGoodHostGap returns the shortest time between two requests to one
 // good host.
-func (w *web) shortestGap() time.Duration {
+func (w *web) minGoodHostGap() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.shortestGoodHostGap
@@ -163,9 +163,9 @@ func (w *web) shortestGap() time.Duration {
 // back until the crawl has requested the bombs of all hosts, so that all are sent at
 // the same moment.
 type bomb struct {
-	contentType  string
-	gzip         []byte
-	allRequested chan struct{} // closed when all were asked
+	contentType       string
+	gzip              []byte
+	allHostsRequested chan struct{} // closed when all were asked
 
 	mu       sync.Mutex // guards requests
 	requests int
@@ -182,7 +182,7 @@ func newBomb(contentType, head string, size int, tail string) *bomb {
 	}
 	io.WriteString(z, tail)
 	z.Close() // a bytes.Buffer does not fail
-	return &bomb{contentType: contentType, gzip: b.Bytes(), allRequested: make(chan struct{})}
+	return &bomb{contentType: contentType, gzip: b.Bytes(), allHostsRequested: make(chan struct{})}
 }
 
 // countRequestAndAwaitAll returns when all hosts were asked, ctx is done, or 5 seconds are over: a crawler
@@ -190,11 +190,11 @@ func newBomb(contentType, head string, size int, tail string) *bomb {
 func (b *bomb) countRequestAndAwaitAll(ctx context.Context) {
 	b.mu.Lock()
 	if b.requests++; b.requests == bombHosts {
-		close(b.allRequested)
+		close(b.allHostsRequested)
 	}
 	b.mu.Unlock()
 	select {
-	case <-b.allRequested:
+	case <-b.allHostsRequested:
 	case <-ctx.Done():
 	case <-time.After(5 * time.Second):
 	}

@@ -38,7 +38,7 @@ import (
 
 // A simulationOptions is what to simulate; lists make several runs.
 type simulationOptions struct {
-	HostCounts, ProcessCounts, PartitionCounts, MasterCounts string // lists
+	HostCounts, ProcessCounts, PartitionCounts, RedisMasterCounts string // lists
 
 	TotalWorkers             int
 	WarmUp                   time.Duration
@@ -54,7 +54,7 @@ func main() {
 	flag.IntVar(&p.TotalWorkers, "workers", 1000, "visits at a time, of all processes together")
 	flag.StringVar(&p.ProcessCounts, "processes", "20", "how many processes share the workers: a run for each")
 	flag.StringVar(&p.PartitionCounts, "partitions", "64", "partitions of the store: a run for each")
-	flag.StringVar(&p.MasterCounts, "masters", "3,6,12", "masters over which partitions are spread")
+	flag.StringVar(&p.RedisMasterCounts, "masters", "3,6,12", "masters over which partitions are spread")
 	flag.DurationVar(&p.WarmUp, "warm", time.Minute, "how long the crawl goes on before it is counted: in the beginning all hosts are due")
 	flag.DurationVar(&p.MeasuredTime, "time", 5*time.Minute, "how long it is counted")
 	flag.DurationVar(&p.PartitionRefreshInterval, "refresh", 500*time.Millisecond, "how old may be what a process knows of partitions (redis.Options.Refresh)")
@@ -71,7 +71,7 @@ func main() {
 // run makes the tables of a plan.
 func run(p simulationOptions, out, progress io.Writer) error {
 	var lists [4][]int
-	for i, text := range []string{p.HostCounts, p.ProcessCounts, p.PartitionCounts, p.MasterCounts} {
+	for i, text := range []string{p.HostCounts, p.ProcessCounts, p.PartitionCounts, p.RedisMasterCounts} {
 		var err error
 		if lists[i], err = program.ParseCounts(strings.Split(text, ",")); err != nil {
 			return err

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A scriptCallCounts is how often scripts were called for a partition, and what for.
-type scriptCallCounts struct {
+// A redisScriptCallCounts is how often scripts were called for a partition, and what for.
+type redisScriptCallCounts struct {
 	changeCountReads int // the number of changes is read
 	leaseQueries     int // lease.lua, only to ask
 	emptyLeases      int // lease.lua, when others had taken what there was
@@ -25,11 +25,11 @@ type scriptCallCounts struct {
 // may be half of that, or twice.
 var cpuMicros = struct{ changeRead, leaseQuery, leasedURL, ack, add, addedURL, note float64 }{changeRead: 3, leaseQuery: 74, leasedURL: 160, ack: 172, add: 175, addedURL: 0.8, note: 88}
 
-func (l *scriptCallCounts) total() int {
+func (l *redisScriptCallCounts) total() int {
 	return l.changeCountReads + l.leaseQueries + l.emptyLeases + l.nonEmptyLeases + l.acks + l.adds + l.notes + l.renewals
 }
 
-func (l *scriptCallCounts) totalCPUMicros() float64 {
+func (l *redisScriptCallCounts) totalCPUMicros() float64 {
 	return float64(l.changeCountReads)*cpuMicros.changeRead + float64(l.leaseQueries+l.emptyLeases+l.nonEmptyLeases)*cpuMicros.leaseQuery + float64(l.leasedURLs)*cpuMicros.leasedURL + float64(l.acks)*cpuMicros.ack +
 		float64(l.adds)*cpuMicros.add + float64(l.addedURLs)*cpuMicros.addedURL + float64(l.notes+l.renewals)*cpuMicros.note
 }
@@ -39,7 +39,7 @@ type result struct {
 	simulationOptions
 	hosts, processes, partitions int
 
-	callsByPartition []scriptCallCounts
+	callsByPartition []redisScriptCallCounts
 	pagesByWorker    []int     // of each worker
 	lateSeconds      []float32 // seconds
 	waitedTime       time.Duration
@@ -53,10 +53,10 @@ func newResult(hosts, processes, partitions int, p simulationOptions) *result {
 
 // resetCounts begins to count.
 func (r *result) resetCounts() {
-	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]scriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
+	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]redisScriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
 }
 
-func (r *result) partitionCalls(part int) *scriptCallCounts { return &r.callsByPartition[part] }
+func (r *result) partitionCalls(part int) *redisScriptCallCounts { return &r.callsByPartition[part] }
 
 func (r *result) countPage(worker int) { r.pagesByWorker[worker]++ }
 

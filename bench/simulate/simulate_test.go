@@ -35,7 +35,7 @@ func TestSimulate(t *testing.T) {
 	}
 	for name, r := range map[string]*result{"many": many, "few": few} {
 		pages, calls := r.totalPagesAndCalls()
-		var sum scriptCallCounts
+		var sum redisScriptCallCounts
 		for _, l := range r.callsByPartition {
 			sum.leasedURLs += l.leasedURLs
 			sum.acks += l.acks
@@ -75,7 +75,7 @@ func TestFewEmptyLeases(t *testing.T) {
 
 // A run comes out the same each time, and its tables have a row for each combination.
 func TestRun(t *testing.T) {
-	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16", MasterCounts: "1,3", TotalWorkers: 10,
+	p := simulationOptions{HostCounts: "20,50", ProcessCounts: "1,3", PartitionCounts: "4,16", RedisMasterCounts: "1,3", TotalWorkers: 10,
 		MeasuredTime: 10 * time.Second, PartitionRefreshInterval: time.Second, LeaseTime: time.Second, Seed: 7}
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {

@@ -26,13 +26,13 @@ type simulation struct {
 
 // A process has workers in line for a URL, and knows when partitions have their next.
 type process struct {
-	waitingWorkers   []int   // workers that wait
-	nextDue          []int64 // when the first host of each partition is due, as it was said last
-	backoffUntil     []int64 // until then hosts of it that come due are left to others
-	seenChangeCounts []int   // changes of each partition, when that was said
-	refreshes        int     // how often it looked at all
-	refreshedAt      int64   // when it did so last
-	wakesAt          int64   // when it does something again, at the latest
+	waitingWorkers            []int   // workers that wait
+	nextDueByPartition        []int64 // when the first host of each partition is due, as it was said last
+	backoffUntilByPartition   []int64 // until then hosts of it that come due are left to others
+	seenPartitionChangeCounts []int   // changes of each partition, when that was said
+	refreshes                 int     // how often it looked at all
+	refreshedAt               int64   // when it did so last
+	wakesAt                   int64   // when it does something again, at the latest
 }
 
 // A worker has a lease in hand, or waits.
@@ -74,8 +74,8 @@ func newSimulation(p simulationOptions, hosts, processes, partitions int) *simul
 	c.partitionChangeCounts = make([]int, partitions)
 	c.result = newResult(hosts, processes, partitions, p)
 	for i := range c.processes {
-		c.processes[i].nextDue, c.processes[i].backoffUntil = make([]int64, partitions), make([]int64, partitions)
-		c.processes[i].seenChangeCounts = make([]int, partitions)
+		c.processes[i].nextDueByPartition, c.processes[i].backoffUntilByPartition = make([]int64, partitions), make([]int64, partitions)
+		c.processes[i].seenPartitionChangeCounts = make([]int, partitions)
 		c.processes[i].refreshedAt = math.MinInt64 / 2
 	}
 	for i := range c.workers {
@@ -94,7 +94,7 @@ func (c *simulation) run() (*result, error) {
 		p.waitingWorkers = append(p.waitingWorkers, i)
 	}
 	for i := range c.processes { // they were not started at the same moment
-		c.scheduleWake(i, c.rnd.Int64N(int64(c.PartitionRefreshInterval)))
+		c.scheduleProcessWake(i, c.rnd.Int64N(int64(c.PartitionRefreshInterval)))
 	}
 	for len(c.events) > 0 && c.events[0].at < int64(c.WarmUp+c.MeasuredTime) {
 		e := heap.Pop(&c.events).(event)
@@ -128,7 +128,7 @@ func (c *simulation) startMeasuring() {
 func (c *simulation) accountAllWorkers(at int64) {
 	for i := range c.workers {
 		w := &c.workers[i]
-		c.accountWorkerTime(w, at, w.lease.Token == 0)
+		c.updateWaitedTime(w, at, w.lease.Token == 0)
 	}
 }
 
@@ -153,13 +153,13 @@ func (c *simulation) seedHosts() error {
 	return nil
 }
 
-func (c *simulation) scheduleWake(p int, at int64) {
+func (c *simulation) scheduleProcessWake(p int, at int64) {
 	c.processes[p].wakesAt = at
 	heap.Push(&c.events, event{at, -1, p})
 }
 
-// accountWorkerTime takes note of the time for which a worker waited, or worked.
-func (c *simulation) accountWorkerTime(w *worker, until int64, waited bool) {
+// updateWaitedTime takes note of the time for which a worker waited, or worked.
+func (c *simulation) updateWaitedTime(w *worker, until int64, waited bool) {
 	if waited {
 		c.result.waitedTime += time.Duration(until - w.stateSince)
 	}
@@ -195,7 +195,7 @@ func (c *simulation) leaseForWaitingWorkers(number int) error {
 		}
 	}
 	if len(p.waitingWorkers) > 0 {
-		c.scheduleWake(number, min(p.refreshedAt+int64(c.PartitionRefreshInterval), p.earliestDue()))
+		c.scheduleProcessWake(number, min(p.refreshedAt+int64(c.PartitionRefreshInterval), p.earliestDue()))
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 		if !all {
 			c.result.partitionCalls(part).changeCountReads++
 		}
-		if all || p.seenChangeCounts[part] != c.partitionChangeCounts[part] {
+		if all || p.seenPartitionChangeCounts[part] != c.partitionChangeCounts[part] {
 			if _, err := c.callLease(p, part, 0); err != nil {
 				return err
 			}
@@ -224,8 +224,8 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 // longestDuePartition returns the partition whose first host is due longest, -1 if none is.
 func (p *process) longestDuePartition(now int64) int {
 	longest := -1
-	for part, at := range p.nextDue {
-		if at <= now && (longest < 0 || at < p.nextDue[longest]) {
+	for part, at := range p.nextDueByPartition {
+		if at <= now && (longest < 0 || at < p.nextDueByPartition[longest]) {
 			longest = part
 		}
 	}
@@ -235,7 +235,7 @@ func (p *process) longestDuePartition(now int64) int {
 // earliestDue returns when the first host of all partitions is due.
 func (p *process) earliestDue() int64 {
 	first := int64(math.MaxInt64)
-	for _, at := range p.nextDue {
+	for _, at := range p.nextDueByPartition {
 		first = min(first, at)
 	}
 	return first
@@ -249,8 +249,8 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 		c.result.partitionCalls(part).leaseQueries++
 	case len(leases) == 0:
 		c.result.partitionCalls(part).emptyLeases++
-		p.backoffUntil[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
-		p.applyPartitionBackoff(part, c.now)
+		p.backoffUntilByPartition[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
+		p.raiseNextDueToBackoff(part, c.now)
 	default:
 		c.result.partitionCalls(part).nonEmptyLeases++
 		c.result.partitionCalls(part).leasedURLs += len(leases)
@@ -264,30 +264,30 @@ func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]stor
 	if len(leases) > 0 {
 		c.partitionChangeCounts[part]++
 	}
-	p.seenChangeCounts[part] = c.partitionChangeCounts[part]
+	p.seenPartitionChangeCounts[part] = c.partitionChangeCounts[part]
 	switch {
 	case err != nil:
 		return nil, err
 	case next.RemainingWork == storage.RemainingNone:
-		p.nextDue[part] = math.MaxInt64
+		p.nextDueByPartition[part] = math.MaxInt64
 	default:
-		p.nextDue[part] = next.Until.Sub(startTime).Nanoseconds()
-		p.applyPartitionBackoff(part, c.now)
+		p.nextDueByPartition[part] = next.Until.Sub(startTime).Nanoseconds()
+		p.raiseNextDueToBackoff(part, c.now)
 	}
 	return leases, nil
 }
 
-// applyPartitionBackoff leaves a partition's next host to others, where one was faster lately.
-func (p *process) applyPartitionBackoff(part int, now int64) {
-	if p.nextDue[part] > now && p.nextDue[part] < math.MaxInt64 {
-		p.nextDue[part] = max(p.nextDue[part], p.backoffUntil[part])
+// raiseNextDueToBackoff leaves a partition's next host to others, where one was faster lately.
+func (p *process) raiseNextDueToBackoff(part int, now int64) {
+	if p.nextDueByPartition[part] > now && p.nextDueByPartition[part] < math.MaxInt64 {
+		p.nextDueByPartition[part] = max(p.nextDueByPartition[part], p.backoffUntilByPartition[part])
 	}
 }
 
 // startVisit has a worker visit what was leased.
 func (c *simulation) startVisit(number int, l storage.Lease) error {
 	w := &c.workers[number]
-	c.accountWorkerTime(w, c.now, true)
+	c.updateWaitedTime(w, c.now, true)
 	w.lease = l
 	s := &c.sites[l.Depth]
 	due := l.HostState.Due
@@ -310,7 +310,7 @@ func (c *simulation) endVisit(number int) error {
 	w := &c.workers[number]
 	l := w.lease
 	w.lease = storage.Lease{}
-	c.accountWorkerTime(w, c.now, false)
+	c.updateWaitedTime(w, c.now, false)
 	s := &c.sites[l.Depth]
 	delay := time.Duration(s.delayMillis) * time.Millisecond
 	ack := storage.Ack{Lease: l, HostState: &storage.HostState{Due: timeAt(c.now).Add(delay), LostVisitDelay: delay}}

@@ -29,7 +29,7 @@ func (c countPair) isWithinTolerance() bool {
 // A serverCounts is what the servers have counted of one kind, by words.
 type serverCounts struct{ totals, uncertain map[string]float64 }
 
-func (t *serverCounts) addToTotal(word string, n float64, uncertain bool) {
+func (t *serverCounts) addCount(word string, n float64, uncertain bool) {
 	if t.totals == nil {
 		t.totals, t.uncertain = map[string]float64{}, map[string]float64{}
 	}
@@ -54,17 +54,17 @@ func collectCountPairs(n metricFamilies, log []crawltest.Exchange, o *operator) 
 	var classes, robotsFetches, bytes serverCounts
 	for _, x := range log {
 		cut := o.mayHaveBeenCutByBrake(x)
-		classes.addToTotal(statusClass(x), 1, cut)
+		classes.addCount(statusClass(x), 1, cut)
 		if cut && statusClass(x) != "none" {
 			classes.uncertain["none"]++ // which the daemon may take it for
 		}
 		if strings.HasSuffix(x.URL, "/robots.txt") {
-			robotsFetches.addToTotal(robotsFetchOutcome(x), 1, cut)
+			robotsFetches.addCount(robotsFetchOutcome(x), 1, cut)
 		}
-		bytes.addToTotal("", float64(decodedBodyLength(x)), cut)
+		bytes.addCount("", float64(decodedBodyLength(x)), cut)
 	}
-	unseen := o.maxUnseenRequests(n.sumSeries("decorum_visits_total") - float64(len(log)))
-	classes.addToTotal("none", 0, false)
+	unseen := o.maxRequestsCutByBrakes(n.sumSeries("decorum_visits_total") - float64(len(log)))
+	classes.addCount("none", 0, false)
 	classes.uncertain["none"] += unseen
 	all := []countPair{{"requests", n.sumSeries("decorum_visits_total"), float64(len(log)), unseen}}
 	all = append(all, classes.pairWithDaemonCounts("answers ", n.sumByLabel("decorum_visits_total", "status_class"))...)

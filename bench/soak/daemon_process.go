@@ -115,8 +115,8 @@ func (d *daemonProcess) projectFilePath(project string) string {
 	return filepath.Join(d.projectsDir, project+".yaml")
 }
 
-// awaitProjectCondition waits until the projects are as so says.
-func (d *daemonProcess) awaitProjectCondition(ctx context.Context, description string, condition func(map[string]api.Project) bool) error {
+// awaitProjectsCondition waits until the projects are as so says.
+func (d *daemonProcess) awaitProjectsCondition(ctx context.Context, description string, condition func(map[string]api.Project) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("in a minute it did not come to this: %s", description))
 	defer cancel()
 	for {
@@ -142,7 +142,7 @@ func (d *daemonProcess) changeProjectStateAndWait(ctx context.Context, project s
 	if err := d.ControlProject(ctx, project, a); err != nil {
 		return err
 	}
-	return d.awaitProjectCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
+	return d.awaitProjectsCondition(ctx, fmt.Sprintf("%s is %s", project, s), func(all map[string]api.Project) bool { return all[project].State == s })
 }
 
 // stop ends the daemon in order.

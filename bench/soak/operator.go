@@ -50,8 +50,8 @@ func (j projectHosts) projectFileText(p soakOptions, address string, workers int
 // then on it is what a crawl keeps that is measured, not how its frontier grows.
 func (p soakOptions) maxURLsPerHost() int { return 20 + int(4*p.Duration/(3*p.Web.CrawlerDelay)) }
 
-// A quietPeriod is a time in which some hosts must not be asked for anything.
-type quietPeriod struct {
+// A hostQuietPeriod is a time in which some hosts must not be asked for anything.
+type hostQuietPeriod struct {
 	reason       string
 	hosts        []string
 	from, to     time.Time
@@ -60,11 +60,11 @@ type quietPeriod struct {
 
 // An operator does what operators do while a daemon runs, in turn and over and over.
 type operator struct {
-	options      soakOptions
-	daemon       *daemonProcess
-	webAddr      string // of the web
-	round        int
-	quietPeriods []quietPeriod
+	options          soakOptions
+	daemon           *daemonProcess
+	webAddr          string // of the web
+	round            int
+	hostQuietPeriods []hostQuietPeriod
 }
 
 // runRounds goes its rounds until ctx is done.
@@ -84,7 +84,7 @@ func (o *operator) runRounds(ctx context.Context) error {
 
 // brakeAndReleaseHosts stops three hosts for a while.
 func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
-	h := quietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
+	h := hostQuietPeriod{reason: "a brake was on", firstBrakeAt: time.Now()}
 	for i := range 3 {
 		h.hosts = append(h.hosts, hostName((o.round*41+i*7)%o.options.Web.Hosts))
 	}
@@ -98,7 +98,7 @@ func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 	// when the brake is lifted for early.
 	sleep(ctx, max(o.options.Duration/60, 2*o.options.Web.CrawlerDelay))
 	h.to = time.Now()
-	o.quietPeriods = append(o.quietPeriods, h)
+	o.hostQuietPeriods = append(o.hostQuietPeriods, h)
 	for _, host := range h.hosts {
 		if err := o.daemon.LiftBrake(ctx, host, "soak"); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (o *operator) brakeAndReleaseHosts(ctx context.Context) error {
 // visited all the same.
 func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	jobs := o.options.projects()
-	h := quietPeriod{reason: "the project was paused"}
+	h := hostQuietPeriod{reason: "the project was paused"}
 	for i := jobs[0].FirstHostIndex; i < jobs[1].FirstHostIndex; i++ {
 		h.hosts = append(h.hosts, hostName(i))
 	}
@@ -121,7 +121,7 @@ func (o *operator) pauseAndResumeProject(ctx context.Context) error {
 	h.from = time.Now()
 	sleep(ctx, o.options.Duration/180)
 	h.to = time.Now()
-	o.quietPeriods = append(o.quietPeriods, h)
+	o.hostQuietPeriods = append(o.hostQuietPeriods, h)
 	return o.daemon.changeProjectStateAndWait(ctx, jobs[0].ProjectName, api.ActionResume, api.StateRunning)
 }
 
@@ -132,7 +132,7 @@ func (o *operator) breakAndFixProjectFile(ctx context.Context) error {
 	if err := o.replaceProjectFile(project.ProjectName, []byte("politness: {delay: 1s}\n")); err != nil {
 		return err
 	}
-	err := o.daemon.awaitProjectCondition(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
+	err := o.daemon.awaitProjectsCondition(ctx, "the daemon says what is wrong with a project file", func(all map[string]api.Project) bool {
 		p := all[project.ProjectName]
 		return p.State == api.StateRunning && strings.Contains(p.FileError, "unknown field")
 	})
@@ -143,7 +143,7 @@ func (o *operator) breakAndFixProjectFile(ctx context.Context) error {
 	if err := o.replaceProjectFile(project.ProjectName, project.projectFileText(o.options, o.webAddr, n)); err != nil {
 		return err
 	}
-	return o.daemon.awaitProjectCondition(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
+	return o.daemon.awaitProjectsCondition(ctx, "a change of a project file is followed", func(all map[string]api.Project) bool {
 		p := all[project.ProjectName]
 		return p.State == api.StateRunning && p.FileError == "" && p.Workers == n
 	})
@@ -164,16 +164,16 @@ const maxClientLag = time.Second
 // mayHaveBeenCutByBrake reports whether a brake may have broken off a request while its answer was on
 // its way: what became of it the client alone knows.
 func (o *operator) mayHaveBeenCutByBrake(x crawltest.Exchange) bool {
-	return slices.ContainsFunc(o.quietPeriods, func(h quietPeriod) bool {
+	return slices.ContainsFunc(o.hostQuietPeriods, func(h hostQuietPeriod) bool {
 		return !h.firstBrakeAt.IsZero() && x.Start.Before(h.from) && x.End.Add(maxClientLag).After(h.firstBrakeAt) && slices.Contains(h.hosts, hostOf(x.URL))
 	})
 }
 
-// maxUnseenRequests returns how many of so many requests, of which the daemon alone knows, brakes
+// maxRequestsCutByBrakes returns how many of so many requests, of which the daemon alone knows, brakes
 // may have broken off on their way to the server: one each, as a host has one at a time.
-func (o *operator) maxUnseenRequests(requests float64) float64 {
+func (o *operator) maxRequestsCutByBrakes(requests float64) float64 {
 	brakes := 0
-	for _, h := range o.quietPeriods {
+	for _, h := range o.hostQuietPeriods {
 		if !h.firstBrakeAt.IsZero() {
 			brakes += len(h.hosts)
 		}
@@ -184,7 +184,7 @@ func (o *operator) maxUnseenRequests(requests float64) float64 {
 // checkQuietPeriods returns the requests that came when they must not.
 func (o *operator) checkQuietPeriods(log []crawltest.Exchange) error {
 	var errs []error
-	for _, h := range o.quietPeriods {
+	for _, h := range o.hostQuietPeriods {
 		for _, x := range log {
 			if x.Start.After(h.from) && x.Start.Before(h.to) && slices.Contains(h.hosts, hostOf(x.URL)) {
 				errs = append(errs, fmt.Errorf("%s was asked for %v after %s", x.URL, x.Start.Sub(h.from), h.reason))

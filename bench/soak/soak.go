@@ -48,7 +48,7 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 		operated <- s.operator.runRounds(limited)
 		cancel() // when it fails, all is over
 	}()
-	err := s.sampleDaemon(limited, begin)
+	err := s.sampleDaemonPeriodically(limited, begin)
 	cancel()
 	if err := errors.Join(err, <-operated); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (s *soakRun) runCrawl(ctx context.Context) error {
 	return err
 }
 
-// sampleDaemon samples the daemon until ctx is done.
-func (s *soakRun) sampleDaemon(ctx context.Context, begin time.Time) error {
+// sampleDaemonPeriodically samples the daemon until ctx is done.
+func (s *soakRun) sampleDaemonPeriodically(ctx context.Context, begin time.Time) error {
 	var before sample
 	visits := 0.0
 	fmt.Fprintf(s.out, "%8s", "time")
@@ -106,7 +106,7 @@ func (s *soakRun) printAndCheckResults() error {
 	log := s.web.Log()
 	visits := s.finalMetrics.sumSeries("decorum_visits_total")
 	fmt.Fprintf(s.out, "\n%.0f visits in %v, %.1f a second; CPU %.1f %% of a core; %d spells of silence\n\n", visits, s.duration.Round(time.Second),
-		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.quietPeriods))
+		visits/s.duration.Seconds(), 100*s.finalMetrics.sumSeries("process_cpu_seconds_total")/s.duration.Seconds(), len(s.operator.hostQuietPeriods))
 	errs := []error{checkCountPairs(s.out, collectCountPairs(s.finalMetrics, log, &s.operator)), s.operator.checkQuietPeriods(log), s.checkPoliteness(), s.printAndCheckTrends()}
 	return errors.Join(errs...)
 }

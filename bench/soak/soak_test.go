@@ -124,7 +124,7 @@ func TestCounts(t *testing.T) {
 // TestQuietPeriods: a request that comes while a brake is on is told.
 func TestQuietPeriods(t *testing.T) {
 	now := time.Now()
-	o := operator{quietPeriods: []quietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
+	o := operator{hostQuietPeriods: []hostQuietPeriod{{"a brake was on", []string{"www.site-1.example"}, now, now.Add(time.Second), now.Add(-time.Millisecond)}}}
 	at := func(after time.Duration, host int) crawltest.Exchange {
 		return crawltest.Exchange{URL: "http://" + hostName(host) + "/", Start: now.Add(after)}
 	}
@@ -134,7 +134,7 @@ func TestQuietPeriods(t *testing.T) {
 	if err := o.checkQuietPeriods([]crawltest.Exchange{at(time.Millisecond, 1)}); err == nil {
 		t.Error("a request to a host with a brake on is no error")
 	}
-	if got := []float64{o.maxUnseenRequests(-1), o.maxUnseenRequests(0), o.maxUnseenRequests(1), o.maxUnseenRequests(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
+	if got := []float64{o.maxRequestsCutByBrakes(-1), o.maxRequestsCutByBrakes(0), o.maxRequestsCutByBrakes(1), o.maxRequestsCutByBrakes(2)}; !slices.Equal(got, []float64{0, 0, 1, 1}) {
 		t.Errorf("%v requests may have been broken off before they came, with one brake", got)
 	}
 	for _, tt := range []struct {
