@@ -29,9 +29,9 @@ type ActiveVisit struct {
 	RequestedAt time.Time      // when the request was made; zero: not yet
 }
 
-// ActiveVisits returns what the crawl is busy with now, what it has had longest first.
+// ListActiveVisits returns what the crawl is busy with now, what it has had longest first.
 // It may be called at any time.
-func (c *Crawler) ActiveVisits() []ActiveVisit {
+func (c *Crawler) ListActiveVisits() []ActiveVisit {
 	c.activeLeases.mu.Lock()
 	defer c.activeLeases.mu.Unlock()
 	all := make([]ActiveVisit, 0, len(c.activeLeases.byToken))

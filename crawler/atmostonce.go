@@ -19,9 +19,9 @@ var (
 	errNotMarked  = errors.New("it cannot be noted that it is sent")
 )
 
-// markSent notes durably that the request of l is about to be sent. If that fails,
+// markSentDurably notes durably that the request of l is about to be sent. If that fails,
 // nothing is noted, and nothing is to be sent.
-func (c *Crawler) markSent(ctx context.Context, l storage.Lease) error {
+func (c *Crawler) markSentDurably(ctx context.Context, l storage.Lease) error {
 	err := c.Frontier.MarkSent(ctx, l, true)
 	if err == nil {
 		if err = c.Frontier.Flush(ctx); err == nil {
@@ -32,9 +32,9 @@ func (c *Crawler) markSent(ctx context.Context, l storage.Lease) error {
 	return &decorum.Error{Op: "send", URL: l.URL.String(), Kind: decorum.NotDue, Err: errors.Join(errNotMarked, err)}
 }
 
-// reportInDoubt tells of a request that was sent, now or before, and to which no whole
+// countAndLogIfInDoubt tells of a request that was sent, now or before, and to which no whole
 // answer came.
-func (c *Crawler) reportInDoubt(v *Visit) {
+func (c *Crawler) countAndLogIfInDoubt(v *Visit) {
 	if errors.Is(v.Err, decorum.InDoubt) {
 		c.counters.inDoubt.Add(1)
 		c.Log.Warn("a request was sent whose outcome is not known; it is not sent again",

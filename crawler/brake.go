@@ -40,7 +40,7 @@ func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, brak
 	c.brakedOrigins.add(origin)
 	until := c.brakeHoldEnd(braked.Until, braked.Brake.Until)
 	if braked.Brake.Stop {
-		ack, err = c.postponeLease(ctx, l, until, true)
+		ack, err = c.requeueAndHoldOrigin(ctx, l, until, true)
 	} else {
 		ack, err = c.postponeBusyLease(ctx, l, &politeness.ResourceBusyError{Until: until})
 	}
@@ -73,9 +73,9 @@ func (c *Crawler) onBrakesChanged() {
 	}
 }
 
-// releaseBrakedOrigins lets the origins that were put off by brakes come again, by those that
+// updateBrakedOriginHolds lets the origins that were put off by brakes come again, by those that
 // hold now.
-func (c *Crawler) releaseBrakedOrigins(ctx context.Context) error {
+func (c *Crawler) updateBrakedOriginHolds(ctx context.Context) error {
 	for _, host := range c.brakedOrigins.hosts() {
 		until, b := time.Time{}, politeness.Brake{}
 		if b, _ = c.Brakes.ForHost(host, c.now()); b.Stop {
@@ -108,7 +108,7 @@ func visitAbortReason(v *Visit, t Ticket) error {
 	if errors.As(v.Err, &braked) && !t.maybeSent() {
 		return braked
 	}
-	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendAllowed.Load() {
+	if isLocalFault(v) && !v.mayHaveArrived && !t.data.sendWasAllowed.Load() {
 		return v.Err
 	}
 	return nil

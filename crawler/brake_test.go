@@ -75,12 +75,12 @@ func TestABrakeStopsADomainAtOnce(t *testing.T) {
 					if !lifted {
 						b.Until = end
 					}
-					if n := len(c.ActiveVisits()); n != len(hosts) {
+					if n := len(c.ListActiveVisits()); n != len(hosts) {
 						t.Errorf("%d visits are in hand", n)
 					}
 					setBrake(t, c, b)
 					synctest.Wait()
-					for _, h := range c.ActiveVisits() {
+					for _, h := range c.ListActiveVisits() {
 						if h.Host != "b.test" || !h.LeasedAt.Equal(begin.Add(22*time.Second)) || !h.RequestedAt.Equal(h.LeasedAt) || !strings.HasPrefix(h.URL.String(), "http://b.test/x/") {
 							t.Errorf("in hand: %+v", h)
 						}

@@ -9,14 +9,14 @@ type Coordinator interface {
 	// CheckVisit returns nil if a visit may begin at now, or else a *politeness.ResourceBusyError: it is
 	// not known whether others have said that it must not.
 	CheckVisit(now time.Time) error
-	// AcquirePageBudget counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
+	// AcquireCrawlPageBudget counts a page that is about to be visited. It returns a *politeness.ResourceBusyError
 	// if all that are permitted for now have been visited, and ErrPages if no more
 	// will be.
-	AcquirePageBudget() error
-	// ReleasePageBudget takes back the counting of a visit that was not made.
-	ReleasePageBudget()
-	// AddBytes counts the bytes of a body, as decoded.
-	AddBytes(bytes int64)
+	AcquireCrawlPageBudget() error
+	// ReleaseCrawlPageBudget takes back the counting of a visit that was not made.
+	ReleaseCrawlPageBudget()
+	// AddBodyBytes counts the bytes of a body, as decoded.
+	AddBodyBytes(bytes int64)
 }
 
 // checkVisitWithCoordinator is Coordinator.CheckVisit, of a crawl that may be alone.
@@ -27,33 +27,33 @@ func (c *Crawler) checkVisitWithCoordinator(now time.Time) error {
 	return c.Coordinator.CheckVisit(now)
 }
 
-// acquirePageBudget counts a page that is about to be visited, and returns why it may not be.
-func (c *Crawler) acquirePageBudget() error {
+// acquireCrawlPageBudget counts a page that is about to be visited, and returns why it may not be.
+func (c *Crawler) acquireCrawlPageBudget() error {
 	if n := c.pagesBegun.Add(1); c.Settings.MaxPages > 0 && n > c.Settings.MaxPages {
 		return ErrPages
 	}
 	if c.Coordinator == nil {
 		return nil
 	}
-	err := c.Coordinator.AcquirePageBudget()
+	err := c.Coordinator.AcquireCrawlPageBudget()
 	if err != nil {
 		c.pagesBegun.Add(-1)
 	}
 	return err
 }
 
-// releasePageBudget takes back what page did.
-func (c *Crawler) releasePageBudget() {
+// releaseCrawlPageBudget takes back what page did.
+func (c *Crawler) releaseCrawlPageBudget() {
 	c.pagesBegun.Add(-1)
 	if c.Coordinator != nil {
-		c.Coordinator.ReleasePageBudget()
+		c.Coordinator.ReleaseCrawlPageBudget()
 	}
 }
 
-// addBytes counts the bytes of a body.
-func (c *Crawler) addBytes(bytes int) {
-	c.bytesReceived.Add(int64(bytes))
+// addBodyBytes counts the bytes of a body.
+func (c *Crawler) addBodyBytes(bytes int) {
+	c.bodyBytesReceived.Add(int64(bytes))
 	if c.Coordinator != nil {
-		c.Coordinator.AddBytes(int64(bytes))
+		c.Coordinator.AddBodyBytes(int64(bytes))
 	}
 }

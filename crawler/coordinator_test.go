@@ -20,9 +20,9 @@ func (a unreachableCoordinator) CheckVisit(now time.Time) error {
 	return &politeness.ResourceBusyError{Resource: "what others say", Until: now.Add(time.Second)}
 }
 
-func (unreachableCoordinator) AcquirePageBudget() error { return nil }
-func (unreachableCoordinator) ReleasePageBudget()       {}
-func (unreachableCoordinator) AddBytes(int64)           {}
+func (unreachableCoordinator) AcquireCrawlPageBudget() error { return nil }
+func (unreachableCoordinator) ReleaseCrawlPageBudget()       {}
+func (unreachableCoordinator) AddBodyBytes(int64)            {}
 
 // While its company cannot be asked, a crawl begins no visit, finishes those under
 // way, and holds nothing against the hosts; then it goes on.

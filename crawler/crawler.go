@@ -48,15 +48,15 @@ type Crawler struct {
 	counters               counters
 	timerLag               timerLagMeter
 	pagesBegun             atomic.Int64 // page visits begun in this run
-	bytesReceived          atomic.Int64 // of bodies, likewise
+	bodyBytesReceived      atomic.Int64 // of bodies, likewise
 	activeLeases           activeLeases
 	hostTable              hostTable
 	appliedRobots          appliedRobotsFiles
 	crawlDelays            crawlDelays
-	hostSitemapCounts      hostSitemapCounts
+	hostSitemapQuotas      hostSitemapQuotas
 	tdmrepCache            tdmrepCache
 	usesDefaultHandler     bool // Handler is LinksToFollow, as none was given
-	lastmodLock            lastmodLock
+	lastmodAccuracyLock    lastmodAccuracyLock
 	contentSeen            contentSeen
 	scannerPool            sync.Pool     // of *extract.Scanner, which keep their buffers
 	originsAwaitingPermit  originsToWake // who waits to be called
@@ -162,7 +162,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	c.logWindowAndOverrides(c.now())
+	c.logClosedWindowAndOverrides(c.now())
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workCtx, done := c.graceContext(ctx, stop)
@@ -183,9 +183,9 @@ func (c *Crawler) Run(ctx context.Context) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { c.activeLeases.renewLoop(workCtx, c.Frontier) })
-	renewing.Go(func() { c.saveRefusalCountsLoop(workCtx) })
+	renewing.Go(func() { c.saveFrontierCountsLoop(workCtx) })
 	renewing.Go(func() {
-		if err := c.originWakeLoop(workCtx); err != nil {
+		if err := c.wakeOnHostOrBrakeChangeLoop(workCtx); err != nil {
 			stop(err)
 		}
 	})
@@ -224,8 +224,8 @@ func (c *Crawler) Prepare() error {
 	c.Settings = c.Settings.withDefaults()
 	c.Limiter.SetWorkers(c.Settings.Workers)
 	c.pagesBegun.Store(0)
-	c.hostSitemapCounts = hostSitemapCounts{}
-	c.bytesReceived.Store(0)
+	c.hostSitemapQuotas = hostSitemapQuotas{}
+	c.bodyBytesReceived.Store(0)
 	c.sitemapDamageLogged.Store(false)
 	if c.Handler == nil {
 		c.Handler, c.usesDefaultHandler = c.LinksToFollow, true
@@ -248,9 +248,9 @@ func (c *Crawler) now() time.Time {
 	return c.Now()
 }
 
-// saveRefusalCountsLoop makes durable every minute what the frontier has refused and cleaned, until
+// saveFrontierCountsLoop makes durable every minute what the frontier has refused and cleaned, until
 // ctx is done. What cannot be kept now is kept later.
-func (c *Crawler) saveRefusalCountsLoop(ctx context.Context) {
+func (c *Crawler) saveFrontierCountsLoop(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
@@ -280,7 +280,7 @@ func (c *Crawler) finishRun(cause error) error {
 	c.Limiter.LeaveSharedHosts(c.now())
 	// What cannot be given back, because the store cannot write, is there again
 	// when the store is opened the next time.
-	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Flush(context.Background()))
+	err := errors.Join(c.Frontier.ReturnUnusedLeases(ctx), c.wakeAllWaitingOrigins(ctx), c.Frontier.SaveRefusalAndSessionIDCounts(ctx), c.Frontier.Flush(context.Background()))
 	if errors.Is(cause, frontier.ErrEmpty) {
 		cause = nil
 	}

@@ -15,7 +15,7 @@ import (
 // its host's clock stays as it is.
 func (c *Crawler) skipPageInDryRun(ctx context.Context, l storage.Lease, cl robots.Clearance) (storage.Ack, error) {
 	origin, now := cl.URL().Origin(), c.now()
-	delay, _, err := c.hostDelayAndNextOpen(ctx, origin, now)
+	delay, _, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err == nil {
 		err = refuseLongCrawlDelay(c.politenessPolicyOf(origin.Host(), now), delay, now)
 	}

@@ -10,7 +10,7 @@ import (
 // body of one that was visited before. A page that was visited before itself is
 // counted then, and one that is not to be used is not.
 func (c *Crawler) countDuplicateOrNonCanonical(v *Visit) {
-	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.withheld {
+	if !v.OK() || v.IsRevisit() || v.Lease.Request != nil || v.contentWithheld {
 		return
 	}
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && c.cleanURL(to) != v.Lease.URL {
@@ -55,7 +55,7 @@ func (b *contentSeen) addAndReportDuplicate(key uint64, url string) bool {
 	urlHash := b.hash([]byte(url))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	firstURLHash, known := b.get(key)
+	firstURLHash, known := b.peek(key)
 	if !known {
 		firstURLHash = urlHash
 	}

@@ -60,7 +60,7 @@ func ExampleHandler() {
 		case v.URL().PathAndQuery() == "/today" && v.Lease.FailedAttempts == 0:
 			return nil, decorum.RetryAfter(50 * time.Millisecond) // not ready: later again
 		}
-		fmt.Println(v.URL().PathAndQuery(), v.Document().Title)
+		fmt.Println(v.URL().PathAndQuery(), v.PageScanResult().Title)
 		return c.LinksToFollow(ctx, v)
 	}
 	// A Handler is a function: what goes around it is one too.

@@ -17,13 +17,13 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 		return
 	case v.reachedServer():
 		c.Limiter.Breaker().RecordAnswer(v.host(), v.Start)
-		if !c.timerLag.wasOverloaded(v) {
+		if !c.timerLag.wasOverloadedDuringVisit(v) {
 			c.Limiter.MachineLoadLimiter().RecordAnswer()
 		}
 	case v.interrupted || v.wasNeverSent():
 		return
 	default:
-		c.attributeFailure(ctx, v)
+		c.attributeUnansweredVisit(ctx, v)
 	}
 	c.logBreakerChange(v)
 }
@@ -36,13 +36,13 @@ func (v *Visit) reachedServer() bool {
 // host returns the host that was visited.
 func (v *Visit) host() string { return v.URL().Origin().Host() }
 
-// attributeFailure is blame for a visit without an answer.
-func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
+// attributeUnansweredVisit is blame for a visit without an answer.
+func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 	evidence, why, ok := machineFaultLikelihood(v.Err)
 	if !ok {
 		return
 	}
-	if isTimeout(v.Err) && c.timerLag.wasOverloaded(v) {
+	if isTimeout(v.Err) && c.timerLag.wasOverloadedDuringVisit(v) {
 		c.Limiter.MachineLoadLimiter().RecordOverload(v.End, v.Start)
 		if c.hostTable.tryAttributeTimeoutToMachine(v.Lease) {
 			v.markLocalFailure("this machine is too busy")
@@ -60,7 +60,7 @@ func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
 	pendingFailure := c.Limiter.Breaker().RecordFailure(time.Now(), politeness.VisitFailure{
 		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
-		c.applyFailureDelay(ctx, v)
+		c.postponeHostForPendingFailure(ctx, v)
 	}
 	switch c.awaitFaultDecision(ctx, pendingFailure) {
 	case politeness.MachineFault:
@@ -71,11 +71,11 @@ func (c *Crawler) attributeFailure(ctx context.Context, v *Visit) {
 	}
 }
 
-// applyFailureDelay keeps the host of v at rest from the end of v, as after a failure,
+// postponeHostForPendingFailure keeps the host of v at rest from the end of v, as after a failure,
 // until the PendingFailure about v is decided.
-func (c *Crawler) applyFailureDelay(ctx context.Context, v *Visit) {
+func (c *Crawler) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 	origin := v.URL().Origin()
-	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
+	delay, _, err := c.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
@@ -110,7 +110,7 @@ func (v *Visit) markLocalFailure(why string) {
 	if v.unsafeSendRecorded {
 		return
 	}
-	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &NetworkFaultError{why, v.Err}}
+	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &LocalNetworkError{why, v.Err}}
 	v.interrupted = true
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // A Fetcher gets one URL, as Ticket.Request says. It calls Ticket.Redeem before it
-// sends anything, Ticket.ClaimServerAddr when it has a connection, and Ticket.MarkSent right
+// sends anything, Ticket.ClaimServerAddr when it has a connection, and Ticket.RecordSend right
 // before the first byte leaves, and sends nothing if one of them returns an error.
 // It follows no redirects, and returns an answer of any status as a Response; an
 // error, as NewFetchError makes it, means that no whole answer came.
@@ -20,20 +20,20 @@ type Fetcher interface {
 	Fetch(context.Context, Ticket) (*decorum.Response, error)
 }
 
-// A VisitFinisher is a Fetcher that keeps something for the handler of a page. It is
+// A VisitResourceReleaser is a Fetcher that keeps something for the handler of a page. It is
 // told, by the ticket, when the visit is over and its handler has returned, if
 // one was called at all.
-type VisitFinisher interface {
-	FinishVisit(Ticket)
+type VisitResourceReleaser interface {
+	ReleaseVisitResources(Ticket)
 }
 
-// SchemeFetcher is the Fetcher of a crawl that speaks several protocols: each visit
+// MultiSchemeFetcher is the Fetcher of a crawl that speaks several protocols: each visit
 // is made by the one that is registered for the scheme of its URL (LOC-15). A
 // visit of a scheme that has none is refused with an error of Kind Invalid.
-type SchemeFetcher map[string]Fetcher
+type MultiSchemeFetcher map[string]Fetcher
 
 // Fetch implements Fetcher.
-func (b SchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
+func (b MultiSchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
@@ -44,10 +44,10 @@ func (b SchemeFetcher) Fetch(ctx context.Context, t Ticket) (*decorum.Response, 
 	return nil, &decorum.Error{Op: "fetch", URL: t.URL().String(), Kind: decorum.Invalid, Err: fmt.Errorf("%s is not fetched", scheme)}
 }
 
-// FinishVisit implements VisitFinisher, for those of the fetchers that are one.
-func (b SchemeFetcher) FinishVisit(t Ticket) {
-	if f, ok := b[t.URL().Origin().Scheme()].(VisitFinisher); ok {
-		f.FinishVisit(t)
+// ReleaseVisitResources implements VisitResourceReleaser, for those of the fetchers that are one.
+func (b MultiSchemeFetcher) ReleaseVisitResources(t Ticket) {
+	if f, ok := b[t.URL().Origin().Scheme()].(VisitResourceReleaser); ok {
+		f.ReleaseVisitResources(t)
 	}
 }
 
@@ -88,7 +88,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 		return max(pageLimit, robotsReadLimit)
 	case t.data != nil && t.data.isTDMRep:
 		return robots.MaxTDMRepBytes + 1
-	case t.IsPrerequisite():
+	case t.IsForControlFile():
 		return t.data.crawler.Settings.MaxSitemapBody + 1
 	}
 	return pageLimit
@@ -98,7 +98,7 @@ func (t Ticket) BodyLimit(pageLimit int64) int64 {
 // those of pages that are; none: all. robots.txt, sitemaps and feeds are always
 // read, and so is what has no type.
 func (t Ticket) WantsContentType(contentType string, types []string) bool {
-	if len(types) == 0 || contentType == "" || t.IsPrerequisite() || t.WantsFeedType(contentType) {
+	if len(types) == 0 || contentType == "" || t.IsForControlFile() || t.WantsFeedType(contentType) {
 		return true
 	}
 	media, _, _ := strings.Cut(contentType, ";")

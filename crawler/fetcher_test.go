@@ -33,7 +33,7 @@ func (n namedFetcher) Fetch(_ context.Context, t crawler.Ticket) (*decorum.Respo
 }
 
 func TestSchemeFetcher(t *testing.T) {
-	f := crawler.SchemeFetcher{"https": namedFetcher("web"), "ftp": namedFetcher("files")}
+	f := crawler.MultiSchemeFetcher{"https": namedFetcher("web"), "ftp": namedFetcher("files")}
 	for url, want := range map[string]string{"https://a.test/": "web", "ftp://a.test/": "files", "http://a.test/": ""} {
 		res, err := f.Fetch(t.Context(), newTicket(t, url))
 		if want == "" && !errors.Is(err, decorum.Invalid) || want != "" && (err != nil || string(res.Body) != want) {
@@ -59,7 +59,7 @@ func (k *trackingFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum
 	return k.Fetcher.Fetch(ctx, t)
 }
 
-func (k *trackingFetcher) FinishVisit(t crawler.Ticket) {
+func (k *trackingFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.unfinished, t.URL())
@@ -72,7 +72,7 @@ func TestSchemeFetcherFinishes(t *testing.T) {
 		web := newOneHostWeb(0)
 		c := newDirectCrawl(t, web, newMemoryStore(), numberedSeeds(5, "a.test", "x")...)
 		k := &trackingFetcher{Fetcher: c.Fetcher, unfinished: map[decorum.URL]bool{}}
-		c.Fetcher = crawler.SchemeFetcher{"http": k, "https": namedFetcher("finishes nothing")}
+		c.Fetcher = crawler.MultiSchemeFetcher{"http": k, "https": namedFetcher("finishes nothing")}
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

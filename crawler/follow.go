@@ -35,7 +35,7 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 	if !v.OK() {
 		return nil, nil
 	}
-	page := v.Document()
+	page := v.PageScanResult()
 	meta := !c.Settings.IgnoreNoFollow
 	if meta && page.Directives(c.Settings.ProductToken, v.Response.Header).NoFollow {
 		return nil, nil
@@ -44,11 +44,11 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 	if page != nil {
 		found = page.Links
 	}
-	if header := v.HeaderDocument(); header != nil && len(header.Links) > 0 { // seldom
+	if header := v.HeaderScanResult(); header != nil && len(header.Links) > 0 { // seldom
 		found = slices.Concat(header.Links, found)
 	}
 	follow, canonical := c.Settings.FollowedLinkKinds, v.CanonicalURL()
-	follow.Images = follow.Images && !c.forbidsImageUse(v)
+	follow.Images = follow.Images && !c.forbidsImagesForPurposes(v)
 	links := make([]LinkToVisit, 0, len(found))
 	for _, l := range found {
 		kind := l.Kind
@@ -58,12 +58,12 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 		switch {
 		case meta && l.NoFollow():
 		case l.IsFeed && !follow.NoFeeds:
-			links = append(links, LinkToVisit{URL: l.URL, CallbackData: []byte(announcedFeedContext), isFeedLink: true})
+			links = append(links, LinkToVisit{URL: l.URL, CallbackData: []byte(announcedFeedContext), isFeedOrFeedEntry: true})
 		case follow.includesKind(kind), !follow.NoCanonical && l.URL == canonical && canonical != v.URL():
 			links = append(links, LinkToVisit{URL: l.URL})
 		}
 	}
-	return append(links, c.feedLinks(v)...), nil
+	return append(links, c.extractFeedLinks(v)...), nil
 }
 
 // announcedFeedContext is the context of an entry of source Feed that a page announced
@@ -76,21 +76,21 @@ func isAnnouncedFeed(l storage.Lease) bool {
 	return l.Source == storage.SourceFeed && string(l.CallbackData) == announcedFeedContext
 }
 
-// mayBeFeed reports whether an answer of this content type to the visit of l is
+// shouldTryAsFeed reports whether an answer of this content type to the visit of l is
 // read as a feed, if it is one: it says that it is, or a page does.
-func (c *Crawler) mayBeFeed(l storage.Lease, contentType string) bool {
+func (c *Crawler) shouldTryAsFeed(l storage.Lease, contentType string) bool {
 	return !c.Settings.FollowedLinkKinds.NoFeeds && (isAnnouncedFeed(l) || extract.IsFeedContentType(contentType))
 }
 
-// feedLinks returns what a feed lists, as far as it can be read; of what is none,
+// extractFeedLinks returns what a feed lists, as far as it can be read; of what is none,
 // whatever was announced, nothing. The dates of items say nothing of the pages.
-func (c *Crawler) feedLinks(v *Visit) (links []LinkToVisit) {
-	if !c.mayBeFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
+func (c *Crawler) extractFeedLinks(v *Visit) (links []LinkToVisit) {
+	if !c.shouldTryAsFeed(v.Lease, v.Response.Header.Get("Content-Type")) {
 		return nil
 	}
 	options := sitemap.Options{FeedsOnly: true, MaxEntries: c.Settings.MaxLinks}
 	damage := sitemap.Read(bytes.NewReader(v.Response.Body), v.URL(), options, func(e sitemap.Entry) error {
-		l := LinkToVisit{URL: e.URL, isFeedLink: true}
+		l := LinkToVisit{URL: e.URL, isFeedOrFeedEntry: true}
 		if e.IsSitemap { // it goes on there
 			l.CallbackData = []byte(announcedFeedContext)
 		}

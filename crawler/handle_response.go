@@ -29,10 +29,10 @@ func (c *Crawler) dispatchResponse(ctx context.Context, v *Visit) (ack storage.A
 		ack, err = c.handlePage(ctx, v)
 	}
 	if v.Response != nil {
-		c.addBytes(v.BodyLen())
+		c.addBodyBytes(v.BodyLen())
 	}
 	var restErr error
-	ack.HostState, restErr = c.updateHostDue(ctx, v) // after receiving: a robots.txt may just have asked for a delay
+	ack.HostState, restErr = c.updateHostAfterVisit(ctx, v) // after receiving: a robots.txt may just have asked for a delay
 	if c.Hooks.Visited != nil {
 		c.Hooks.Visited(c.visitWithoutWithheldContent(v))
 	}
@@ -61,7 +61,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 	if v.interrupted {
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	}
-	links, verdict := c.callHandler(ctx, v)
+	links, verdict := c.callHandlerIfContentUsable(ctx, v)
 	if !v.unsafeSendRecorded && isCancellation(ctx, verdict) {
 		v.interrupted = true
 		return storage.Ack{Outcome: storage.Requeue}, nil
@@ -73,7 +73,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 		v.Err = verdict
 	}
 	v.LinkCount = len(links)
-	c.reportInDoubt(v)
+	c.countAndLogIfInDoubt(v)
 	if c.PageRecorder != nil {
 		err := c.PageRecorder.Record(ctx, c.visitWithoutWithheldContent(v))
 		if err != nil && ctx.Err() != nil {
@@ -84,7 +84,7 @@ func (c *Crawler) handlePage(ctx context.Context, v *Visit) (storage.Ack, error)
 		}
 	}
 	// What was read is kept, even when the crawl is being halted.
-	if err := c.addLinksToFrontier(commitContext(ctx), v, links); err != nil {
+	if err := c.addLinksAndRedirectToFrontier(commitContext(ctx), v, links); err != nil {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	return c.decideOutcome(commitContext(ctx), v, verdict)
@@ -128,10 +128,10 @@ func (c *Crawler) getScanner() *extract.Scanner {
 	return s
 }
 
-// callHandler calls the handler, and catches its panic. Of a page that has not changed
+// callHandlerIfContentUsable calls the handler, and catches its panic. Of a page that has not changed
 // there is nothing to read. One that is not to be used is read for its links alone,
 // where no handler of the user's says what leads on.
-func (c *Crawler) callHandler(ctx context.Context, v *Visit) (links []LinkToVisit, err error) {
+func (c *Crawler) callHandlerIfContentUsable(ctx context.Context, v *Visit) (links []LinkToVisit, err error) {
 	if v.Response == nil || v.Status() == http.StatusNotModified {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func (c *Crawler) callHandler(ctx context.Context, v *Visit) (links []LinkToVisi
 	if !c.forbidsContentUse(v) {
 		return c.Handler(ctx, v)
 	}
-	v.withheld = true
+	v.contentWithheld = true
 	c.counters.pagesWithheld.Add(1)
 	if !c.usesDefaultHandler {
 		return nil, nil
@@ -163,8 +163,8 @@ func (c *Crawler) handlePanic(p any, u decorum.URL) error {
 	return &decorum.Error{Op: "handle", URL: u.String(), Kind: decorum.Panicked, Err: fmt.Errorf("%v", p)}
 }
 
-// addLinksToFrontier offers a page's links to the frontier, and its redirect's target.
-func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
+// addLinksAndRedirectToFrontier offers a page's links to the frontier, and its redirect's target.
+func (c *Crawler) addLinksAndRedirectToFrontier(ctx context.Context, v *Visit, links []LinkToVisit) error {
 	var entries []storage.Entry
 	found := storage.Entry{Depth: v.Lease.Depth + 1, Referrer: v.URL().String()}
 	for _, l := range links {
@@ -185,5 +185,5 @@ func (c *Crawler) addLinksToFrontier(ctx context.Context, v *Visit, links []Link
 			return err
 		}
 	}
-	return c.discoverRedirect(ctx, v)
+	return c.discoverRedirectAndNoteHTTPS(ctx, v)
 }

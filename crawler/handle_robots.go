@@ -39,18 +39,18 @@ func (c *Crawler) handleRobots(ctx context.Context, v *Visit) (storage.Ack, erro
 		return ack, err
 	}
 	// After a hop to another host, the origins of this one must know of its pause.
-	if _, _, err := c.hostDelayAndNextOpen(ctx, result.Origin, v.End); err != nil {
+	if _, _, err := c.hostDelayAndNextAllowedTime(ctx, result.Origin, v.End); err != nil {
 		return ack, err
 	}
-	return ack, c.applyRobotsFetchResult(ctx, v.URL(), result, v.Err)
+	return ack, c.followRobotsRedirectOrSetHold(ctx, v.URL(), result, v.Err)
 }
 
-// applyRobotsFetchResult acts on what was learnt of an origin's robots.txt by asking for from;
+// followRobotsRedirectOrSetHold acts on what was learnt of an origin's robots.txt by asking for from;
 // failed is why no answer came, if none did.
-func (c *Crawler) applyRobotsFetchResult(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
+func (c *Crawler) followRobotsRedirectOrSetHold(ctx context.Context, from decorum.URL, result robots.FetchResult, fetchErr error) error {
 	switch {
 	case !result.RedirectURL.IsZero():
-		return c.followRobotsRedirect(ctx, from, result)
+		return c.queueRobotsRedirectAndHoldOrigin(ctx, from, result)
 	case !result.HasRulesInForce:
 		if n := result.PostponedErr.ConsecutiveFailures; n&(n-1) == 0 { // the first time, and ever more seldom
 			c.Log.Warn("origin closed: its robots.txt cannot be had", "origin", result.Origin,
@@ -61,9 +61,9 @@ func (c *Crawler) applyRobotsFetchResult(ctx context.Context, from decorum.URL, 
 	return c.Frontier.Hold(ctx, result.Origin, time.Time{}, false)
 }
 
-// followRobotsRedirect queues the target of a robots.txt redirect on its own host, to be
+// queueRobotsRedirectAndHoldOrigin queues the target of a robots.txt redirect on its own host, to be
 // paced there like any visit, and keeps the origin's pages waiting for it.
-func (c *Crawler) followRobotsRedirect(ctx context.Context, from decorum.URL, result robots.FetchResult) error {
+func (c *Crawler) queueRobotsRedirectAndHoldOrigin(ctx context.Context, from decorum.URL, result robots.FetchResult) error {
 	// The hold comes first: the visit to the hop ends it. It is short, for a
 	// crash may leave the hold without the hop: see queueRobotsRedirect.
 	if err := c.Frontier.Hold(ctx, result.Origin, c.now().Add(recheckDelay), result.PostponedErr.Suspended); err != nil {

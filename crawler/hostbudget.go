@@ -32,12 +32,12 @@ func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl robots.Clearance) 
 	return ""
 }
 
-// postponeOverBudget gives back a page whose host has used up its budget, but not to the
+// requeueOverHostBudget gives back a page whose host has used up its budget, but not to the
 // head of the queue: the next lease of its origin may be a revisit, which is
 // welcome and takes turns with URLs of class Usual. When no visit was made since
 // the last time, the origin as a whole is set aside, and not one URL after the
 // other.
-func (c *Crawler) postponeOverBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
+func (c *Crawler) requeueOverHostBudget(ctx context.Context, l storage.Lease, why string) (storage.Ack, error) {
 	now := c.now()
 	until := now.Add(suspendDuration)
 	if c.Hooks.VisitRefused != nil {
@@ -58,7 +58,7 @@ func (ms *hostTable) markOverBudget(l storage.Lease) (again bool) {
 	m := ms.entryOf(l)
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	again, m.overBudget = m.overBudget, true
+	again, m.requeuedOverBudget = m.requeuedOverBudget, true
 	return again
 }
 
@@ -86,7 +86,7 @@ func (ms *hostTable) isBelowByteLimit(l storage.Lease, limit int64) bool {
 // countPageIfFirstVisit counts the page of v if it was asked for the first time. A visit that was
 // broken off will be made again. It requires hostTable.mu.
 func (m *hostEntry) countPageIfFirstVisit(v *Visit) {
-	m.overBudget = false
+	m.requeuedOverBudget = false
 	if _, first := m.firstVisitTokens[v.Lease.Token]; first && !v.interrupted {
 		m.PagesRequested++
 		delete(m.firstVisitTokens, v.Lease.Token)

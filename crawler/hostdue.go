@@ -28,9 +28,9 @@ type HostDueStore struct {
 // earned it.
 const hostDueNote = "rest"
 
-// loadHostDue tells limits, before a host is visited for the first time in this process,
+// applyStoredHostDue tells limits, before a host is visited for the first time in this process,
 // what visits of earlier ones have earned it.
-func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
+func (r *HostDueStore) applyStoredHostDue(ctx context.Context, limiter *politeness.Limiter, host string, now time.Time) error {
 	if r == nil || limiter.KnowsHost(host) {
 		return nil
 	}
@@ -51,9 +51,9 @@ func (r *HostDueStore) loadHostDue(ctx context.Context, limiter *politeness.Limi
 	return nil
 }
 
-// saveHostDue makes durable what a visit has earned a host, if it is long. Where that
+// saveHostDueIfLongDelay makes durable what a visit has earned a host, if it is long. Where that
 // cannot be for now, or the crawl is being halted, it goes the usual way.
-func (r *HostDueStore) saveHostDue(ctx context.Context, host string, state storage.HostState) error {
+func (r *HostDueStore) saveHostDueIfLongDelay(ctx context.Context, host string, state storage.HostState) error {
 	httpOrigin, ok := parseOrigin("http://" + host)
 	if r == nil || state.LostVisitDelay < minDurableDelay || !ok {
 		return nil

@@ -19,10 +19,10 @@ type hostTable struct {
 
 type hostEntry struct {
 	HostStats
-	state            storage.HostState   // but for the memo
-	leaseCount       int                 // leases in hand
-	firstVisitTokens map[uint64]struct{} // of them, by token: first visits to a page
-	overBudget       bool                // see Crawler.postponeOverBudget
+	state              storage.HostState   // but for the memo
+	leaseCount         int                 // leases in hand
+	firstVisitTokens   map[uint64]struct{} // of them, by token: first visits to a page
+	requeuedOverBudget bool                // see Crawler.requeueOverHostBudget
 
 	unchargedTimeouts int // time-outs in a row that were not charged to the host: see maxUnchargedTimeouts
 
@@ -105,7 +105,7 @@ func (m *HostStats) countVisit(v *Visit) {
 		m.Bytes += int64(v.BodyLen())
 		if isVisitToPage(v.Lease, v.Clearance) {
 			m.Pages++
-			if v.withheld {
+			if v.contentWithheld {
 				m.PagesWithheld++
 			}
 		}

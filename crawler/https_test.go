@@ -100,8 +100,8 @@ func TestUpgradesToHTTPS(t *testing.T) {
 				if httpVisits != tt.httpVisits || secure != tt.httpsVisits {
 					t.Errorf("%d visits on http, %d on https, want %d and %d", httpVisits, secure, tt.httpVisits, tt.httpsVisits)
 				}
-				if s := c.Stats(); (s.HTTPSUpgraded > 0) != tt.upgraded {
-					t.Errorf("%d links were folded", s.HTTPSUpgraded)
+				if s := c.Stats(); (s.HTTPSUpgrades > 0) != tt.upgraded {
+					t.Errorf("%d links were folded", s.HTTPSUpgrades)
 				}
 			})
 		})

@@ -51,8 +51,8 @@ func (r lastmodAccuracy) withClaim(correct bool) lastmodAccuracy {
 	return r
 }
 
-// rescheduleLimit returns how many pages one reading of a sitemap may recall.
-func (r lastmodAccuracy) rescheduleLimit() int {
+// maxReschedulesPerSitemap returns how many pages one reading of a sitemap may recall.
+func (r lastmodAccuracy) maxReschedulesPerSitemap() int {
 	known := r.correctBits & (1<<r.claimCount - 1)
 	wrong := int(r.claimCount) - bits.OnesCount8(known)
 	switch {
@@ -64,14 +64,14 @@ func (r lastmodAccuracy) rescheduleLimit() int {
 	return math.MaxInt
 }
 
-// lastmodLock guards the records: they are read and written by many workers.
-type lastmodLock struct{ mu sync.Mutex }
+// lastmodAccuracyLock guards the records: they are read and written by many workers.
+type lastmodAccuracyLock struct{ mu sync.Mutex }
 
-// recordLastmodAccuracy adds to the record of an origin that a page, of which a sitemap had
+// updateOriginLastmodAccuracy adds to the record of an origin that a page, of which a sitemap had
 // said so, was changed, or was not.
-func (c *Crawler) recordLastmodAccuracy(ctx context.Context, o decorum.Origin, changed bool) error {
-	c.lastmodLock.mu.Lock()
-	defer c.lastmodLock.mu.Unlock()
+func (c *Crawler) updateOriginLastmodAccuracy(ctx context.Context, o decorum.Origin, changed bool) error {
+	c.lastmodAccuracyLock.mu.Lock()
+	defer c.lastmodAccuracyLock.mu.Unlock()
 	note, err := c.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return err
@@ -79,14 +79,14 @@ func (c *Crawler) recordLastmodAccuracy(ctx context.Context, o decorum.Origin, c
 	return c.Frontier.SetNote(ctx, o, lastmodNote, decodeLastmodAccuracy(note).withClaim(changed).encode())
 }
 
-// lastmodSummary is the dates that a sitemap gives for its pages, or an index for its
+// sitemapLastmodSummary is the dates that a sitemap gives for its pages, or an index for its
 // sitemaps, taken together.
-type lastmodSummary struct {
+type sitemapLastmodSummary struct {
 	count            int
 	earliest, latest time.Time
 }
 
-func (l *lastmodSummary) addEntries(listed []sitemap.Entry) {
+func (l *sitemapLastmodSummary) addEntries(listed []sitemap.Entry) {
 	for _, e := range listed {
 		if e.LastMod.IsZero() {
 			continue
@@ -104,33 +104,33 @@ func (l *lastmodSummary) addEntries(listed []sitemap.Entry) {
 // hasCredibleDates reports whether the dates mean anything: not, if the sitemap says of all
 // its pages, three or more, that they were modified just now. Then it gives the
 // time at which it was made itself: within the hour, or, in whole days, today.
-func (l *lastmodSummary) hasCredibleDates(now time.Time) bool {
+func (l *sitemapLastmodSummary) hasCredibleDates(now time.Time) bool {
 	isRecent := !l.earliest.Before(now.Add(-time.Hour)) || l.earliest.Equal(l.latest) && !l.earliest.Before(now.Add(-24*time.Hour))
 	return l.count > 0 && (l.count < 3 || !isRecent)
 }
 
-// rescheduleListed makes pages due at once that were visited before they were
+// rescheduleModifiedPages makes pages due at once that were visited before they were
 // modified, as the sitemap says, as far as their origins are trusted.
-func (c *Crawler) rescheduleListed(ctx context.Context, sitemapReader *sitemapReader) error {
-	r := lastmodRescheduler{crawler: c, now: sitemapReader.visit.End, remainingByOrigin: map[decorum.Origin]int{}}
-	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleListed(ctx, listed) })
+func (c *Crawler) rescheduleModifiedPages(ctx context.Context, sitemapReader *sitemapReader) error {
+	r := lastmodRescheduler{crawler: c, sitemapVisitEnd: sitemapReader.visit.End, remainingQuotaByOrigin: map[decorum.Origin]int{}}
+	failed, _ := sitemapReader.eachBatch(func(listed []sitemap.Entry) error { return r.rescheduleModifiedPages(ctx, listed) })
 	return failed
 }
 
 // A lastmodRescheduler knows how many pages of each origin a sitemap may still reschedule.
 type lastmodRescheduler struct {
-	crawler           *Crawler
-	now               time.Time
-	remainingByOrigin map[decorum.Origin]int
+	crawler                *Crawler
+	sitemapVisitEnd        time.Time
+	remainingQuotaByOrigin map[decorum.Origin]int
 }
 
-// rescheduleListed recalls those of the listed pages that have a date which is not in the
+// rescheduleModifiedPages recalls those of the listed pages that have a date which is not in the
 // future. Where few may be recalled, they are offered one by one: most may be
 // new, or not modified since they were visited.
-func (r *lastmodRescheduler) rescheduleListed(ctx context.Context, listed []sitemap.Entry) error {
+func (r *lastmodRescheduler) rescheduleModifiedPages(ctx context.Context, listed []sitemap.Entry) error {
 	pages := make([]storage.SitemapLastmod, 0, len(listed))
 	for _, e := range listed {
-		if e.LastMod.IsZero() || e.LastMod.After(r.now) {
+		if e.LastMod.IsZero() || e.LastMod.After(r.sitemapVisitEnd) {
 			continue
 		}
 		s, o := storage.SitemapLastmod{URL: e.URL, Modified: e.LastMod}, e.URL.Origin()
@@ -145,7 +145,7 @@ func (r *lastmodRescheduler) rescheduleListed(ctx context.Context, listed []site
 			if err != nil {
 				return err
 			}
-			r.remainingByOrigin[o] -= rescheduled
+			r.remainingQuotaByOrigin[o] -= rescheduled
 		}
 	}
 	_, err := r.reschedule(ctx, pages...)
@@ -154,15 +154,15 @@ func (r *lastmodRescheduler) rescheduleListed(ctx context.Context, listed []site
 
 // remainingReschedules returns how many pages of an origin may still be recalled.
 func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum.Origin) (int, error) {
-	if remaining, known := r.remainingByOrigin[o]; known {
+	if remaining, known := r.remainingQuotaByOrigin[o]; known {
 		return remaining, nil
 	}
 	note, err := r.crawler.Frontier.ReadNote(ctx, o, lastmodNote)
 	if err != nil {
 		return 0, err
 	}
-	r.remainingByOrigin[o] = decodeLastmodAccuracy(note).rescheduleLimit()
-	return r.remainingByOrigin[o], nil
+	r.remainingQuotaByOrigin[o] = decodeLastmodAccuracy(note).maxReschedulesPerSitemap()
+	return r.remainingQuotaByOrigin[o], nil
 }
 
 func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {

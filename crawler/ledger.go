@@ -28,9 +28,9 @@ type Ledger interface {
 	StoreRobotsFile(ctx context.Context, hash string, body []byte) error
 }
 
-// NewLedgerRun returns what a ledger says of a crawl that this program makes by a policy: its
+// NewLedgerRunStart returns what a ledger says of a crawl that this program makes by a policy: its
 // rests. Who makes it, and how it reads robots.txt, is for the caller to add.
-func NewLedgerRun(p politeness.Policy) ledger.RunStart {
+func NewLedgerRunStart(p politeness.Policy) ledger.RunStart {
 	run := ledger.RunStart{
 		Software: "decorum/" + decorum.Version(), DelayMS: max(p.WithDefaults().Delay, 0).Milliseconds(),
 		HostOverrides: make(map[string]ledger.HostOverride, len(p.HostOverrides)),
@@ -120,7 +120,7 @@ func (t Ticket) LedgerKind() string {
 	switch {
 	case t.ForRobots():
 		return ledger.KindRobotsTXT
-	case !t.IsPrerequisite():
+	case !t.IsForControlFile():
 		return ledger.KindPage
 	case t.URL() == robots.TDMRepURL(t.URL().Origin()):
 		return ledger.KindTDMRep
@@ -161,8 +161,8 @@ func (c *Crawler) writeLedgerResponse(ctx context.Context, v *Visit, t Ticket) e
 	if v.Err != nil {
 		a.Error = ledger.TruncateText(v.Err.Error())
 	}
-	if v.usagePolicy != nil && c.forbidsContentUse(v) {
-		a.WithheldReason = ledger.TruncateText(v.UsagePolicy().PurposeConflict.Error())
+	if v.contentUsageAssessment != nil && c.forbidsContentUse(v) {
+		a.WithheldReason = ledger.TruncateText(v.ContentUsageAssessment().PurposeConflict.Error())
 	}
 	ctx = commitContext(ctx)
 	_, err := c.Ledger.Append(ctx, &ledger.Record{Response: a})

@@ -231,7 +231,7 @@ func TestLedgerOfUsage(t *testing.T) {
 		want, got, urls := map[string]string{}, map[string]string{}, map[int64]string{}
 		for path, v := range k.visits {
 			if v.ContentWithheld() {
-				want["http://a.test"+path] = v.UsagePolicy().PurposeConflict.Error()
+				want["http://a.test"+path] = v.ContentUsageAssessment().PurposeConflict.Error()
 			}
 		}
 		for _, r := range records {

@@ -71,7 +71,7 @@ func (w *originsToWake) hosts() []string {
 // or, if that is missed, until then.
 func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *politeness.ResourceBusyError) (storage.Ack, error) {
 	c.originsAwaitingPermit.add(l.URL.Origin())
-	ack, err := c.postponeLease(ctx, l, busy.Until, false)
+	ack, err := c.requeueAndHoldOrigin(ctx, l, busy.Until, false)
 	if from, ready := c.Limiter.GrantedTurnStart(l.URL.Origin().Host()); ready && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), l.URL.Origin(), from, false)
 	}
@@ -81,17 +81,17 @@ func (c *Crawler) postponeBusyLease(ctx context.Context, l storage.Lease, busy *
 // wakeReadyHosts ends the waiting of hosts whose turn has come.
 func (c *Crawler) wakeReadyHosts(ctx context.Context) error {
 	for host, from := range c.Limiter.TakeReadyHosts() {
-		if err := c.wakeHost(ctx, host, from); err != nil {
+		if err := c.wakeHostOriginsAt(ctx, host, from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// originWakeLoop calls those who wait when what another crawl did lets them come, or a
+// wakeOnHostOrBrakeChangeLoop calls those who wait when what another crawl did lets them come, or a
 // change of brakes: all workers may be waiting for a lease. It ends when ctx is
 // done.
-func (c *Crawler) originWakeLoop(ctx context.Context) error {
+func (c *Crawler) wakeOnHostOrBrakeChangeLoop(ctx context.Context) error {
 	for {
 		select {
 		case <-c.Limiter.ReadyHostsChanged():
@@ -99,7 +99,7 @@ func (c *Crawler) originWakeLoop(ctx context.Context) error {
 				return err
 			}
 		case <-c.brakesChanged:
-			if err := c.releaseBrakedOrigins(ctx); err != nil {
+			if err := c.updateBrakedOriginHolds(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -108,8 +108,8 @@ func (c *Crawler) originWakeLoop(ctx context.Context) error {
 	}
 }
 
-// wakeHost lets a host's origins come from a moment on.
-func (c *Crawler) wakeHost(ctx context.Context, host string, from time.Time) error {
+// wakeHostOriginsAt lets a host's origins come from a moment on.
+func (c *Crawler) wakeHostOriginsAt(ctx context.Context, host string, from time.Time) error {
 	for _, o := range c.originsAwaitingPermit.takeHost(host) {
 		if err := c.Frontier.Hold(commitContext(ctx), o, from, false); err != nil {
 			return err
@@ -121,9 +121,9 @@ func (c *Crawler) wakeHost(ctx context.Context, host string, from time.Time) err
 	return nil
 }
 
-// wakeAllOrigins ends all waiting, for a turn and for brakes: nobody would call, once
+// wakeAllWaitingOrigins ends all waiting, for a turn and for brakes: nobody would call, once
 // this crawl is over. Whom a brake still stops is put off again by the next.
-func (c *Crawler) wakeAllOrigins(ctx context.Context) error {
+func (c *Crawler) wakeAllWaitingOrigins(ctx context.Context) error {
 	for _, waiting := range []*originsToWake{&c.originsAwaitingPermit, &c.brakedOrigins} {
 		for _, host := range waiting.hosts() {
 			for _, o := range waiting.takeHost(host) {

@@ -64,7 +64,7 @@ func (c *Crawler) flushAcks(ctx context.Context) error {
 // processLease is the hallway. It never sleeps, and nothing in it goes back to an
 // earlier room.
 func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ack, error) {
-	clearance, err := c.requestClearance(ctx, l)
+	clearance, err := c.checkScopeAndGetClearance(ctx, l)
 	if clean, ok := c.cleanParamReplacement(l, clearance, err); ok {
 		return c.requeueAsCleanURL(ctx, l, clean)
 	}
@@ -86,7 +86,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	if why := c.checkAndSpendHostBudget(l, clearance); why != "" {
-		return c.postponeOverBudget(ctx, l, why)
+		return c.requeueOverHostBudget(ctx, l, why)
 	}
 	permit, err := c.requestPermit(ctx, l, clearance)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		c.Limiter.ReleaseUnused(c.now(), permit)
 		return c.handleUnvisited(ctx, l, err)
 	}
-	ticket, err := c.ticketFor(l, clearance, permit)
+	ticket, err := c.newTicketForLease(l, clearance, permit)
 	if err != nil {
 		c.Limiter.ReleaseUnused(c.now(), permit)
 		return storage.Ack{Outcome: storage.Requeue}, err
@@ -109,8 +109,8 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 // its outcome.
 func (c *Crawler) performVisit(ctx context.Context, l storage.Lease, cl robots.Clearance,
 	permit politeness.Permit, ticket Ticket) (storage.Ack, error) {
-	if f, ok := c.Fetcher.(VisitFinisher); ok {
-		defer f.FinishVisit(ticket)
+	if f, ok := c.Fetcher.(VisitResourceReleaser); ok {
+		defer f.ReleaseVisitResources(ticket)
 	}
 	defer func() { ticket.data.bodyShare.Close() }() // no step after this uses the body
 	v := c.fetch(ctx, l, cl, ticket)
@@ -139,10 +139,10 @@ func (c *Crawler) handleOutcome(ctx context.Context, v *Visit, permit politeness
 	return ack, errors.Join(err, wakeErr)
 }
 
-// requestClearance asks scope again, and the robots gate: for the URL, or for its
+// checkScopeAndGetClearance asks scope again, and the robots gate: for the URL, or for its
 // robots.txt if that must come first, or for a hop of somebody's robots.txt; and
 // tdmrep.json, if the crawl has a purpose of which that speaks.
-func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
+func (c *Crawler) checkScopeAndGetClearance(ctx context.Context, l storage.Lease) (robots.Clearance, error) {
 	entry := l.Entry
 	entry.URL = urlToVisit(l.Entry)
 	if err := c.Frontier.CheckScope(entry); err != nil { // it may be narrower than when the URL was found
@@ -155,7 +155,7 @@ func (c *Crawler) requestClearance(ctx context.Context, l storage.Lease) (robots
 	if err != nil {
 		return clearance, err
 	}
-	return c.checkTDMRep(ctx, l, clearance)
+	return c.tdmrepClearance(ctx, l, clearance)
 }
 
 // isVisitToPage reports whether a visit is to a page, and not to a file for robots.
@@ -168,10 +168,10 @@ func isVisitToPage(l storage.Lease, cl robots.Clearance) bool {
 func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
 	switch {
 	case cl.IsForRobots():
-	case c.Settings.MaxReceivedBytes > 0 && c.bytesReceived.Load() >= c.Settings.MaxReceivedBytes:
+	case c.Settings.MaxReceivedBytes > 0 && c.bodyBytesReceived.Load() >= c.Settings.MaxReceivedBytes:
 		return ErrBytes
 	case isVisitToPage(l, cl):
-		return c.acquirePageBudget()
+		return c.acquireCrawlPageBudget()
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (c *Crawler) acquireRunBudget(l storage.Lease, cl robots.Clearance) error {
 // releaseRunBudget takes back the counting of a visit that was not made.
 func (c *Crawler) releaseRunBudget(l storage.Lease, cl robots.Clearance) {
 	if isVisitToPage(l, cl) {
-		c.releasePageBudget()
+		c.releaseCrawlPageBudget()
 	}
 }
 
@@ -204,19 +204,19 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	)
 	switch {
 	case errors.As(err, &early):
-		return c.requeueAndDelayHost(l, time.Duration(early)), nil
+		return c.requeueAndDelayHostAck(l, time.Duration(early)), nil
 	case errors.As(err, &busy):
 		return c.postponeBusyLease(ctx, l, busy)
 	case errors.As(err, &braked):
 		return c.postponeBrakedLease(ctx, l, braked)
 	case errors.As(err, &memoryFull):
-		return c.postponeLease(ctx, l, c.now().Add(memoryRetryDelay), false)
+		return c.requeueAndHoldOrigin(ctx, l, c.now().Add(memoryRetryDelay), false)
 	case errors.Is(err, decorum.LocalFailure), errors.As(err, &paused):
 		return storage.Ack{Outcome: storage.Requeue}, nil
 	case errors.Is(err, decorum.OutOfScope):
 		return storage.Ack{Outcome: storage.Park}, nil
 	case errors.As(err, &refusal):
-		if err := c.applyRobotsAfterRefusal(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
+		if err := c.applyRobotsAfterDisallow(ctx, l.URL.Origin(), refusal.FetchSummary); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 		c.counters.blockedURLs.Add(1)
@@ -224,15 +224,15 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	case errors.As(err, &postponed):
 		return c.handlePostponed(ctx, l, postponed, errors.Is(err, decorum.Pending))
 	case errors.As(err, &redirectBlocked):
-		return storage.Ack{Outcome: storage.Drop}, c.applyRobotsFetchResult(ctx, l.URL, redirectBlocked.Result, nil)
+		return storage.Ack{Outcome: storage.Drop}, c.followRobotsRedirectOrSetHold(ctx, l.URL, redirectBlocked.Result, nil)
 	case errors.Is(err, decorum.Dropped):
 		return storage.Ack{Outcome: storage.Drop}, nil
 	}
 	return storage.Ack{Outcome: storage.Requeue}, err
 }
 
-// requeueAndDelayHost gives back a lease whose host has to rest for so long, from now on.
-func (c *Crawler) requeueAndDelayHost(l storage.Lease, delay time.Duration) storage.Ack {
+// requeueAndDelayHostAck gives back a lease whose host has to rest for so long, from now on.
+func (c *Crawler) requeueAndDelayHostAck(l storage.Lease, delay time.Duration) storage.Ack {
 	host := c.hostTable.updateState(l, func(h storage.HostState) storage.HostState {
 		h.Due, h.LostVisitDelay = laterTime(h.Due, c.now().Add(delay)), max(h.LostVisitDelay, delay)
 		return h
@@ -257,7 +257,7 @@ func (c *Crawler) handlePostponed(ctx context.Context, l storage.Lease, postpone
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
-	return c.postponeLease(ctx, l, until, postponed.Suspended)
+	return c.requeueAndHoldOrigin(ctx, l, until, postponed.Suspended)
 }
 
 // fetch makes the visit.

@@ -33,7 +33,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 		return politeness.Permit{}, err
 	}
 	policy := c.politenessPolicyOf(origin.Host(), now)
-	delay, opensAt, err := c.hostDelayAndNextOpen(ctx, origin, now)
+	delay, opensAt, err := c.hostDelayAndNextAllowedTime(ctx, origin, now)
 	if err != nil {
 		return politeness.Permit{}, err
 	}
@@ -51,7 +51,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	if l.HostState.LostVisitDelay < delay {
 		return politeness.Permit{}, politeness.NotDueError(delay)
 	}
-	if err := c.HostDueStore.loadHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
+	if err := c.HostDueStore.applyStoredHostDue(ctx, c.Limiter, origin.Host(), now); err != nil {
 		return politeness.Permit{}, err
 	}
 	slots := min(max(l.HostState.Slots, 1), policy.Concurrency) // it may have been lowered since
@@ -72,9 +72,9 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	return permit, err
 }
 
-// postponeLease gives a lease back whose origin is not to be asked before until, for a
+// requeueAndHoldOrigin gives a lease back whose origin is not to be asked before until, for a
 // reason that is not its host's rest: the host's clock stays as it is.
-func (c *Crawler) postponeLease(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (storage.Ack, error) {
+func (c *Crawler) requeueAndHoldOrigin(ctx context.Context, l storage.Lease, until time.Time, suspended bool) (storage.Ack, error) {
 	if l.RobotsFor == l.URL.Origin() { // a robots.txt hop goes ahead of any hold of its own origin
 		return storage.Ack{Outcome: storage.RetryAt, NotBefore: earlierTime(until, c.now().Add(recheckDelay))}, nil
 	}
@@ -104,13 +104,13 @@ func (c *Crawler) abortUnsentVisit(ctx context.Context, v *Visit, permit politen
 	return c.handleUnvisited(ctx, v.Lease, why)
 }
 
-// updateHostDue says when the host may be visited again after v, and remembers it. If
+// updateHostAfterVisit says when the host may be visited again after v, and remembers it. If
 // the delay that the host asks for cannot be read, the rest is at least as long
 // as the last.
-func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostState, error) {
+func (c *Crawler) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.HostState, error) {
 	origin := v.URL().Origin()
 	policy := c.politenessPolicyOf(origin.Host(), v.End)
-	delay, _, err := c.hostDelayAndNextOpen(commitContext(ctx), origin, v.End)
+	delay, _, err := c.hostDelayAndNextAllowedTime(commitContext(ctx), origin, v.End)
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
@@ -138,7 +138,7 @@ func (c *Crawler) updateHostDue(ctx context.Context, v *Visit) (*storage.HostSta
 		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
 		return h
 	})
-	err = errors.Join(err, c.HostDueStore.saveHostDue(commitContext(ctx), origin.Host(), host))
+	err = errors.Join(err, c.HostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))
 	c.hostTable.countVisit(v, delay, policy.Delay)
 	if why := suspendReason(policy, visit); why != "" {
 		c.Log.Warn("host set aside: "+why, "host", origin.Host(), "until", host.Due)
@@ -159,9 +159,9 @@ func (c *Crawler) politenessPolicyOf(host string, now time.Time) politeness.Poli
 	return c.Policy.ForHost(host, now)
 }
 
-// logWindowAndOverrides logs whether the crawl has to wait for its hours, which overrides are
+// logClosedWindowAndOverrides logs whether the crawl has to wait for its hours, which overrides are
 // in force, and which no longer are.
-func (c *Crawler) logWindowAndOverrides(now time.Time) {
+func (c *Crawler) logClosedWindowAndOverrides(now time.Time) {
 	if w := c.Policy.VisitWindow; !w.IsOpen(now) {
 		c.Log.Info("outside the hours of visits", "window", w, "opens", w.NextOpen(now))
 	}

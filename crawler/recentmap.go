@@ -7,7 +7,7 @@ type recentMap[K comparable, V any] struct {
 	previous map[K]V // what was kept before now; forgotten when now is full
 }
 
-func (l *recentMap[K, V]) get(key K) (v V, known bool) {
+func (l *recentMap[K, V]) peek(key K) (v V, known bool) {
 	if v, known = l.current[key]; !known {
 		v, known = l.previous[key]
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// discoverRedirect discovers where v redirects to, and notes whether its origin sends
+// discoverRedirectAndNoteHTTPS discovers where v redirects to, and notes whether its origin sends
 // everybody to https. A loop ends here: where it closes, it leads to a URL that
 // is not new.
-func (c *Crawler) discoverRedirect(ctx context.Context, v *Visit) error {
+func (c *Crawler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) error {
 	if err := c.recordHTTPSEvidence(ctx, v); err != nil || v.Response == nil {
 		return err
 	}

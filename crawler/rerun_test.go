@@ -37,7 +37,7 @@ func TestRunAgain(t *testing.T) {
 			if c.Stats().Pages < before {
 				t.Errorf("run %d counts anew", i)
 			}
-			if n := len(c.ActiveVisits()); n > 0 {
+			if n := len(c.ListActiveVisits()); n > 0 {
 				t.Errorf("%d visits are in hand after run %d", n, i)
 			}
 			time.Sleep(time.Duration(i%3) * time.Minute)
@@ -49,7 +49,7 @@ func TestRunAgain(t *testing.T) {
 		if len(urls) != len(times) || len(times) != hosts*(pages+1) {
 			t.Errorf("%d requests to %d URLs, want %d", len(urls), len(times), hosts*(pages+1))
 		}
-		if got := c.Stats(); got.Pages != hosts*pages || got.RobotsFetched != hosts || got.Errors != 0 {
+		if got := c.Stats(); got.Pages != hosts*pages || got.RobotsFetches != hosts || got.Errors != 0 {
 			t.Errorf("%+v", got)
 		}
 		if maxConcurrent, minGap, _ := measureConcurrency(web.Log()); maxConcurrent > 1 || minGap < time.Second {

@@ -137,12 +137,12 @@ func isHostNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// retryOrGiveUp asks for the page of v again after d, until it has failed too often. What
+// retryOrGiveUpAck asks for the page of v again after d, until it has failed too often. What
 // must not be sent twice is not asked for again.
-func (c *Crawler) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) storage.Ack {
+func (c *Crawler) retryOrGiveUpAck(v *Visit, f FailureClass, d time.Duration) storage.Ack {
 	c.counters.failures[f].Add(1)
 	if v.unsafeSendRecorded || v.Lease.FailedAttempts+1 >= f.maxAttempts(c.Settings.MaxAttempts) {
-		return c.giveUp(v)
+		return c.dropOrRevisitAck(v)
 	}
 	c.counters.retries.Add(1)
 	if c.Hooks.RetryScheduled != nil {
@@ -151,9 +151,9 @@ func (c *Crawler) retryOrGiveUp(v *Visit, f FailureClass, d time.Duration) stora
 	return storage.Ack{Outcome: storage.RetryAt, NotBefore: v.End.Add(d)}
 }
 
-// giveUp ends the attempts at a page. One that was there before rests until
+// dropOrRevisitAck ends the attempts at a page. One that was there before rests until
 // its next revisit.
-func (c *Crawler) giveUp(v *Visit) storage.Ack {
+func (c *Crawler) dropOrRevisitAck(v *Visit) storage.Ack {
 	c.counters.givenUp.Add(1)
 	if page := v.Lease.VisitSummary; page != nil && c.Settings.Revisit.IsEnabled() {
 		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
@@ -168,9 +168,9 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 	case errors.Is(verdict, decorum.Dropped), errors.Is(verdict, decorum.Panicked):
 		return storage.Ack{Outcome: storage.Drop}, nil
 	case errors.As(verdict, &wait):
-		return c.retryOrGiveUp(v, RetryRequested, time.Duration(wait)), nil
+		return c.retryOrGiveUpAck(v, RetryRequested, time.Duration(wait)), nil
 	case verdict != nil:
-		return c.retryOrGiveUp(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
+		return c.retryOrGiveUpAck(v, RetryRequested, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), nil
 	}
 	ack, failed := c.failureAck(v)
 	if found, ok := c.uncleanedFallback(v); ok && !failed {
@@ -191,11 +191,11 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 // false if it could. What we refuse to ask for ourselves is not asked for again.
 func (c *Crawler) failureAck(v *Visit) (storage.Ack, bool) {
 	if v.wasNeverSent() {
-		return c.giveUp(v), true
+		return c.dropOrRevisitAck(v), true
 	}
 	f, failed := visitFailureClass(v)
 	if !failed {
 		return storage.Ack{}, false
 	}
-	return c.retryOrGiveUp(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
+	return c.retryOrGiveUpAck(v, f, c.Policy.RetryDelay(v.URL().String(), v.Lease.FailedAttempts+1)), true
 }

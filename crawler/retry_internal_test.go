@@ -92,7 +92,7 @@ func TestLastmodTrust(t *testing.T) {
 		var r lastmodAccuracy
 		got := ""
 		for i := 0; ; i++ {
-			switch n := r.rescheduleLimit(); n {
+			switch n := r.maxReschedulesPerSitemap(); n {
 			case 1, 3:
 				got += fmt.Sprint(n)
 			default:

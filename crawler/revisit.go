@@ -45,7 +45,7 @@ func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed boo
 	if v.Lease.VisitSummary.SitemapLastmod.IsZero() {
 		return nil
 	}
-	return c.recordLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
+	return c.updateOriginLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // revisitAck returns the ack of a page that is visited again after d.
@@ -84,7 +84,7 @@ func pageObservation(v *Visit) frontier.PageObservation {
 	case redirects:
 		s.Hash = shortHash(sha256.Sum256([]byte(to.String())))
 	case v.OK() || res.Status == http.StatusNotModified:
-		if v.UsagePolicy().PurposeConflict == nil { // or it would not be had whole when it may be used
+		if v.ContentUsageAssessment().PurposeConflict == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = storableValidator(res, "ETag"), storableValidator(res, "Last-Modified")
 		}
 		if v.BodyLen() > 0 || !res.Truncated {

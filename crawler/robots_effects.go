@@ -74,9 +74,9 @@ func (c *Crawler) queueSitemapsAndUnparkOnce(ctx context.Context, o decorum.Orig
 	return nil
 }
 
-// applyRobotsAfterRefusal heeds a robots.txt that has just refused a URL, which is now parked. If
+// applyRobotsAfterDisallow heeds a robots.txt that has just refused a URL, which is now parked. If
 // the crawl goes on for long, the origin is watched from then on.
-func (c *Crawler) applyRobotsAfterRefusal(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
+func (c *Crawler) applyRobotsAfterDisallow(ctx context.Context, o decorum.Origin, file robots.FetchSummary) error {
 	if err := c.queueSitemapsAndUnparkOnce(ctx, o, file); err != nil || !c.Settings.Revisit.IsEnabled() {
 		return err
 	}
@@ -121,10 +121,10 @@ type crawlDelays struct {
 	byHost map[string]map[decorum.Origin]time.Duration
 }
 
-// hostDelayAndNextOpen returns the longest pause that the origins of o's host ask for, by
+// hostDelayAndNextAllowedTime returns the longest pause that the origins of o's host ask for, by
 // Crawl-delay or Request-rate: they share one server, and so one clock. And it
 // returns when o may be visited next by its Visit-time.
-func (c *Crawler) hostDelayAndNextOpen(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
+func (c *Crawler) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
 	ownDelay, opensAt, err := c.Gate.DelayAndNextOpen(ctx, o, now)
 	if err != nil {
 		return 0, opensAt, err
@@ -134,7 +134,7 @@ func (c *Crawler) hostDelayAndNextOpen(ctx context.Context, o decorum.Origin, no
 	defer c.crawlDelays.mu.Unlock()
 	known := c.crawlDelays.byHost[host]
 	if known == nil {
-		if known, err = c.loadCrawlDelays(ctx, host, now); err != nil {
+		if known, err = c.loadCrawlDelaysOfHost(ctx, host, now); err != nil {
 			return 0, opensAt, err
 		}
 		if c.crawlDelays.byHost == nil || len(c.crawlDelays.byHost) >= maxCached {
@@ -158,10 +158,10 @@ func (c *Crawler) hostDelayAndNextOpen(ctx context.Context, o decorum.Origin, no
 	return maxDelay, opensAt, nil
 }
 
-// loadCrawlDelays returns what is known of a host's origins, which the gate may have
+// loadCrawlDelaysOfHost returns what is known of a host's origins, which the gate may have
 // learnt in an earlier run: of http and https, and of the ports that are noted.
-func (c *Crawler) loadCrawlDelays(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
-	origins, err := c.defaultAndNotedOrigins(ctx, host)
+func (c *Crawler) loadCrawlDelaysOfHost(ctx context.Context, host string, now time.Time) (map[decorum.Origin]time.Duration, error) {
+	origins, err := c.defaultPortAndNotedOrigins(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +178,9 @@ func (c *Crawler) loadCrawlDelays(ctx context.Context, host string, now time.Tim
 	return known, nil
 }
 
-// defaultAndNotedOrigins returns the origins of a host that need not have been met to be
+// defaultPortAndNotedOrigins returns the origins of a host that need not have been met to be
 // known: http and https, and the ports that are noted.
-func (c *Crawler) defaultAndNotedOrigins(ctx context.Context, host string) ([]decorum.Origin, error) {
+func (c *Crawler) defaultPortAndNotedOrigins(ctx context.Context, host string) ([]decorum.Origin, error) {
 	origins, err := c.notedOriginsWithDelay(ctx, host)
 	for _, scheme := range []string{"http", "https"} {
 		if o, ok := parseOrigin(scheme + "://" + host); ok {

@@ -33,7 +33,7 @@ func TestACrawlOfOneWorker(t *testing.T) {
 		go func() { done <- few.Run(ctx) }()
 		_ = many.Run(ctx)
 		<-done
-		f, m := int(few.Stats().Pages+few.Stats().RobotsFetched), int(many.Stats().Pages+many.Stats().RobotsFetched)
+		f, m := int(few.Stats().Pages+few.Stats().RobotsFetches), int(many.Stats().Pages+many.Stats().RobotsFetches)
 		alone := [2]int{int(long / latency), hosts * int(long/(latency+time.Second))}
 		if f < alone[0]*90/100 || m < alone[1]*85/100 {
 			t.Errorf("%d and %d visits, of %v that they could make alone", f, m, alone)

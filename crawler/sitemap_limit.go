@@ -15,7 +15,7 @@ import (
 func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Origin, sitemaps []storage.Entry) error {
 	host := declaringOrigin.Host()
 	for len(sitemaps) > 0 {
-		remaining, warned := c.hostSitemapCounts.remaining(host, c.Settings.MaxSitemapsPerHost)
+		remaining, warned := c.hostSitemapQuotas.remainingAndMarkWarned(host, c.Settings.MaxSitemapsPerHost)
 		if remaining == 0 {
 			if !warned {
 				c.Log.Warn("the robots.txt of a host leads to more sitemaps than are read; those beyond are passed over",
@@ -25,7 +25,7 @@ func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Ori
 		}
 		offered := sitemaps[:min(remaining, len(sitemaps))]
 		added, err := c.Frontier.Discover(ctx, offered...)
-		c.hostSitemapCounts.addQueued(host, added)
+		c.hostSitemapQuotas.addQueued(host, added)
 		if err != nil {
 			return err
 		}
@@ -34,21 +34,21 @@ func (c *Crawler) queueSitemaps(ctx context.Context, declaringOrigin decorum.Ori
 	return nil
 }
 
-// hostSitemapCounts count the sitemaps that were queued in this run, by the host whose
+// hostSitemapQuotas count the sitemaps that were queued in this run, by the host whose
 // robots.txt led to them. Of more hosts than are remembered, all begin anew.
-type hostSitemapCounts struct {
+type hostSitemapQuotas struct {
 	mu    sync.Mutex
-	hosts map[string]*hostSitemapCount
+	hosts map[string]*hostSitemapQuota
 }
 
-type hostSitemapCount struct {
+type hostSitemapQuota struct {
 	queuedSitemaps int
 	limitLogged    bool // that it is used up
 }
 
-// remaining returns how many more of most a host may have, and, if none, whether that
+// remainingAndMarkWarned returns how many more of most a host may have, and, if none, whether that
 // was said before.
-func (q *hostSitemapCounts) remaining(host string, maxSitemaps int) (remaining int, warned bool) {
+func (q *hostSitemapQuotas) remainingAndMarkWarned(host string, maxSitemaps int) (remaining int, warned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.getOrCreate(host)
@@ -60,20 +60,20 @@ func (q *hostSitemapCounts) remaining(host string, maxSitemaps int) (remaining i
 }
 
 // addQueued counts n more of a host.
-func (q *hostSitemapCounts) addQueued(host string, n int) {
+func (q *hostSitemapQuotas) addQueued(host string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.getOrCreate(host).queuedSitemaps += n
 }
 
 // getOrCreate returns the quota of a host. It requires q.mu.
-func (q *hostSitemapCounts) getOrCreate(host string) *hostSitemapCount {
+func (q *hostSitemapQuotas) getOrCreate(host string) *hostSitemapQuota {
 	h := q.hosts[host]
 	if h == nil {
 		if q.hosts == nil || len(q.hosts) >= maxCached {
-			q.hosts = map[string]*hostSitemapCount{}
+			q.hosts = map[string]*hostSitemapQuota{}
 		}
-		h = &hostSitemapCount{}
+		h = &hostSitemapQuota{}
 		q.hosts[host] = h
 	}
 	return h

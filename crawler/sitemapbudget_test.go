@@ -26,7 +26,7 @@ func TestSitemapsAreBounded(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := c.Stats().SitemapsFetched; n != 30 {
+		if n := c.Stats().SitemapFetches; n != 30 {
 			t.Errorf("%d sitemaps were visited, want 30", n)
 		}
 	})
@@ -56,7 +56,7 @@ func TestSitemapsOfAHostAreItsOwn(t *testing.T) {
 		if times["http://b.test/listed"] != 1 {
 			t.Errorf("requests %v: want what the second host's own sitemap lists", times)
 		}
-		if n := c.Stats().SitemapsFetched; n != 6+1 {
+		if n := c.Stats().SitemapFetches; n != 6+1 {
 			t.Errorf("%d sitemaps were visited, want 6 for the first host, and 1", n)
 		}
 	})

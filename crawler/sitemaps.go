@@ -37,7 +37,7 @@ func (c *Crawler) handleSitemap(ctx context.Context, v *Visit) (storage.Ack, err
 		}
 	}
 	if v.OK() {
-		if err := c.discoverSitemapEntries(ctx, v); err != nil {
+		if err := c.processFetchedSitemap(ctx, v); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
@@ -52,9 +52,9 @@ func sitemapRedirectEntry(v *Visit, to decorum.URL) storage.Entry {
 	return e
 }
 
-func (c *Crawler) discoverSitemapEntries(ctx context.Context, v *Visit) error {
+func (c *Crawler) processFetchedSitemap(ctx context.Context, v *Visit) error {
 	r := c.newSitemapReader(ctx, v)
-	var dates lastmodSummary
+	var dates sitemapLastmodSummary
 	failed, damage := r.eachBatch(func(listed []sitemap.Entry) error {
 		dates.addEntries(listed)
 		return c.queueSitemapEntries(ctx, v, listed)
@@ -72,7 +72,7 @@ func (c *Crawler) discoverSitemapEntries(ctx context.Context, v *Visit) error {
 	if !c.Settings.Revisit.IsEnabled() || !dates.hasCredibleDates(v.End) {
 		return nil
 	}
-	return c.rescheduleListed(ctx, r)
+	return c.rescheduleModifiedPages(ctx, r)
 }
 
 // logSitemapDamage logs a fault of a sitemap, as a warning only the first time in a run, so
@@ -91,14 +91,14 @@ var errSitemapTruncated = errors.New("it is longer than the memory for bodies ca
 
 // A sitemapReader reads a sitemap as far as it may speak for what it lists.
 type sitemapReader struct {
-	crawler               *Crawler
-	ctx                   context.Context
-	visit                 *Visit
-	originDeclaresSitemap map[decorum.Origin]bool // whether they vouch for it
-	flaws                 []sitemap.EntryError    // the first
-	omittedFlawCount      int                     // beyond these
-	outsideCount          int                     // pages that are not for it to list
-	firstOutsideURL       decorum.URL             // the first of them
+	crawler                    *Crawler
+	ctx                        context.Context
+	visit                      *Visit
+	originDeclaresSitemap      map[decorum.Origin]bool // whether they vouch for it
+	flaws                      []sitemap.EntryError    // the first
+	omittedFlawCount           int                     // beyond these
+	refusedCrossSubmitCount    int                     // pages that are not for it to list
+	firstRefusedCrossSubmitURL decorum.URL             // the first of them
 }
 
 func (c *Crawler) newSitemapReader(ctx context.Context, v *Visit) *sitemapReader {
@@ -177,9 +177,9 @@ func (r *sitemapReader) logFlaws() {
 	if r.omittedFlawCount > 0 {
 		r.crawler.Log.Info("sitemap has more entries that are not used", "url", r.visit.URL(), "count", r.omittedFlawCount)
 	}
-	if r.outsideCount > 0 {
+	if r.refusedCrossSubmitCount > 0 {
 		r.crawler.Log.Info("sitemap lists pages of sites that do not name it in robots.txt; they are not queued",
-			"url", r.visit.URL(), "count", r.outsideCount, "first", r.firstOutsideURL)
+			"url", r.visit.URL(), "count", r.refusedCrossSubmitCount, "first", r.firstRefusedCrossSubmitURL)
 	}
 }
 
@@ -192,12 +192,12 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 		listed = listed[:0]
 		return failed
 	}
-	r.flaws, r.omittedFlawCount, r.outsideCount = nil, 0, 0
+	r.flaws, r.omittedFlawCount, r.refusedCrossSubmitCount = nil, 0, 0
 	options := sitemap.Options{MaxBytes: r.crawler.Settings.MaxSitemapBody, OnEntryError: r.addFlaw}
 	damage = sitemap.Read(r.visit.OpenBody(), r.visit.URL(), options, func(e sitemap.Entry) error {
 		if !r.mayList(e) {
-			if r.outsideCount++; r.outsideCount == 1 {
-				r.firstOutsideURL = e.URL
+			if r.refusedCrossSubmitCount++; r.refusedCrossSubmitCount == 1 {
+				r.firstRefusedCrossSubmitURL = e.URL
 			}
 			return nil
 		}

@@ -5,9 +5,9 @@ import "sync/atomic"
 // Stats counts what a Crawler has done, in all its runs since it was made.
 type Stats struct {
 	Pages              int64 // page visits that were answered
-	RobotsFetched      int64 // visits to a robots.txt
-	SitemapsFetched    int64 // visits to a sitemap
-	TDMRepsFetched     int64 // visits to a tdmrep.json
+	RobotsFetches      int64 // visits to a robots.txt
+	SitemapFetches     int64 // visits to a sitemap
+	TDMRepFetches      int64 // visits to a tdmrep.json
 	Bytes              int64 // of bodies, as decoded
 	Errors             int64 // visits without a whole answer, and answers of 5xx and 429
 	BlockedURLs        int64 // URLs that robots.txt disallows, or tdmrep.json
@@ -36,12 +36,12 @@ type Stats struct {
 	MachinePauseReason      string
 	MachineConcurrencyLimit int
 
-	HTTPSUpgraded int64 // sightings of URLs on http that were taken for their twins on https
+	HTTPSUpgrades int64 // sightings of URLs on http that were taken for their twins on https
 }
 
 type counters struct {
-	pages, robotsFetched, sitemapsFetched, bytes, errors, blockedURLs, retries, givenUp, panics, inDoubt atomic.Int64
-	pagesWithheld, tdmrepsFetched, localFaults, memoryDeniedVisits                                       atomic.Int64
+	pages, robotsFetches, sitemapFetches, bytes, errors, blockedURLs, retries, givenUp, panics, inDoubt atomic.Int64
+	pagesWithheld, tdmrepFetches, localFaults, memoryDeniedVisits                                       atomic.Int64
 
 	failures                                  [FailureClassCount]atomic.Int64
 	revisits, unchanged, rescheduledBySitemap atomic.Int64
@@ -53,11 +53,11 @@ type counters struct {
 func (t *counters) countVisit(v *Visit) {
 	switch {
 	case v.Clearance.IsForRobots():
-		t.robotsFetched.Add(1)
+		t.robotsFetches.Add(1)
 	case isTDMRepFetch(v.Lease, v.Clearance):
-		t.tdmrepsFetched.Add(1)
+		t.tdmrepFetches.Add(1)
 	case !isVisitToPage(v.Lease, v.Clearance):
-		t.sitemapsFetched.Add(1)
+		t.sitemapFetches.Add(1)
 	case v.Response != nil:
 		t.pages.Add(1)
 		if v.IsRevisit() {
@@ -76,13 +76,13 @@ func (t *counters) countVisit(v *Visit) {
 func (c *Crawler) Stats() Stats {
 	t := &c.counters
 	s := Stats{
-		Pages: t.pages.Load(), RobotsFetched: t.robotsFetched.Load(), SitemapsFetched: t.sitemapsFetched.Load(),
+		Pages: t.pages.Load(), RobotsFetches: t.robotsFetches.Load(), SitemapFetches: t.sitemapFetches.Load(),
 		Bytes: t.bytes.Load(), Errors: t.errors.Load(), BlockedURLs: t.blockedURLs.Load(),
 		Retries: t.retries.Load(), GivenUp: t.givenUp.Load(), Panics: t.panics.Load(), InDoubt: t.inDoubt.Load(),
 		LocalFaults: t.localFaults.Load(), MemoryDeniedVisits: t.memoryDeniedVisits.Load(),
 		Revisits: t.revisits.Load(), Unchanged: t.unchanged.Load(), RescheduledBySitemap: t.rescheduledBySitemap.Load(),
 		Redirects: t.redirects.Load(), RedirectsToNewURLs: t.redirectsToNewURLs.Load(),
-		PagesWithheld: t.pagesWithheld.Load(), TDMRepsFetched: t.tdmrepsFetched.Load(),
+		PagesWithheld: t.pagesWithheld.Load(), TDMRepFetches: t.tdmrepFetches.Load(),
 		NonCanonical: t.nonCanonical.Load(), DuplicateBodies: t.duplicateBodies.Load(),
 	}
 	if c.Limiter != nil {
@@ -92,7 +92,7 @@ func (c *Crawler) Stats() Stats {
 		s.MachineConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()
 	}
 	if c.Frontier != nil {
-		s.HTTPSUpgraded = c.Frontier.HTTPSUpgradeCount()
+		s.HTTPSUpgrades = c.Frontier.HTTPSUpgradeCount()
 	}
 	for f := range s.Failures {
 		s.Failures[f] = t.failures[f].Load()

@@ -28,7 +28,7 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 	if err := c.Frontier.Hold(ctx, o, until, true); err != nil {
 		return err
 	}
-	others, err := c.defaultAndNotedOrigins(ctx, o.Host())
+	others, err := c.defaultPortAndNotedOrigins(ctx, o.Host())
 	for _, other := range others {
 		if err == nil && other != o {
 			err = c.Frontier.HoldOriginIfKnown(ctx, other, until, true)
@@ -37,9 +37,9 @@ func (c *Crawler) suspendHost(ctx context.Context, o decorum.Origin, until time.
 	return err
 }
 
-// StillSuspended reports whether an origin that an earlier run has set aside is of a
+// ShouldStaySuspended reports whether an origin that an earlier run has set aside is of a
 // host that is not due, and asks for a longer rest than this run waits for.
-func (c *Crawler) StillSuspended(o storage.OriginInfo) bool {
+func (c *Crawler) ShouldStaySuspended(o storage.OriginInfo) bool {
 	now := c.now()
 	policy := c.Policy.ForHost(o.Origin.Host(), now)
 	return o.HostState.Due.After(now) &&

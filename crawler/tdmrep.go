@@ -15,27 +15,27 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A TDMRepState is what is known of an origin's tdmrep.json, which a crawl that
+// A CachedTDMRep is what is known of an origin's tdmrep.json, which a crawl that
 // mines text and data must read before pages (TDM Reservation Protocol, Processing
 // priority).
-type TDMRepState struct {
+type CachedTDMRep struct {
 	Body                []byte    `json:"body,omitempty"`     // of the last answer that was a file
 	FetchedAt           time.Time `json:"fetched,omitzero"`   // when the server last answered
 	RefetchAt           time.Time `json:"until,omitzero"`     // it is not asked again before
 	ConsecutiveFailures int       `json:"failures,omitempty"` // lookups that failed in a row
 	parsed              *robots.TDMRep
 
-	// firstUseDeadline is until when what was just learnt holds at least until a page has been
+	// firstUseGraceUntil is until when what was just learnt holds at least until a page has been
 	// cleared by it, as of a robots.txt; zero if one was.
-	firstUseDeadline time.Time
+	firstUseGraceUntil time.Time
 }
 
 // maxGrace is how long a file at most holds for which no page comes.
 const maxGrace = 24 * time.Hour
 
 // isFresh reports whether the file need not be asked for at now.
-func (r *TDMRepState) isFresh(now time.Time) bool {
-	return now.Before(r.RefetchAt) || now.Before(r.firstUseDeadline)
+func (r *CachedTDMRep) isFresh(now time.Time) bool {
+	return now.Before(r.RefetchAt) || now.Before(r.firstUseGraceUntil)
 }
 
 // tdmrepNote is the note, in the frontier's store, that keeps one.
@@ -46,13 +46,13 @@ type NoteReader interface {
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 }
 
-// ReadTDMRepState returns what is known of an origin's tdmrep.json. A note that
+// ReadCachedTDMRep returns what is known of an origin's tdmrep.json. A note that
 // cannot be read is of nothing known: the file is asked for again.
-func ReadTDMRepState(ctx context.Context, notes NoteReader, o decorum.Origin) (*TDMRepState, error) {
+func ReadCachedTDMRep(ctx context.Context, notes NoteReader, o decorum.Origin) (*CachedTDMRep, error) {
 	note, err := notes.ReadNote(ctx, o, tdmrepNote)
-	r := &TDMRepState{}
+	r := &CachedTDMRep{}
 	if err != nil || len(note) == 0 || json.Unmarshal(note, r) != nil {
-		return &TDMRepState{}, err
+		return &CachedTDMRep{}, err
 	}
 	r.parsed, _ = robots.ParseTDMRep(r.Body) // what is wrong with it was said when it came
 	return r, nil
@@ -67,12 +67,12 @@ const maxTDMRepFailures = 3
 const tdmrepRetryDelay = time.Minute
 
 // pagesAwaitRetry reports whether pages wait for the file: the server failed just now.
-func (r *TDMRepState) pagesAwaitRetry() bool {
+func (r *CachedTDMRep) pagesAwaitRetry() bool {
 	return r.ConsecutiveFailures > 0 && r.ConsecutiveFailures < maxTDMRepFailures
 }
 
 // Check judges u by the file, for a crawl of these purposes.
-func (r *TDMRepState) Check(u decorum.URL, purposes []string) robots.Verdict {
+func (r *CachedTDMRep) Check(u decorum.URL, purposes []string) robots.Verdict {
 	return r.parsed.Check(u, purposes)
 }
 
@@ -84,7 +84,7 @@ func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o 
 	if err != nil || rules == nil || !robots.PurposesIncludeTDM(gate.Purposes()) {
 		return rules, err
 	}
-	r, err := ReadTDMRepState(ctx, notes, o)
+	r, err := ReadCachedTDMRep(ctx, notes, o)
 	return func(u decorum.URL) robots.Verdict {
 		v := rules(u)
 		if tdmrepVerdict := r.Check(u, gate.Purposes()); v.Allowed && !tdmrepVerdict.Allowed && u != u.Origin().RobotsURL() {
@@ -94,13 +94,13 @@ func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o 
 	}, err
 }
 
-// UsageSignals returns what the file says of the use of u.
-func (r *TDMRepState) UsageSignals(u decorum.URL) robots.UsageSignals {
+// UsageSignalsForURL returns what the file says of the use of u.
+func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) robots.UsageSignals {
 	return r.parsed.UsageSignals(u)
 }
 
 // SHA256 returns the hash of the file in hex, empty if there is none.
-func (r *TDMRepState) SHA256() string {
+func (r *CachedTDMRep) SHA256() string {
 	if len(r.Body) == 0 {
 		return ""
 	}
@@ -111,7 +111,7 @@ func (r *TDMRepState) SHA256() string {
 // tdmrepCache are those of the origins in play.
 type tdmrepCache struct {
 	mu                sync.Mutex
-	states            recentMap[decorum.Origin, *TDMRepState]
+	states            recentMap[decorum.Origin, *CachedTDMRep]
 	lookupLeaseTokens map[decorum.Origin]uint64 // by which lease
 }
 
@@ -119,21 +119,21 @@ type tdmrepCache struct {
 // file may be of 64 KiB. It is more than are in hand at a time.
 const tdmrepCacheSize = 250
 
-func (rs *tdmrepCache) get(o decorum.Origin) *TDMRepState {
+func (rs *tdmrepCache) get(o decorum.Origin) *CachedTDMRep {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	r, _ := rs.states.get(o)
+	r, _ := rs.states.peek(o)
 	return r
 }
 
-func (rs *tdmrepCache) put(o decorum.Origin, r *TDMRepState) {
+func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.states.put(o, r, tdmrepCacheSize)
 }
 
-// usageSignals returns what an origin's file says of u, as far as it is in mind.
-func (rs *tdmrepCache) usageSignals(u decorum.URL) robots.UsageSignals {
+// usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.
+func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) robots.UsageSignals {
 	if r := rs.get(u.Origin()); r != nil {
 		return r.parsed.UsageSignals(u)
 	}
@@ -163,40 +163,40 @@ func (rs *tdmrepCache) releaseLookup(l storage.Lease) {
 	}
 }
 
-// tdmrepState returns what is known of an origin's file, of this run or before.
-func (c *Crawler) tdmrepState(ctx context.Context, o decorum.Origin) (*TDMRepState, error) {
+// cachedTDMRep returns what is known of an origin's file, of this run or before.
+func (c *Crawler) cachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
 	if r := c.tdmrepCache.get(o); r != nil {
 		return r, nil
 	}
-	return c.loadTDMRepState(ctx, o)
+	return c.loadCachedTDMRep(ctx, o)
 }
 
-// loadTDMRepState returns what the notes say of it: another process may have learnt
+// loadCachedTDMRep returns what the notes say of it: another process may have learnt
 // more than this one has in mind.
-func (c *Crawler) loadTDMRepState(ctx context.Context, o decorum.Origin) (*TDMRepState, error) {
-	r, err := ReadTDMRepState(ctx, c.Frontier, o)
+func (c *Crawler) loadCachedTDMRep(ctx context.Context, o decorum.Origin) (*CachedTDMRep, error) {
+	r, err := ReadCachedTDMRep(ctx, c.Frontier, o)
 	if err == nil {
 		c.tdmrepCache.put(o, r)
 	}
 	return r, err
 }
 
-// checkTDMRep asks the tdmrep.json of the origin whether the page may be visited that
+// tdmrepClearance asks the tdmrep.json of the origin whether the page may be visited that
 // robots.txt has cleared, if the crawl mines text and data. It returns the
 // clearance, or one for the file, if that must come first.
-func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
+func (c *Crawler) tdmrepClearance(ctx context.Context, l storage.Lease, cl robots.Clearance) (robots.Clearance, error) {
 	o, now := cl.URL().Origin(), c.now()
 	if cl.IsForRobots() || !isVisitToPage(l, cl) && !isRobotsRefresh(l) || !o.IsHTTP() || !robots.PurposesIncludeTDM(c.Gate.Purposes()) {
 		return cl, nil
 	}
-	r, err := c.tdmrepState(ctx, o)
+	r, err := c.cachedTDMRep(ctx, o)
 	if err != nil {
 		return robots.Clearance{}, err
 	}
 	if !r.isFresh(now) {
 		file, err := cl.ClearOtherURL(robots.TDMRepURL(o))
 		if err == nil {
-			r, err = c.loadTDMRepState(ctx, o)
+			r, err = c.loadCachedTDMRep(ctx, o)
 		}
 		switch {
 		case errors.Is(err, decorum.Disallowed): // what may not be read says nothing
@@ -216,9 +216,9 @@ func (c *Crawler) checkTDMRep(ctx context.Context, l storage.Lease, cl robots.Cl
 		refusal := &robots.Refusal{Verdict: v, FetchSummary: cl.FetchSummary(), TDMRepSHA256: r.SHA256()}
 		return robots.Clearance{}, &decorum.Error{Op: "use", URL: cl.URL().String(), Kind: decorum.Disallowed, Err: refusal}
 	}
-	if !r.firstUseDeadline.IsZero() {
+	if !r.firstUseGraceUntil.IsZero() {
 		served := *r
-		served.firstUseDeadline = time.Time{}
+		served.firstUseGraceUntil = time.Time{}
 		c.tdmrepCache.put(o, &served)
 	}
 	return cl, nil
@@ -244,11 +244,11 @@ func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, erro
 	}
 	ctx = commitContext(ctx)
 	o := v.URL().Origin()
-	before, err := c.tdmrepState(ctx, o)
+	before, err := c.cachedTDMRep(ctx, o)
 	if err != nil {
 		return ack, err
 	}
-	r := c.updatedTDMRepState(*before, v)
+	r := c.updatedCachedTDMRep(*before, v)
 	note, err := json.Marshal(r)
 	if err != nil {
 		return ack, err
@@ -267,19 +267,19 @@ func (c *Crawler) handleTDMRep(ctx context.Context, v *Visit) (storage.Ack, erro
 	return ack, errors.Join(err, c.Frontier.Hold(ctx, o, time.Time{}, false))
 }
 
-// updatedTDMRepState returns what is known of a file after v. Who answers that there is none
+// updatedCachedTDMRep returns what is known of a file after v. Who answers that there is none
 // has none. A server that fails is asked again, and has what it had before, or
 // none, if it fails on.
-func (c *Crawler) updatedTDMRepState(r TDMRepState, v *Visit) *TDMRepState {
+func (c *Crawler) updatedCachedTDMRep(r CachedTDMRep, v *Visit) *CachedTDMRep {
 	if _, failed := visitFailureClass(v); failed {
 		r.ConsecutiveFailures++
 		r.RefetchAt = v.End.Add(tdmrepRetryDelay << min(r.ConsecutiveFailures-1, maxTDMRepFailures))
 		if r.ConsecutiveFailures >= maxTDMRepFailures {
-			r.ConsecutiveFailures, r.RefetchAt, r.firstUseDeadline = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
+			r.ConsecutiveFailures, r.RefetchAt, r.firstUseGraceUntil = maxTDMRepFailures, v.End.Add(c.Settings.TDMRepTTL), v.End.Add(maxGrace)
 		}
 		return &r
 	}
-	r = TDMRepState{FetchedAt: v.End, RefetchAt: v.End.Add(c.Settings.TDMRepTTL), firstUseDeadline: v.End.Add(maxGrace)}
+	r = CachedTDMRep{FetchedAt: v.End, RefetchAt: v.End.Add(c.Settings.TDMRepTTL), firstUseGraceUntil: v.End.Add(maxGrace)}
 	if !v.OK() {
 		return &r
 	}

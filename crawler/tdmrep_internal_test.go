@@ -19,7 +19,7 @@ func TestTDMRepCacheIsBounded(t *testing.T) {
 		return u.Origin()
 	}
 	for i := range 4 * tdmrepCacheSize {
-		cache.put(of(i), &TDMRepState{})
+		cache.put(of(i), &CachedTDMRep{})
 		for _, before := range []int{i, i - 1, i - tdmrepCacheSize} {
 			if before >= 0 && cache.get(of(before)) == nil {
 				t.Fatalf("%d is forgotten when %d comes", before, i)

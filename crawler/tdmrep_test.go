@@ -79,7 +79,7 @@ func TestTDMRep(t *testing.T) {
 				if slices.Sort(pages); !slices.Equal(pages, tt.pages) {
 					t.Errorf("pages %q, want %q", pages, tt.pages)
 				}
-				if s := c.Stats(); s.BlockedURLs != int64(len(all)-len(tt.pages)) || s.TDMRepsFetched != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.SitemapsFetched != 0 {
+				if s := c.Stats(); s.BlockedURLs != int64(len(all)-len(tt.pages)) || s.TDMRepFetches != int64(tt.lookups) || s.Pages != int64(len(tt.pages)) || s.SitemapFetches != 0 {
 					t.Errorf("%+v", s)
 				}
 				checkPoliteness(t, web, time.Second)

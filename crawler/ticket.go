@@ -24,14 +24,14 @@ type ticketData struct {
 	permit             politeness.Permit
 	crawler            *Crawler // nil: the ticket is of none, and needs no lease
 	lease              storage.Lease
-	isPrerequisite     bool
+	isForControlFile   bool
 	isTDMRep           bool   // an errand to a tdmrep.json
 	etag               string // validators of the last visit to the same URL
 	lastModified       string
 	redeemed           atomic.Bool
-	connected          atomic.Bool                // a connection was found fit for the request
-	braked             atomic.Bool                // a brake was put on before
-	sendAllowed        atomic.Bool                // Send has let the request leave
+	serverAddrClaimed  atomic.Bool                // a connection was found fit for the request
+	brakedBeforeSend   atomic.Bool                // a brake was put on before
+	sendWasAllowed     atomic.Bool                // Send has let the request leave
 	unsafeSendRecorded atomic.Bool                // that a request that is not safe is sent has been noted
 	exchange           *decorum.Exchange          // what the fetcher kept of it
 	bodyShare          *bodymem.Share             // what its body holds; nil: it is not counted
@@ -63,14 +63,14 @@ func NewTicket(c robots.Clearance, p politeness.Permit) (Ticket, error) {
 	return Ticket{&ticketData{clearance: c, permit: p}}, nil
 }
 
-// ticketFor returns the ticket for the visit that the two proofs allow.
-func (c *Crawler) ticketFor(l storage.Lease, cl robots.Clearance, p politeness.Permit) (Ticket, error) {
+// newTicketForLease returns the ticket for the visit that the two proofs allow.
+func (c *Crawler) newTicketForLease(l storage.Lease, cl robots.Clearance, p politeness.Permit) (Ticket, error) {
 	t, err := NewTicket(cl, p)
 	if err != nil {
 		return t, err
 	}
 	t.data.crawler, t.data.lease = c, l
-	t.data.isPrerequisite, t.data.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
+	t.data.isForControlFile, t.data.isTDMRep = !isVisitToPage(l, cl), isTDMRepFetch(l, cl)
 	setValidators(t, l, cl)
 	return t, nil
 }
@@ -86,16 +86,16 @@ func (t Ticket) URL() decorum.URL {
 // ForRobots reports whether the request is for a robots.txt.
 func (t Ticket) ForRobots() bool { return t.data != nil && t.data.clearance.IsForRobots() }
 
-// IsPrerequisite reports whether the answer is for the crawl itself, and not a page: a
+// IsForControlFile reports whether the answer is for the crawl itself, and not a page: a
 // robots.txt, a sitemap or a tdmrep.json. It is read whatever its content type.
-func (t Ticket) IsPrerequisite() bool {
-	return t.ForRobots() || t.data != nil && t.data.isPrerequisite
+func (t Ticket) IsForControlFile() bool {
+	return t.ForRobots() || t.data != nil && t.data.isForControlFile
 }
 
 // WantsFeedType reports whether an answer of this content type is for a crawl that
 // reads feeds, and perhaps one. It is read whatever else is wanted.
 func (t Ticket) WantsFeedType(contentType string) bool {
-	return t.data != nil && t.data.crawler != nil && t.data.crawler.mayBeFeed(t.data.lease, contentType)
+	return t.data != nil && t.data.crawler != nil && t.data.crawler.shouldTryAsFeed(t.data.lease, contentType)
 }
 
 // Lease returns what the hallway has in hand: the URL as it was queued, with its
@@ -109,7 +109,7 @@ func (t Ticket) Lease() storage.Lease {
 
 // Request returns how the URL is asked for; nil: by GET, as every errand is.
 func (t Ticket) Request() *storage.Request {
-	if t.data == nil || t.IsPrerequisite() {
+	if t.data == nil || t.IsForControlFile() {
 		return nil
 	}
 	return t.data.lease.Request
@@ -178,7 +178,7 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if c := t.data.crawler; c != nil {
 		now = c.now()
 		if err := c.Brakes.CheckStopped(t.data.permit.Host(), now); err != nil {
-			t.data.braked.Store(!t.data.connected.Load())
+			t.data.brakedBeforeSend.Store(!t.data.serverAddrClaimed.Load())
 			return err
 		}
 		if err := c.checkVisitWithCoordinator(now); err != nil {
@@ -188,24 +188,24 @@ func (t Ticket) ClaimServerAddr(addr netip.Addr) error {
 	if err := t.data.permit.ClaimServerAddr(now, addr); err != nil {
 		return err
 	}
-	t.data.connected.Store(true)
+	t.data.serverAddrClaimed.Store(true)
 	t.data.remoteAddr.Store(&addr)
 	return nil
 }
 
 // maybeSent reports whether something may have been sent for the ticket.
-func (t Ticket) maybeSent() bool { return t.Redeemed() && !t.data.braked.Load() }
+func (t Ticket) maybeSent() bool { return t.Redeemed() && !t.data.brakedBeforeSend.Load() }
 
-// MarkSent notes that the request is sent now, in the ledger if there is one. Whoever
+// RecordSend notes that the request is sent now, in the ledger if there is one. Whoever
 // sends requests must call it after ClaimServerAddr, before the first byte leaves, and send
 // nothing if it returns an error. For one that is not safe it returns when the note
 // has reached the disk.
-func (t Ticket) MarkSent(ctx context.Context) error {
+func (t Ticket) RecordSend(ctx context.Context) error {
 	if t.data == nil {
 		return &decorum.Error{Op: "send", Kind: decorum.Unticketed, Err: errNoTicket}
 	}
 	if !t.Request().IsSafe() && !t.data.unsafeSendRecorded.Load() {
-		if err := t.data.crawler.markSent(ctx, t.data.lease); err != nil {
+		if err := t.data.crawler.markSentDurably(ctx, t.data.lease); err != nil {
 			return err
 		}
 		t.data.unsafeSendRecorded.Store(true)
@@ -215,7 +215,7 @@ func (t Ticket) MarkSent(ctx context.Context) error {
 			return err
 		}
 	}
-	t.data.sendAllowed.Store(true)
+	t.data.sendWasAllowed.Store(true)
 	return nil
 }
 
@@ -231,11 +231,11 @@ func (t Ticket) SetExchange(x *decorum.Exchange) {
 	}
 }
 
-// RetainBodyMemory keeps the memory of the answer's body reserved until the visit is over: its
+// RetainBodyMemoryForVisit keeps the memory of the answer's body reserved until the visit is over: its
 // handler has returned, and it is archived and recorded. A ticket without a Crawler
-// gives the memory back at once. A Fetcher calls RetainBodyMemory before Fetch returns an
+// gives the memory back at once. A Fetcher calls RetainBodyMemoryForVisit before Fetch returns an
 // answer.
-func (t Ticket) RetainBodyMemory(s *bodymem.Share) {
+func (t Ticket) RetainBodyMemoryForVisit(s *bodymem.Share) {
 	if t.data == nil || t.data.crawler == nil {
 		s.Close()
 		return
@@ -243,22 +243,22 @@ func (t Ticket) RetainBodyMemory(s *bodymem.Share) {
 	t.data.bodyShare = s
 }
 
-// ChargeBodyMemory counts n bytes that a Fetcher or its callbacks copied of the body.
-func (t Ticket) ChargeBodyMemory(n int) {
+// ChargeBodyCopy counts n bytes that a Fetcher or its callbacks copied of the body.
+func (t Ticket) ChargeBodyCopy(n int) {
 	if t.data != nil {
 		t.data.bodyShare.Charge(int64(n))
 	}
 }
 
 // StreamsBody reports whether the answer's body, that of a sitemap, is read as a stream and
-// may be long. A Fetcher may then pass it to SetBodySpool and leave it out of the Response.
+// may be long. A Fetcher may then pass it to SetSpooledBody and leave it out of the Response.
 func (t Ticket) StreamsBody() bool {
-	return t.data != nil && t.data.crawler != nil && t.data.isPrerequisite && !t.data.isTDMRep && !t.ForRobots()
+	return t.data != nil && t.data.crawler != nil && t.data.isForControlFile && !t.data.isTDMRep && !t.ForRobots()
 }
 
-// SetBodySpool passes the answer's body to the crawl. Call it before Fetch returns the
+// SetSpooledBody passes the answer's body to the crawl. Call it before Fetch returns the
 // answer.
-func (t Ticket) SetBodySpool(p *bodymem.CompressedSpool) {
+func (t Ticket) SetSpooledBody(p *bodymem.CompressedSpool) {
 	if t.data != nil {
 		t.data.bodySpool = p
 	}

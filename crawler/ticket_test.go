@@ -63,7 +63,7 @@ func TestZeroTicket(t *testing.T) {
 	for question, err := range map[string]error{
 		"Use":     zero.Redeem("http://a.test/"),
 		"Connect": zero.ClaimServerAddr(netip.MustParseAddr("192.0.2.1")),
-		"Send":    zero.MarkSent(t.Context()),
+		"Send":    zero.RecordSend(t.Context()),
 	} {
 		if !errors.Is(err, decorum.Unticketed) {
 			t.Errorf("%s: %v, want Unticketed", question, err)

@@ -95,7 +95,7 @@ func (ms *hostTable) tryAttributeTimeoutToMachine(l storage.Lease) bool {
 	return m.unchargedTimeouts <= maxUnchargedTimeouts
 }
 
-// wasOverloaded reports whether the machine was too busy during v.
-func (*timerLagMeter) wasOverloaded(v *Visit) bool {
+// wasOverloadedDuringVisit reports whether the machine was too busy during v.
+func (*timerLagMeter) wasOverloadedDuringVisit(v *Visit) bool {
 	return v.timerLag >= minLag && float64(v.timerLag) > minLagShare*float64(v.End.Sub(v.Start))
 }

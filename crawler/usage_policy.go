@@ -11,55 +11,55 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A PageUsagePolicy is what a site asks of the use of a page's content, and what follows.
-type PageUsagePolicy struct {
+// A ContentUsageAssessment is what a site asks of the use of a page's content, and what follows.
+type ContentUsageAssessment struct {
 	Signals robots.UsageSignals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
 	PurposeConflict *robots.UsageConflictError
 }
 
-// UsagePolicy returns what is asked of the use of the page's content: by robots.txt and
+// ContentUsageAssessment returns what is asked of the use of the page's content: by robots.txt and
 // tdmrep.json, by the header of the answer, and by the page. It is zero if v is to
 // no page.
-func (v *Visit) UsagePolicy() PageUsagePolicy {
-	if v.usagePolicy == nil {
-		return PageUsagePolicy{}
+func (v *Visit) ContentUsageAssessment() ContentUsageAssessment {
+	if v.contentUsageAssessment == nil {
+		return ContentUsageAssessment{}
 	}
-	return v.usagePolicy()
+	return v.contentUsageAssessment()
 }
 
 // ContentWithheld reports whether the content of the page was kept from its handler, and
 // from what is written down: Use().Refused says why.
-func (v *Visit) ContentWithheld() bool { return v.withheld }
+func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
 // setLazyVisitFields lets what a page says be found out, when it is first asked.
 func (c *Crawler) setLazyVisitFields(v *Visit) {
-	v.headerDocument = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
-	v.document = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
+	v.headerScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
+	v.pageScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.ScanPage(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
 	})
-	v.usagePolicy = sync.OnceValue(func() PageUsagePolicy { return c.usagePolicyOf(v) })
+	v.contentUsageAssessment = sync.OnceValue(func() ContentUsageAssessment { return c.assessContentUsage(v) })
 }
 
-// usagePolicyOf weighs what is said of a page's content against what the crawl is for.
-func (c *Crawler) usagePolicyOf(v *Visit) PageUsagePolicy {
-	stated := append(c.Gate.UsageSignals(v.URL()), c.tdmrepCache.usageSignals(v.URL())...)
+// assessContentUsage weighs what is said of a page's content against what the crawl is for.
+func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
+	stated := append(c.Gate.UsageSignals(v.URL()), c.tdmrepCache.usageSignalsForURL(v.URL())...)
 	if v.Response == nil {
-		return PageUsagePolicy{Signals: stated}
+		return ContentUsageAssessment{Signals: stated}
 	}
 	stated = append(stated, robots.HeaderUsageSignals(v.Response.Header)...)
 	var header *extract.Document
 	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
-	if page := v.Document(); page != nil {
+	if page := v.PageScanResult(); page != nil {
 		stated = append(stated, directiveSignals(robots.InPage, page.Directives(c.Settings.ProductToken, nil))...)
 		if s, ok := robots.ParseTDMReservation(robots.InPage, page.TDMReservation, page.TDMPolicy); ok {
 			stated = append(stated, s)
 		}
 	}
-	return PageUsagePolicy{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(c.Gate.Purposes())}
+	return ContentUsageAssessment{stated, filterSignalsByContentType(stated, v.Response).ConflictWithPurposes(c.Gate.Purposes())}
 }
 
 // directiveSignals returns those that speak of the use of content, as signals.
@@ -84,34 +84,34 @@ func filterSignalsByContentType(stated robots.UsageSignals, res *decorum.Respons
 	return slices.DeleteFunc(slices.Clone(stated), func(s robots.UsageSignal) bool { return s.Category == robots.NoImageAI })
 }
 
-// forbidsImageUse reports whether the page asks that its images not be used for what
+// forbidsImagesForPurposes reports whether the page asks that its images not be used for what
 // the crawl is for.
-func (c *Crawler) forbidsImageUse(v *Visit) bool {
+func (c *Crawler) forbidsImagesForPurposes(v *Visit) bool {
 	others := func(s robots.UsageSignal) bool { return s.Category != robots.NoImageAI }
-	return slices.DeleteFunc(slices.Clone(v.UsagePolicy().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
+	return slices.DeleteFunc(slices.Clone(v.ContentUsageAssessment().Signals), others).ConflictWithPurposes(c.Gate.Purposes()) != nil
 }
 
 // forbidsContentUse reports whether the content of the page is kept from whom it is for:
 // the site objects to what the crawl is for.
 func (c *Crawler) forbidsContentUse(v *Visit) bool {
-	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.UsagePolicy().PurposeConflict != nil
+	return len(c.Gate.Purposes()) > 0 && v.Status() != http.StatusNotModified && v.ContentUsageAssessment().PurposeConflict != nil
 }
 
 // visitWithoutWithheldContent returns the visit as it is written down, and as hooks see it: without the
 // content, if that is withheld.
 func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
-	if v.usagePolicy == nil || !c.forbidsContentUse(v) {
+	if v.contentUsageAssessment == nil || !c.forbidsContentUse(v) {
 		return v
 	}
 	redacted, res := *v, *v.Response
-	redacted.withheld, redacted.withheldBytes = true, len(res.Body)
+	redacted.contentWithheld, redacted.withheldBytes = true, len(res.Body)
 	res.Body, res.Truncated = nil, true
 	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
-	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.UsagePolicy().PurposeConflict}
-	if page := v.Document(); page != nil {
+	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.ContentUsageAssessment().PurposeConflict}
+	if page := v.PageScanResult(); page != nil {
 		doc := &extract.Document{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,
 			TDMReservation: page.TDMReservation, TDMPolicy: page.TDMPolicy}
-		redacted.document = func() *extract.Document { return doc }
+		redacted.pageScanResult = func() *extract.Document { return doc }
 	}
 	return &redacted
 }

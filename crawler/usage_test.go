@@ -117,23 +117,23 @@ func TestContentIsWithheld(t *testing.T) {
 			}
 			var withheld []string
 			for path, v := range k.visits {
-				if refused := v.UsagePolicy().PurposeConflict; refused != nil {
+				if refused := v.ContentUsageAssessment().PurposeConflict; refused != nil {
 					withheld = append(withheld, path)
 					if v.Response.Body != nil || v.BodySHA256() != sha256.Sum256(nil) || !errors.Is(v.Err, decorum.Disallowed) || slices.Contains(handled, path) {
 						t.Errorf("for %v: %s: body %q, error %v, handled %v", tt.purposes, path, v.Response.Body, v.Err, handled)
 					}
 				} else if len(v.Response.Body) == 0 || v.Err != nil || !slices.Contains(handled, path) {
-					t.Errorf("for %v: %s was withheld: %+v", tt.purposes, path, v.UsagePolicy())
+					t.Errorf("for %v: %s was withheld: %+v", tt.purposes, path, v.ContentUsageAssessment())
 				}
 			}
 			slices.Sort(withheld)
 			if got := strings.Join(withheld, " "); got != tt.withheld || c.Stats().PagesWithheld != int64(len(withheld)) {
 				t.Errorf("for %v: withheld %q (%d), want %q", tt.purposes, got, c.Stats().PagesWithheld, tt.withheld)
 			}
-			if use := k.visits["/reserved"].UsagePolicy(); len(use.Signals) != 1 || use.Signals[0].TDMPolicy != "https://a.test/licence" {
+			if use := k.visits["/reserved"].ContentUsageAssessment(); len(use.Signals) != 1 || use.Signals[0].TDMPolicy != "https://a.test/licence" {
 				t.Errorf("%+v", use)
 			}
-			if n := len(k.visits["/other"].UsagePolicy().Signals); n != 0 {
+			if n := len(k.visits["/other"].ContentUsageAssessment().Signals); n != 0 {
 				t.Errorf("%d signals that are for another crawl", n)
 			}
 		})
@@ -157,11 +157,11 @@ func TestHooksSeeNoWithheldContent(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			path := strings.TrimPrefix(v.URL().String(), "http://a.test")
-			if v.IsPrerequisite() || path == "/secret" {
+			if v.IsForControlFile() || path == "/secret" {
 				return
 			}
 			seen[path]++
-			content := string(v.Response.Body) + fmt.Sprintf("%+v", v.Document())
+			content := string(v.Response.Body) + fmt.Sprintf("%+v", v.PageScanResult())
 			if v.Exchange != nil {
 				content += string(v.Exchange.RawResponse)
 			}
@@ -199,7 +199,7 @@ func TestLinksOfWithheldPages(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(k.visits)); !slices.Equal(got, []string{"/", "/a.png", "/closed", "/led", "/open"}) {
 			t.Errorf("pages %q", got)
 		}
-		if k.visits["/"].UsagePolicy().PurposeConflict == nil || k.visits["/open"].UsagePolicy().PurposeConflict != nil {
+		if k.visits["/"].ContentUsageAssessment().PurposeConflict == nil || k.visits["/open"].ContentUsageAssessment().PurposeConflict != nil {
 			t.Error("noai withholds a page, and noimageai does not")
 		}
 	})
@@ -229,12 +229,12 @@ func TestWithheldPageIsHadLater(t *testing.T) {
 		addSeeds(t, c, "http://a.test/")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].UsagePolicy().PurposeConflict == nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].ContentUsageAssessment().PurposeConflict == nil {
 			t.Fatalf("%v: the page is not withheld", err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), 6*time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].UsagePolicy().PurposeConflict != nil {
+		if err := c.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || k.visits["/"].ContentUsageAssessment().PurposeConflict != nil {
 			t.Fatalf("%v: the page is withheld still", err)
 		}
 		if c.Stats().PagesWithheld != 2 {

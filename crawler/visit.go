@@ -28,29 +28,29 @@ type Visit struct {
 	LinkCount int               // how many links the handler returned
 	Exchange  *decorum.Exchange // the bytes sent and received; nil if the fetcher keeps none, or nothing was sent
 
-	remoteAddr         netip.Addr    // that the request went to; zero: it is not known
-	mayHaveArrived     bool          // its host may have seen an attempt although this machine is to blame
-	hostSlots          int           // visits at a time that the host may have
-	timerLag           time.Duration // by which timers were late while it was made
-	previousEnd        time.Time     // end of the host's last visit when this one began; zero for its first
-	headerDocument     func() *extract.Document
-	document           func() *extract.Document
-	usagePolicy        func() PageUsagePolicy
-	bodySHA256         func() [sha256.Size]byte
-	bodyShare          *bodymem.Share           // what the body holds; nil: it is not counted
-	bodySpool          *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
-	interrupted        bool                     // the crawl ended it: the server is not to blame
-	unsafeSendRecorded bool                     // its request must not be sent again
-	withheld           bool                     // its handler did not get its content
-	withheldBytes      int                      // how much of it is not shown, in bytes
+	remoteAddr             netip.Addr    // that the request went to; zero: it is not known
+	mayHaveArrived         bool          // its host may have seen an attempt although this machine is to blame
+	hostSlots              int           // visits at a time that the host may have
+	timerLag               time.Duration // by which timers were late while it was made
+	previousEnd            time.Time     // end of the host's last visit when this one began; zero for its first
+	headerScanResult       func() *extract.Document
+	pageScanResult         func() *extract.Document
+	contentUsageAssessment func() ContentUsageAssessment
+	bodySHA256             func() [sha256.Size]byte
+	bodyShare              *bodymem.Share           // what the body holds; nil: it is not counted
+	bodySpool              *bodymem.CompressedSpool // the body of a sitemap; nil: it is in Response
+	interrupted            bool                     // the crawl ended it: the server is not to blame
+	unsafeSendRecorded     bool                     // its request must not be sent again
+	contentWithheld        bool                     // its handler did not get its content
+	withheldBytes          int                      // how much of it is not shown, in bytes
 }
 
 // URL returns what was asked for: the leased URL, or its origin's robots.txt.
 func (v *Visit) URL() decorum.URL { return v.Clearance.URL() }
 
-// IsPrerequisite reports whether the visit is to a file for robots, and not to a page: a
+// IsForControlFile reports whether the visit is to a file for robots, and not to a page: a
 // robots.txt, a sitemap or a tdmrep.json.
-func (v *Visit) IsPrerequisite() bool { return !isVisitToPage(v.Lease, v.Clearance) }
+func (v *Visit) IsForControlFile() bool { return !isVisitToPage(v.Lease, v.Clearance) }
 
 // Status returns the answer's status code, 0 if there was none.
 func (v *Visit) Status() int {
@@ -63,9 +63,9 @@ func (v *Visit) Status() int {
 // IsRevisit reports whether the page had been visited before.
 func (v *Visit) IsRevisit() bool { return v.Lease.VisitSummary != nil }
 
-// Source returns how the URL came to be visited. A feed remains one in the
+// SourceKind returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
-func (v *Visit) Source() storage.Source { return visitSource(v.Lease) }
+func (v *Visit) SourceKind() storage.Source { return visitSource(v.Lease) }
 
 // WasSent reports whether the request left, as far as we know: its server may have
 // seen it.
@@ -121,22 +121,22 @@ func (v *Visit) RequiredDelay() time.Duration { return v.Lease.HostState.LostVis
 // before. It is 0 for the host's first visit.
 func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Lease.HostState, v.Start) }
 
-// Document returns what extract.ScanPage finds in the page, nil if it is no HTML.
-// The page is scanned once, when Document is called first.
-func (v *Visit) Document() *extract.Document {
-	if v.document == nil {
+// PageScanResult returns what extract.ScanPage finds in the page, nil if it is no HTML.
+// The page is scanned once, when PageScanResult is called first.
+func (v *Visit) PageScanResult() *extract.Document {
+	if v.pageScanResult == nil {
 		return nil
 	}
-	return v.document()
+	return v.pageScanResult()
 }
 
-// HeaderDocument returns what extract.ScanHeader finds in the header of the answer, nil
+// HeaderScanResult returns what extract.ScanHeader finds in the header of the answer, nil
 // if there is none. It is scanned once.
-func (v *Visit) HeaderDocument() *extract.Document {
-	if v.headerDocument == nil {
+func (v *Visit) HeaderScanResult() *extract.Document {
+	if v.headerScanResult == nil {
 		return nil
 	}
-	return v.headerDocument()
+	return v.headerScanResult()
 }
 
 // BodySHA256 returns the SHA-256 of the answer's body, as it is decoded and as far as
@@ -162,7 +162,7 @@ func lazyBodySHA256(res *decorum.Response) func() [sha256.Size]byte {
 // CanonicalURL returns the URL that the page says is the one to use for it, in the
 // page or else in the header; zero if it names none.
 func (v *Visit) CanonicalURL() decorum.URL {
-	for _, doc := range []*extract.Document{v.Document(), v.HeaderDocument()} {
+	for _, doc := range []*extract.Document{v.PageScanResult(), v.HeaderScanResult()} {
 		if doc != nil && !doc.CanonicalURL.IsZero() {
 			return doc.CanonicalURL
 		}
@@ -176,11 +176,11 @@ type LinkToVisit struct {
 	CallbackData []byte           // travels with the URL to its own visit; at most storage.MaxCallbackDataBytes bytes
 	Request      *storage.Request // how it is asked for; nil: by GET
 
-	isFeedLink bool // a feed announces it, or it is one that a page announces
+	isFeedOrFeedEntry bool // a feed announces it, or it is one that a page announces
 }
 
 func (l LinkToVisit) discoverySource() storage.Source {
-	if l.isFeedLink {
+	if l.isFeedOrFeedEntry {
 		return storage.SourceFeed
 	}
 	return storage.SourceLink

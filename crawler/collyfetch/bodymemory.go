@@ -49,14 +49,14 @@ func (p *roundTrip) retainBodyMemory() {
 	}
 	if p.response != nil && p.bodySpool != nil {
 		n += p.bodySpool.ReservedBytes()
-		p.ticket.SetBodySpool(p.bodySpool)
+		p.ticket.SetSpooledBody(p.bodySpool)
 	}
 	if p.recorder != nil {
 		n += p.recorder.reservedBytes
 	}
 	p.shareHeldByTicket = true
 	p.memoryShare.ShrinkTo(n)
-	p.ticket.RetainBodyMemory(&p.memoryShare)
+	p.ticket.RetainBodyMemoryForVisit(&p.memoryShare)
 }
 
 // readIntoSpool reads the body of a sitemap, n bytes, into a spool.

@@ -105,7 +105,7 @@ func TestBodiesShareMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			st, use := crawl.Stats(), memory.Usage()
-			if len(pages) != hosts || st.RobotsFetched < hosts || st.Retries+st.GivenUp+st.Errors+st.Panics != 0 {
+			if len(pages) != hosts || st.RobotsFetches < hosts || st.Retries+st.GivenUp+st.Errors+st.Panics != 0 {
 				t.Errorf("%d of %d pages were visited: %+v", len(pages), hosts, st)
 			}
 			if st.MemoryDeniedVisits == 0 || use.DeniedVisits != st.MemoryDeniedVisits || use.Bytes != 0 || use.WaitingVisits != 0 {
@@ -157,7 +157,7 @@ func TestSitemapsAreStreamed(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	st, use := crawl.Stats(), memory.Usage()
-	if st.SitemapsFetched != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.MemoryDeniedVisits != 0 {
+	if st.SitemapFetches != hosts || st.Pages != 5*hosts || st.Errors != 0 || st.MemoryDeniedVisits != 0 {
 		t.Errorf("got %+v; want %d sitemaps and %d pages", st, hosts, 5*hosts)
 	}
 	if st.Bytes < hosts*49<<20 {

@@ -142,9 +142,9 @@ func (r *callbackRun) resume() bool {
 	return waits
 }
 
-// FinishVisit ends the way of a page, wherever it is: it is the crawler.VisitFinisher of
+// FinishVisit ends the way of a page, wherever it is: it is the crawler.VisitResourceReleaser of
 // the crawl.
-func (c *Collector) FinishVisit(t crawler.Ticket) {
+func (c *Collector) ReleaseVisitResources(t crawler.Ticket) {
 	token := t.Lease().Token
 	if r := c.findCallbackRun(token); r != nil {
 		r.stopCoroutine()

@@ -45,8 +45,8 @@ type Collector struct {
 }
 
 var (
-	_ crawler.Fetcher       = (*Collector)(nil)
-	_ crawler.VisitFinisher = (*Collector)(nil)
+	_ crawler.Fetcher               = (*Collector)(nil)
+	_ crawler.VisitResourceReleaser = (*Collector)(nil)
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
@@ -160,7 +160,7 @@ func (c *Collector) OnRequest(f colly.RequestCallback) {
 // page, which calls the callbacks for requests, sends it, and leaves colly
 // waiting for Handle. The crawl's own errands go past the callbacks.
 func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
-	if t.IsPrerequisite() || t.URL().IsZero() {
+	if t.IsForControlFile() || t.URL().IsZero() {
 		return c.fetcher.Fetch(ctx, t)
 	}
 	c.hasRequestedPage.Store(true)
@@ -176,7 +176,7 @@ func (c *Collector) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respo
 		return nil, r.noResponseError()
 	}
 	if _, _, redirects := crawler.RedirectTarget(t.Request(), r.response); redirects || r.response.Status == http.StatusNotModified {
-		c.FinishVisit(t) // there is nothing to read
+		c.ReleaseVisitResources(t) // there is nothing to read
 	}
 	return r.response, nil
 }

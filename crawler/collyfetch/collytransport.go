@@ -52,7 +52,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.response = res
-	r.ticket.ChargeBodyMemory(len(res.Body)) // colly copies it
+	r.ticket.ChargeBodyCopy(len(res.Body)) // colly copies it
 	if !r.pauseCoroutine(struct{}{}) {
 		panic(errStopCoroutine)
 	}

@@ -174,7 +174,7 @@ func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *sto
 	}
 	crawl.Settings.MaxAttempts, crawl.Settings.Workers = 1, 1
 	crawl.Hooks.Visited = func(v *crawler.Visit) {
-		if v.IsPrerequisite() {
+		if v.IsForControlFile() {
 			return
 		}
 		p := pageOutcome{URL: v.URL().String(), Status: v.Status()}

@@ -63,7 +63,7 @@ func (r *callbackRun) baseURL() decorum.URL {
 	v := r.visit
 	r.mu.Unlock()
 	if v != nil {
-		if doc := v.Document(); doc != nil {
+		if doc := v.PageScanResult(); doc != nil {
 			return doc.BaseURL
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Crawl) openLedger(o WrapOptions) error {
 	if !o.KeepLedger {
 		return nil
 	}
-	run := crawler.NewLedgerRun(o.Policy)
+	run := crawler.NewLedgerRunStart(o.Policy)
 	run.UserAgent, run.ProductToken, run.RecordsRefusals = o.FetchConfig.UserAgent, o.Settings.ProductToken, o.Settings.RecordRefusalsInLedger
 	run.FallbackTokens, run.IgnoresStarRules = o.RobotsConfig.Agent.FallbackTokens(), o.RobotsConfig.Agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = o.RobotsConfig.Dialect.String(), !o.RobotsConfig.NoExtensions, o.RobotsConfig.Purposes

@@ -66,7 +66,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 		}
 	}
 	cookies := t.cfg.Cookies
-	if p.ticket.IsPrerequisite() {
+	if p.ticket.IsForControlFile() {
 		cookies = nil
 	}
 	if cookies != nil {
@@ -94,7 +94,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 // sendAndRead sends the request and reads the answer into p.
 func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Response, error) {
 	if t.dialer == nil { // nobody tells of its connections
-		if err := p.ticket.MarkSent(req.Context()); err != nil {
+		if err := p.ticket.RecordSend(req.Context()); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +179,7 @@ func (p *roundTrip) newRequest(ctx context.Context) (*http.Request, error) {
 		}
 		err := p.attachAndCheckConn(info.Conn)
 		if err == nil {
-			err = p.ticket.MarkSent(ctx)
+			err = p.ticket.RecordSend(ctx)
 		}
 		if err != nil {
 			p.refuseConn(info.Conn, err)

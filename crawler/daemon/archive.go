@@ -185,7 +185,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	}
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	source := v.Lease.Source
-	if v.IsPrerequisite() {
+	if v.IsForControlFile() {
 		source = storage.SourcePrerequisite // not that of the page whose turn it was
 	}
 	add("source", source.String())
@@ -203,7 +203,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("delay_required_ms", ms(v.RequiredDelay()))
 	add("delay_observed_ms", ms(v.ObservedDelay()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
-	for _, s := range v.UsagePolicy().Signals {
+	for _, s := range v.ContentUsageAssessment().Signals {
 		add("ai_use", usageSignalText(s))
 	}
 	if v.Err != nil {

@@ -100,7 +100,7 @@ func newFetcher(
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
 func newSchemeFetcher(p *Project, httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
-	fetchers := crawler.SchemeFetcher{"http": httpFetcher, "https": httpFetcher}
+	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil
 	}

@@ -177,7 +177,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 }
 
 // AcquirePageBudget implements crawler.Coordinator.
-func (c *workerCoordinator) AcquirePageBudget() error {
+func (c *workerCoordinator) AcquireCrawlPageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (c *workerCoordinator) AcquirePageBudget() error {
 }
 
 // ReleasePageBudget implements crawler.Coordinator.
-func (c *workerCoordinator) ReleasePageBudget() {
+func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
@@ -203,7 +203,7 @@ func (c *workerCoordinator) ReleasePageBudget() {
 }
 
 // AddBytes implements crawler.Coordinator.
-func (c *workerCoordinator) AddBytes(bytes int64) {
+func (c *workerCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heartbeatToSend.ReceivedBytes += bytes

@@ -36,7 +36,7 @@ func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 		visit := func(want int) {
 			t.Helper()
 			n := 0
-			for c.AcquirePageBudget() == nil {
+			for c.AcquireCrawlPageBudget() == nil {
 				n++
 			}
 			if n != want {

@@ -182,7 +182,7 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 	if err != nil || evaluate == nil {
 		return err
 	}
-	tdmrep, err := crawler.ReadTDMRepState(ctx, q.frontierStore, o)
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, q.frontierStore, o)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (q *inspector) explainRules(ctx context.Context, u decorum.URL, r *api.Expl
 		r.Reason = ruleText(v)
 	}
 	r.Explanation, err = q.gate.Explain(ctx, u)
-	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignals(u)...)
+	r.UsageSignals = append(r.UsageSignals, tdmrep.UsageSignalsForURL(u)...)
 	if r.Verdict = v; !v.DisallowedForMainRobot { // which may be that of a wish for AI use
 		r.IndexingVerdict = nil
 	}

@@ -106,8 +106,8 @@ func (m *projectStatsTracker) totalStatsLocked() api.ProjectStats {
 	}
 	currentStats := m.currentCrawler.Stats()
 	s.Pages += currentStats.Pages
-	s.RobotsFetches += currentStats.RobotsFetched
-	s.SitemapFetches += currentStats.SitemapsFetched
+	s.RobotsFetches += currentStats.RobotsFetches
+	s.SitemapFetches += currentStats.SitemapFetches
 	s.Bytes += currentStats.Bytes
 	s.Errors += currentStats.Errors
 	s.BlockedURLs += currentStats.BlockedURLs

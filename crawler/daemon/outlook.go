@@ -204,7 +204,7 @@ func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decoru
 	if !file.FetchedAt.IsZero() {
 		origin.Robots.TTL = max(origin.Robots.ExpiresAt.Sub(file.FetchedAt), time.Second)
 	}
-	tdmrep, err := crawler.ReadTDMRepState(ctx, f.crawler.Frontier, o)
+	tdmrep, err := crawler.ReadCachedTDMRep(ctx, f.crawler.Frontier, o)
 	if err != nil {
 		return origin, nil, err
 	}

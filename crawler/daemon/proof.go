@@ -52,7 +52,7 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 // ledgerRun returns what a project's records are made by.
 func ledgerRun(p *Project) ledger.RunStart {
 	agent, _ := p.robotsAgent() // it has been checked
-	run := crawler.NewLedgerRun(p.politenessPolicy())
+	run := crawler.NewLedgerRunStart(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
 	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purposes

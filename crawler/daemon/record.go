@@ -62,12 +62,12 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	r := OutputRecord{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
-		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.Source().String(), LinkCount: v.LinkCount,
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.SourceKind().String(), LinkCount: v.LinkCount,
 		RobotsVerdict:   AllowingRobotsRule{FileSHA256: v.Clearance.FetchSummary().SHA256, Rule: verdict.Rule, Line: verdict.Line},
 		NotForIndexing:  verdict.DisallowedForMainRobot,
 		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
-	if usagePolicy := v.UsagePolicy(); len(usagePolicy.Signals) > 0 {
+	if usagePolicy := v.ContentUsageAssessment(); len(usagePolicy.Signals) > 0 {
 		r.AIUseSignals = &RecordedUsageSignals{usagePolicy.Signals, usagePolicy.PurposeConflict}
 	}
 	if v.Lease.Request != nil {
@@ -78,7 +78,7 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	}
 	if v.Response != nil {
 		r.setResponse(v)
-		doc := v.Document()
+		doc := v.PageScanResult()
 		if doc != nil {
 			r.Title = doc.Title
 		}

@@ -169,7 +169,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 // releaseHolds offers again what an earlier run, which may have been set otherwise, has
 // put away.
 func (r *crawlComponents) releaseHolds(ctx context.Context) error {
-	return r.frontier.ReleaseSuspendedOrigins(ctx, r.crawler.StillSuspended)
+	return r.frontier.ReleaseSuspendedOrigins(ctx, r.crawler.ShouldStaySuspended)
 }
 
 // queueSeeds discovers the project's seeds.

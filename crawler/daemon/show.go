@@ -124,7 +124,7 @@ func (r *projectRunner) activeVisits() []api.ActiveVisit {
 	if current == nil {
 		return visits
 	}
-	for _, h := range current.ActiveVisits() {
+	for _, h := range current.ListActiveVisits() {
 		if !h.RequestedAt.IsZero() {
 			visits = append(visits, api.ActiveVisit{URL: h.URL.String(), Host: h.Host, RequestedAt: h.RequestedAt.UTC(), Kind: visitKind(h)})
 		}

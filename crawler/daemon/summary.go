@@ -18,7 +18,7 @@ func (j *crawlRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
-		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetched, st.SitemapsFetched)
+		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
 		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.refusalReporter.refusedURLCount.Load())
 	if failures := failureCountsText(st); failures != "" {
@@ -34,8 +34,8 @@ func (j *crawlRun) summaryText(ctx context.Context, runErr error) string {
 		fmt.Fprintf(&b, "not used: %d pages whose site asks not to use them for %s; their content was not kept\n",
 			st.PagesWithheld, strings.Join(j.project.Robots.Purposes, ", "))
 	}
-	if st.TDMRepsFetched > 0 {
-		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepsFetched)
+	if st.TDMRepFetches > 0 {
+		fmt.Fprintf(&b, "tdmrep.json: %d\n", st.TDMRepFetches)
 	}
 	if st.Redirects > 0 {
 		fmt.Fprintf(&b, "redirects: %d, of them to new URLs: %d\n", st.Redirects, st.RedirectsToNewURLs)
@@ -43,8 +43,8 @@ func (j *crawlRun) summaryText(ctx context.Context, runErr error) string {
 	if st.NonCanonical+st.DuplicateBodies > 0 {
 		fmt.Fprintf(&b, "duplicates: %d with the body of another page, %d naming another URL as canonical\n", st.DuplicateBodies, st.NonCanonical)
 	}
-	if st.HTTPSUpgraded > 0 {
-		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.HTTPSUpgraded)
+	if st.HTTPSUpgrades > 0 {
+		fmt.Fprintf(&b, "links to http taken for https: %d\n", st.HTTPSUpgrades)
 	}
 	if st.Revisits > 0 {
 		fmt.Fprintf(&b, "revisits: %d, unchanged (sitemaps too): %d, recalled by sitemaps: %d\n", st.Revisits, st.Unchanged, st.RescheduledBySitemap)

@@ -84,7 +84,7 @@ func (s *session) dialControlOrData(_, addr string) (net.Conn, error) {
 		return nil, errors.Join(errNotTCP, conn.Close())
 	}
 	s.serverAddr = remote.AddrPort()
-	if err := s.ticket.MarkSent(s.ctx); err != nil {
+	if err := s.ticket.RecordSend(s.ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return s.newLimitedConn(conn, maxControlBytes, errControlTooLong), nil
@@ -117,11 +117,11 @@ func (s *session) retainBodyMemory(res *decorum.Response) {
 	n := int64(cap(res.Body))
 	if s.bodySpool != nil {
 		n = s.bodySpool.ReservedBytes()
-		s.ticket.SetBodySpool(s.bodySpool)
+		s.ticket.SetSpooledBody(s.bodySpool)
 	}
 	s.memoryShareHeldByTicket = true
 	s.memoryShare.ShrinkTo(n)
-	s.ticket.RetainBodyMemory(&s.memoryShare)
+	s.ticket.RetainBodyMemoryForVisit(&s.memoryShare)
 }
 
 // bodyLimit returns how many bytes of a body are kept. A sitemap is not in memory as a whole.

@@ -56,10 +56,10 @@ func (f ledgerPacedFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decor
 	return res, err
 }
 
-// FinishVisit implements crawler.VisitFinisher.
-func (f ledgerPacedFetcher) FinishVisit(t crawler.Ticket) {
-	if inner, ok := f.inner.(crawler.VisitFinisher); ok {
-		inner.FinishVisit(t)
+// FinishVisit implements crawler.VisitResourceReleaser.
+func (f ledgerPacedFetcher) ReleaseVisitResources(t crawler.Ticket) {
+	if inner, ok := f.inner.(crawler.VisitResourceReleaser); ok {
+		inner.ReleaseVisitResources(t)
 	}
 }
 
