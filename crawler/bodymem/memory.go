@@ -52,11 +52,11 @@ type Budget struct {
 	blockedHolderCount int                 // of the holders, those that wait
 	waiters            []*waiter           // the oldest first
 	changedSinceTick   bool                // memory was reserved or given back since the last tick
-	ticker             *time.Timer         // calls tick while a share waits; nil: it does not run
+	stallTimer         *time.Timer         // calls tick while a share waits; nil: it does not run
 	lastArrivalNumber  uint64              // of the last Share
 	deniedURLAges      map[string]uint64   // ages of URLs whose visit was ended
-	deniedCount        int64               // visits that were ended
-	lastDenied         time.Time           // when the last of them was
+	deniedVisitCount   int64               // visits that were ended
+	lastDenialTime     time.Time           // when the last of them was
 }
 
 // New returns a Budget of size bytes. A size below MinSize is an error.
@@ -107,7 +107,7 @@ func (m *Budget) Usage() Usage {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedCount}
+	return Usage{Bytes: m.firstBytesUsed + m.mainPoolUsed, PeakBytes: m.peak, WaitingVisits: len(m.waiters), DeniedVisits: m.deniedVisitCount}
 }
 
 // FullError is the error of a visit that got no memory for its body, because the wait took
@@ -129,9 +129,9 @@ func (*FullError) Unwrap() error { return decorum.LocalFailure }
 // denyShare counts a visit that got no memory, and returns its error.
 func (m *Budget) denyShare(s *Share) error {
 	now := time.Now()
-	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenied.IsZero() || now.Sub(m.lastDenied) > warnInterval}
-	m.lastDenied = now
-	m.deniedCount++
+	s.err = &FullError{MemorySize: m.size, FirstInSeries: m.lastDenialTime.IsZero() || now.Sub(m.lastDenialTime) > warnInterval}
+	m.lastDenialTime = now
+	m.deniedVisitCount++
 	for key := range m.deniedURLAges {
 		if len(m.deniedURLAges) < maxDeniedURLs {
 			break

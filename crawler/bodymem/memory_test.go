@@ -80,7 +80,7 @@ func TestDeadlock(t *testing.T) {
 		if young.arrivalNumber > next.arrivalNumber || !young.deniedBefore {
 			t.Errorf("the visit that was ended comes back with age %d, after %d", young.arrivalNumber, next.arrivalNumber)
 		}
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
+		if err := young.ReserveAheadIfNeeded(t.Context(), 5*mib, false); !errors.As(err, &full) || full.FirstInSeries {
 			t.Errorf("got %v, want a Full that is not new", err)
 		}
 		if waited := time.Since(begin); waited != reserveAheadTimeout {
@@ -88,7 +88,7 @@ func TestDeadlock(t *testing.T) {
 		}
 		old.Close()
 		m.OpenShare(young, "young")
-		if err := young.ReserveAhead(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.firstBytesHeld {
+		if err := young.ReserveAheadIfNeeded(t.Context(), 5*mib, false); err != nil || m.Usage().Bytes != 5*mib+next.bytesFromFirstBytesPool {
 			t.Errorf("got %v and %+v", err, m.Usage())
 		}
 		young.ShrinkTo(mib)
@@ -110,7 +110,7 @@ func TestShortBodiesDoNotWait(t *testing.T) {
 		unsafe := new(Share)
 		m.OpenShare(unsafe, "unsafe")
 		ahead := make(chan error, 1)
-		go func() { ahead <- unsafe.ReserveAhead(t.Context(), 8*mib, true) }()
+		go func() { ahead <- unsafe.ReserveAheadIfNeeded(t.Context(), 8*mib, true) }()
 		synctest.Wait()
 		short := openShare(t, m, "short", 0) // does not wait
 		if err := long.Reserve(t.Context(), 3*mib); err != nil {
@@ -239,7 +239,7 @@ func TestNeverEnded(t *testing.T) {
 	m := newMemory(t, 10)
 	s := new(Share)
 	m.OpenShare(s, "form")
-	if err := s.ReserveAhead(t.Context(), 2*mib, true); err != nil {
+	if err := s.ReserveAheadIfNeeded(t.Context(), 2*mib, true); err != nil {
 		t.Fatal(err)
 	}
 	other := openShare(t, m, "other", 8)
@@ -274,7 +274,7 @@ func TestEveryVisitEnds(t *testing.T) {
 				s := new(Share)
 				m.OpenShare(s, fmt.Sprint(u))
 				defer s.Close()
-				if err := s.ReserveAhead(t.Context(), m.mainPoolSize, u%10 == 0); err != nil {
+				if err := s.ReserveAheadIfNeeded(t.Context(), m.mainPoolSize, u%10 == 0); err != nil {
 					return nil // nothing was sent
 				}
 				random := rand.New(rand.NewPCG(seed, uint64(u)))
@@ -355,7 +355,7 @@ func TestReadAll(t *testing.T) {
 						t.Fatalf("%d bytes, %d promised, limit %d: got %d, %v, %v", length, announced, limit, len(got), more, err)
 					}
 					s.ShrinkTo(int64(cap(got)))
-					if held := s.firstBytesHeld + s.mainBytesHeld; held > int64(cap(got)) || held < min(int64(cap(got)), s.firstBytesHeld) {
+					if held := s.bytesFromFirstBytesPool + s.bytesFromMainPool; held > int64(cap(got)) || held < min(int64(cap(got)), s.bytesFromFirstBytesPool) {
 						t.Fatalf("%d bytes are held for %d", held, cap(got))
 					}
 					s.Close()

@@ -11,19 +11,19 @@ import (
 // Open makes it usable. Only one goroutine at a time may reserve; Close may be called
 // at any time.
 type Share struct {
-	memory              *Budget // nil: the share is not open
-	url                 string  // of the URL
-	arrivalNumber       uint64  // a lower age is older
-	deniedBefore        bool    // an earlier visit to the URL was ended
-	isReservingAhead    bool    // the share waits before the request is sent
-	hasReservedAhead    bool    // all bytes that the visit may need were reserved ahead
-	exemptFromLimit     bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
-	firstBytesHeld      int64   // bytes held of the part for first bytes
-	mainBytesHeld       int64   // bytes held beyond
-	unusedReservedBytes int64   // bytes of held that were reserved ahead and are still unused
-	waitCount           int     // waiters of the share
-	err                 error   // why the visit was ended; nil: it was not
-	closed              bool    // the share counts no more bytes
+	memory                  *Budget // nil: the share is not open
+	url                     string  // of the URL
+	arrivalNumber           uint64  // a lower age is older
+	deniedBefore            bool    // an earlier visit to the URL was ended
+	isReservingAhead        bool    // the share waits before the request is sent
+	hasReservedAhead        bool    // all bytes that the visit may need were reserved ahead
+	exemptFromLimit         bool    // the visit is never ended: beyond what it reserved ahead it gets bytes at once
+	bytesFromFirstBytesPool int64   // bytes held of the part for first bytes
+	bytesFromMainPool       int64   // bytes held beyond
+	unusedReservedBytes     int64   // bytes of held that were reserved ahead and are still unused
+	waiterCount             int     // waiters of the share
+	err                     error   // why the visit was ended; nil: it was not
+	closed                  bool    // the share counts no more bytes
 }
 
 // OpenShare begins the share of a visit to url.
@@ -37,11 +37,11 @@ func (m *Budget) OpenShare(s *Share, url string) {
 	}
 }
 
-// ReserveAhead reserves n bytes, all that the visit may need, before the visit sends
+// ReserveAheadIfNeeded reserves n bytes, all that the visit may need, before the visit sends
 // its request. It does nothing unless always is set or an earlier visit to the URL was
 // ended. It waits some seconds at most, and then returns a *Full error. A visit with
 // always is never ended later: if it needs more than n bytes, it overdraws the memory.
-func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
+func (s *Share) ReserveAheadIfNeeded(ctx context.Context, n int64, always bool) error {
 	if !always && !s.deniedBefore {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *Share) ReserveAhead(ctx context.Context, n int64, always bool) error {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
 	if s.isReservingAhead = false; err == nil {
-		s.hasReservedAhead, s.unusedReservedBytes, s.exemptFromLimit = true, s.mainBytesHeld, always
+		s.hasReservedAhead, s.unusedReservedBytes, s.exemptFromLimit = true, s.bytesFromMainPool, always
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func (s *Share) Reserve(ctx context.Context, n int64) error {
 	m.mu.Lock()
 	n = s.reserveWithoutWait(n)
 	if n > 0 && s.exemptFromLimit && !s.closed {
-		m.allocate(s, n)
+		m.allocateFromMainPool(s, n)
 		n = 0
 	}
 	if n == 0 {
@@ -84,8 +84,8 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 	s.unusedReservedBytes -= fromAhead
 	n -= fromAhead
 	m := s.memory
-	if part := min(n, firstBytes-s.firstBytesHeld); part > 0 && m.firstBytesUsed+part <= m.size-m.mainPoolSize {
-		s.firstBytesHeld += part
+	if part := min(n, firstBytes-s.bytesFromFirstBytesPool); part > 0 && m.firstBytesUsed+part <= m.size-m.mainPoolSize {
+		s.bytesFromFirstBytesPool += part
 		m.firstBytesUsed += part
 		n -= part
 		m.updatePeak()
@@ -97,7 +97,7 @@ func (s *Share) reserveWithoutWait(n int64) int64 {
 // it.
 func (s *Share) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time.Duration) error {
 	m := s.memory
-	if s.err != nil || s.closed || s.mainBytesHeld+n > m.mainPoolSize {
+	if s.err != nil || s.closed || s.bytesFromMainPool+n > m.mainPoolSize {
 		defer m.mu.Unlock()
 		if s.closed {
 			return cmp.Or(s.err, errClosed)
@@ -105,7 +105,7 @@ func (s *Share) reserveBeyondFirstBytes(ctx context.Context, n int64, limit time
 		return cmp.Or(s.err, errTooLong)
 	}
 	if m.mainPoolUsed+n <= m.mainPoolSize && (len(m.waiters) == 0 || s.arrivalNumber < m.waiters[0].share.arrivalNumber) {
-		m.allocate(s, n)
+		m.allocateFromMainPool(s, n)
 		m.mu.Unlock()
 		return nil
 	}
@@ -120,15 +120,15 @@ var (
 	errClosed = errors.New("the visit is over")
 )
 
-// allocate gives n bytes beyond the first to s. It requires the lock.
-func (m *Budget) allocate(s *Share, n int64) {
-	if s.mainBytesHeld == 0 {
+// allocateFromMainPool gives n bytes beyond the first to s. It requires the lock.
+func (m *Budget) allocateFromMainPool(s *Share, n int64) {
+	if s.bytesFromMainPool == 0 {
 		m.mainPoolHolders[s] = struct{}{}
-		if s.waitCount > 0 {
+		if s.waiterCount > 0 {
 			m.blockedHolderCount++
 		}
 	}
-	s.mainBytesHeld += n
+	s.bytesFromMainPool += n
 	m.mainPoolUsed += n
 	m.changedSinceTick = true
 	m.updatePeak()
@@ -137,17 +137,17 @@ func (m *Budget) allocate(s *Share, n int64) {
 // updatePeak updates the peak of the bytes in use. It requires the lock.
 func (m *Budget) updatePeak() { m.peak = max(m.peak, m.mainPoolUsed+m.firstBytesUsed) }
 
-// deallocate takes n bytes beyond the first back from s. It requires the lock.
-func (m *Budget) deallocate(s *Share, n int64) {
+// releaseToMainPool takes n bytes beyond the first back from s. It requires the lock.
+func (m *Budget) releaseToMainPool(s *Share, n int64) {
 	if n == 0 {
 		return
 	}
-	s.mainBytesHeld -= n
+	s.bytesFromMainPool -= n
 	m.mainPoolUsed -= n
 	m.changedSinceTick = true
-	if s.mainBytesHeld == 0 {
+	if s.bytesFromMainPool == 0 {
 		delete(m.mainPoolHolders, s)
-		if s.waitCount > 0 {
+		if s.waiterCount > 0 {
 			m.blockedHolderCount--
 		}
 	}
@@ -166,7 +166,7 @@ func (s *Share) Charge(n int64) {
 		return
 	}
 	if n = s.reserveWithoutWait(n); n > 0 {
-		s.memory.allocate(s, n)
+		s.memory.allocateFromMainPool(s, n)
 	}
 }
 
@@ -180,11 +180,11 @@ func (s *Share) Release(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.hasReservedAhead {
-		s.unusedReservedBytes = min(s.unusedReservedBytes+n, s.mainBytesHeld)
+		s.unusedReservedBytes = min(s.unusedReservedBytes+n, s.bytesFromMainPool)
 		return
 	}
-	m.deallocate(s, min(n, s.mainBytesHeld))
-	m.serveWaiters()
+	m.releaseToMainPool(s, min(n, s.bytesFromMainPool))
+	m.serveOrEndWaiters()
 }
 
 // ShrinkTo gives back all but n bytes, the length of the finished body. Close gives these
@@ -194,17 +194,17 @@ func (s *Share) ShrinkTo(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.hasReservedAhead, s.unusedReservedBytes = false, 0
-	if extra := s.firstBytesHeld + s.mainBytesHeld - n; extra > 0 {
-		fromMain := min(extra, s.mainBytesHeld)
-		m.deallocate(s, fromMain)
-		fromFirst := min(extra-fromMain, s.firstBytesHeld)
-		s.firstBytesHeld -= fromFirst
+	if extra := s.bytesFromFirstBytesPool + s.bytesFromMainPool - n; extra > 0 {
+		fromMain := min(extra, s.bytesFromMainPool)
+		m.releaseToMainPool(s, fromMain)
+		fromFirst := min(extra-fromMain, s.bytesFromFirstBytesPool)
+		s.bytesFromFirstBytesPool -= fromFirst
 		m.firstBytesUsed -= fromFirst
 	}
 	if s.deniedBefore {
 		delete(m.deniedURLAges, s.url)
 	}
-	m.serveWaiters()
+	m.serveOrEndWaiters()
 }
 
 // Err returns the *Full error that ended the visit; nil if the visit was not ended.
@@ -225,9 +225,9 @@ func (s *Share) Close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cancelShareWaits(s)
-	m.firstBytesUsed -= s.firstBytesHeld
-	s.firstBytesHeld, s.unusedReservedBytes, s.closed = 0, 0, true
-	m.deallocate(s, s.mainBytesHeld)
-	m.serveWaiters()
+	m.cancelWaitsOfShare(s)
+	m.firstBytesUsed -= s.bytesFromFirstBytesPool
+	s.bytesFromFirstBytesPool, s.unusedReservedBytes, s.closed = 0, 0, true
+	m.releaseToMainPool(s, s.bytesFromMainPool)
+	m.serveOrEndWaiters()
 }

@@ -25,15 +25,15 @@ const (
 // It is kept compressed in chunks, which count in the share of its visit. Only one
 // goroutine at a time may use it.
 type CompressedSpool struct {
-	share         *Share
-	ctx           context.Context
-	writer        *s2.Writer
-	chunks        [][]byte
-	compressedLen int64 // compressed bytes
-	maxCompressed int64 // of stored
-	hash          hash.Hash
-	length        int64 // of the body
-	truncated     bool
+	share              *Share
+	ctx                context.Context
+	writer             *s2.Writer
+	chunks             [][]byte
+	compressedLen      int64 // compressed bytes
+	maxCompressed      int64 // of stored
+	hash               hash.Hash
+	uncompressedLength int64 // of the body
+	truncated          bool
 }
 
 // NewCompressedSpool returns an empty CompressedSpool. limit is the most compressed bytes that the whole
@@ -54,7 +54,7 @@ func MaxSpoolBytesForBody(n int64) int64 { return n + n/1000 + 2*chunkSize + spo
 // Fill reads r to its end, but at most limit bytes, and reports whether more bytes
 // follow. It cuts a body that the whole memory cannot hold: see Truncated.
 func (p *CompressedSpool) Fill(r io.Reader, limit int64) (more bool, err error) {
-	n, err := io.CopyBuffer(struct{ io.Writer }{p}, yieldingReader{io.LimitReader(r, limit)}, make([]byte, blockSize))
+	n, err := io.CopyBuffer(struct{ io.Writer }{p}, goschedReader{io.LimitReader(r, limit)}, make([]byte, blockSize))
 	if closeErr := p.writer.Close(); err == nil {
 		err = closeErr
 	}
@@ -73,12 +73,12 @@ func (p *CompressedSpool) Fill(r io.Reader, limit int64) (more bool, err error) 
 func (p *CompressedSpool) Write(b []byte) (int, error) {
 	n, err := p.writer.Write(b)
 	p.hash.Write(b[:n])
-	p.length += int64(n)
+	p.uncompressedLength += int64(n)
 	return n, err
 }
 
 // Len returns how many bytes of the body are kept.
-func (p *CompressedSpool) Len() int64 { return p.length }
+func (p *CompressedSpool) Len() int64 { return p.uncompressedLength }
 
 // ReservedBytes returns how many bytes are reserved for the CompressedSpool.
 func (p *CompressedSpool) ReservedBytes() int64 {
@@ -101,17 +101,17 @@ func (p *CompressedSpool) Open() io.Reader {
 		readers[i] = bytes.NewReader(c)
 	}
 	r := io.Reader(s2.NewReader(io.MultiReader(readers...), s2.ReaderMaxBlockSize(blockSize), s2.ReaderAllocBlock(blockSize)))
-	return yieldingReader{io.LimitReader(r, p.length)}
+	return goschedReader{io.LimitReader(r, p.uncompressedLength)}
 }
 
-// A yieldingReader lets other goroutines run before each piece. Where few compressed
+// A goschedReader lets other goroutines run before each piece. Where few compressed
 // bytes expand to many, reading is pure computation: without yielding, a few dozen such
 // bodies would make every other visit wait that many time slices each time it becomes
 // runnable.
-type yieldingReader struct{ io.Reader }
+type goschedReader struct{ io.Reader }
 
 // Read implements io.Reader.
-func (y yieldingReader) Read(p []byte) (int, error) {
+func (y goschedReader) Read(p []byte) (int, error) {
 	runtime.Gosched()
 	return y.Reader.Read(p)
 }

@@ -25,12 +25,12 @@ func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 		return 1
 	})
 	m.waiters = slices.Insert(m.waiters, at, w)
-	if s.waitCount++; s.waitCount == 1 && s.mainBytesHeld > 0 {
+	if s.waiterCount++; s.waiterCount == 1 && s.bytesFromMainPool > 0 {
 		m.blockedHolderCount++
 	}
-	m.serveWaiters()
-	if len(m.waiters) > 0 && m.ticker == nil {
-		m.changedSinceTick, m.ticker = true, time.AfterFunc(stallTimeout, m.endYoungestWaiterIfStalled)
+	m.serveOrEndWaiters()
+	if len(m.waiters) > 0 && m.stallTimer == nil {
+		m.changedSinceTick, m.stallTimer = true, time.AfterFunc(stallTimeout, m.denyYoungestWaiterIfStalled)
 	}
 	m.mu.Unlock()
 	var timeout <-chan time.Time
@@ -51,7 +51,7 @@ func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 		return <-w.reservationResult
 	}
 	m.removeWaiter(w)
-	defer m.serveWaiters()
+	defer m.serveOrEndWaiters()
 	if errors.Is(ctx.Err(), context.Canceled) { // for example because the crawl stops
 		return context.Cause(ctx)
 	}
@@ -62,53 +62,53 @@ func (m *Budget) wait(ctx context.Context, s *Share, n int64, limit time.Duratio
 func (m *Budget) removeWaiter(w *waiter) {
 	i := slices.Index(m.waiters, w)
 	m.waiters = slices.Delete(m.waiters, i, i+1)
-	if w.share.waitCount--; w.share.waitCount == 0 && w.share.mainBytesHeld > 0 {
+	if w.share.waiterCount--; w.share.waiterCount == 0 && w.share.bytesFromMainPool > 0 {
 		m.blockedHolderCount--
 	}
 }
 
-// cancelShareWaits ends the waits of a share that is closed, since such a share gives no bytes
+// cancelWaitsOfShare ends the waits of a share that is closed, since such a share gives no bytes
 // back. It requires the lock.
-func (m *Budget) cancelShareWaits(s *Share) {
-	for s.waitCount > 0 {
+func (m *Budget) cancelWaitsOfShare(s *Share) {
+	for s.waiterCount > 0 {
 		w := m.waiters[slices.IndexFunc(m.waiters, func(w *waiter) bool { return w.share == s })]
 		m.removeWaiter(w)
 		w.reservationResult <- errClosed
 	}
 }
 
-// serveWaiters gives memory to the waiters, oldest first. If every share that holds memory
+// serveOrEndWaiters gives memory to the waiters, oldest first. If every share that holds memory
 // waits, settle serves the oldest of these shares whose need is met by the free bytes,
 // before waiters that hold nothing. If the free bytes meet no need, settle ends the
 // youngest. It requires the lock.
-func (m *Budget) serveWaiters() {
-	for len(m.waiters) > 0 && m.fits(m.waiters[0]) {
+func (m *Budget) serveOrEndWaiters() {
+	for len(m.waiters) > 0 && m.fitsMainPool(m.waiters[0]) {
 		m.grant(m.waiters[0])
 	}
 	if len(m.waiters) == 0 || m.blockedHolderCount < len(m.mainPoolHolders) {
 		return
 	}
 	for _, w := range m.waiters {
-		if w.share.mainBytesHeld > 0 && m.fits(w) {
+		if w.share.bytesFromMainPool > 0 && m.fitsMainPool(w) {
 			m.grant(w)
 			return
 		}
 	}
-	m.endYoungestWaiter(func(s *Share) bool { return s.mainBytesHeld > 0 })
+	m.denyYoungestEligibleWaiter(func(s *Share) bool { return s.bytesFromMainPool > 0 })
 }
 
-func (m *Budget) fits(w *waiter) bool { return m.mainPoolUsed+w.bytes <= m.mainPoolSize }
+func (m *Budget) fitsMainPool(w *waiter) bool { return m.mainPoolUsed+w.bytes <= m.mainPoolSize }
 
 // grant gives a waiter the bytes that it waits for. It requires the lock.
 func (m *Budget) grant(w *waiter) {
 	m.removeWaiter(w)
-	m.allocate(w.share, w.bytes)
+	m.allocateFromMainPool(w.share, w.bytes)
 	w.reservationResult <- nil
 }
 
-// endYoungestWaiter ends the youngest waiter that may accepts. Its memory is free once its visit
+// denyYoungestEligibleWaiter ends the youngest waiter that may accepts. Its memory is free once its visit
 // closes the share. It requires the lock.
-func (m *Budget) endYoungestWaiter(isEligible func(*Share) bool) {
+func (m *Budget) denyYoungestEligibleWaiter(isEligible func(*Share) bool) {
 	for _, w := range slices.Backward(m.waiters) {
 		if isEligible(w.share) {
 			m.removeWaiter(w)
@@ -118,14 +118,14 @@ func (m *Budget) endYoungestWaiter(isEligible func(*Share) bool) {
 	}
 }
 
-// endYoungestWaiterIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
+// denyYoungestWaiterIfStalled ends the youngest waiter if no memory has moved since the last tick: slow visits
 // or slow handlers hold the memory that it waits for. The oldest waiter of all keeps
 // waiting.
-func (m *Budget) endYoungestWaiterIfStalled() {
+func (m *Budget) denyYoungestWaiterIfStalled() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waiters) == 0 {
-		m.ticker = nil
+		m.stallTimer = nil
 		return
 	}
 	if !m.changedSinceTick {
@@ -133,8 +133,8 @@ func (m *Budget) endYoungestWaiterIfStalled() {
 		for s := range m.mainPoolHolders {
 			oldest = min(oldest, s.arrivalNumber)
 		}
-		m.endYoungestWaiter(func(s *Share) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
+		m.denyYoungestEligibleWaiter(func(s *Share) bool { return s.arrivalNumber != oldest && !s.isReservingAhead })
 	}
 	m.changedSinceTick = false
-	m.ticker.Reset(stallTimeout)
+	m.stallTimer.Reset(stallTimeout)
 }

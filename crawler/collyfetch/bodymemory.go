@@ -37,7 +37,7 @@ func (t *ticketTransport) openShareAndReserveMemory(ctx context.Context, p *roun
 	if t.cfg.CaptureExchanges {
 		total += 2 * (t.inMemoryBodyLimit(p.ticket) + maxWireOverhead)
 	}
-	return p.memoryShare.ReserveAhead(ctx, total, !p.ticket.Request().IsSafe())
+	return p.memoryShare.ReserveAheadIfNeeded(ctx, total, !p.ticket.Request().IsSafe())
 }
 
 // retainBodyMemory keeps the body of the response, and the captured bytes, reserved until the

@@ -92,7 +92,7 @@ func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Respons
 			s.memoryShare.Close()
 		}
 	}()
-	if err := s.memoryShare.ReserveAhead(ctx, s.maxMemoryNeeded(), false); err != nil {
+	if err := s.memoryShare.ReserveAheadIfNeeded(ctx, s.maxMemoryNeeded(), false); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
 	if err := t.Redeem(u.String()); err != nil {
