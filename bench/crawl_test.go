@@ -69,7 +69,7 @@ func benchmarkDecorum(b *testing.B, store storage.Store) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)", AllowPrivate: true})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "bench/1 (+mailto:bench@example.com)", AllowPrivate: true})
 	if err != nil {
 		b.Fatal(err)
 	}

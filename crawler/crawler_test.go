@@ -48,9 +48,9 @@ func newCrawl(t *testing.T, web *crawltest.Web, store storage.Store, seeds ...st
 }
 
 // newFetcher returns a fetcher that sends its requests over transport.
-func newFetcher(t *testing.T, transport http.RoundTripper) *collyfetch.Fetcher {
+func newFetcher(t *testing.T, transport http.RoundTripper) *collyfetch.HTTPFetcher {
 	t.Helper()
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func crawlWithoutDescriptors(t *testing.T, server string, hosts, pages int) (got
 	}
 	c := newCrawl(t, crawltest.New(), memory.New(memory.Config{}), seeds...)
 	c.Policy.Delay, c.Policy.AdaptiveFactor = politeness.NoDelay, -1
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func assemble(web *crawltest.Web) (*crawler.Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "examplebot/1.0 (+https://example.org/bot)", Transport: web})
 	if err != nil {
 		return nil, err
 	}

@@ -114,9 +114,9 @@ func TestFeeds(t *testing.T) {
 }
 
 // newHTMLFetcher returns a fetcher that wants bodies of HTML only.
-func newHTMLFetcher(t *testing.T, web *crawltest.Web) *collyfetch.Fetcher {
+func newHTMLFetcher(t *testing.T, web *crawltest.Web) *collyfetch.HTTPFetcher {
 	t.Helper()
-	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
+	f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)", Transport: web, ContentTypes: []string{"text/html"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestCrawlAtScaleOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	crawl := newCrawl(t, generated.web, newMemoryStore(), generated.seeds...)
-	crawl.Fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
+	crawl.Fetcher, err = collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: "testbot/1.0 (+https://bot.test/)",
 		ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)

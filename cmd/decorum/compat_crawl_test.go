@@ -53,7 +53,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 		Purposes: []string{"ai-train"},
 	}, c.robotsStore)
 	limits := politeness.NewLimiter(politeness.LimiterConfig{IPConcurrency: 2, RestartedAt: time.Now()})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{
 		UserAgent: "decorum/1 (+mailto:bot@example.com)", Transport: tlsMarkingTransport{web},
 		Cookies: collyfetch.NewCookies(c.frontierStore),
 	})

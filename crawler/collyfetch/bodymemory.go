@@ -11,9 +11,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 )
 
-// maxBodyInMemory returns the length of the longest body in memory: Bodies must hold it alone,
+// maxBufferableBody returns the length of the longest body in memory: Bodies must hold it alone,
 // and also its raw bytes if these are kept.
-func (cfg Config) maxBodyInMemory() int64 {
+func (cfg Config) maxBufferableBody() int64 {
 	if cfg.CaptureExchanges {
 		return cfg.BodyMemory.MaxBodyLen(2) - maxWireOverhead
 	}
@@ -22,13 +22,13 @@ func (cfg Config) maxBodyInMemory() int64 {
 
 // inMemoryBodyLimit returns how many bytes of the body of a ticket's answer are kept in memory.
 func (t *ticketTransport) inMemoryBodyLimit(ticket crawler.Ticket) int64 {
-	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBodyInMemory())
+	return min(ticket.BodyLimit(t.cfg.MaxBody), t.cfg.maxBufferableBody())
 }
 
-// openShareAndReserveMemory opens the share of a visit. It reserves memory before the visit sends
+// openShareAndReserveIfNeeded opens the share of a visit. It reserves memory before the visit sends
 // its request, if the request is not safe, and so must not be ended for want of memory,
 // or if an earlier visit was ended.
-func (t *ticketTransport) openShareAndReserveMemory(ctx context.Context, p *roundTrip) error {
+func (t *ticketTransport) openShareAndReserveIfNeeded(ctx context.Context, p *roundTrip) error {
 	t.cfg.BodyMemory.OpenShare(&p.memoryShare, p.ticket.URL().String())
 	total := 2 * t.inMemoryBodyLimit(p.ticket) // a growing body has two buffers
 	if p.ticket.StreamsBody() {
@@ -54,7 +54,7 @@ func (p *roundTrip) retainBodyMemory() {
 	if p.recorder != nil {
 		n += p.recorder.reservedBytes
 	}
-	p.shareHeldByTicket = true
+	p.ticketHoldsShare = true
 	p.memoryShare.ShrinkTo(n)
 	p.ticket.RetainBodyMemoryForVisit(&p.memoryShare)
 }

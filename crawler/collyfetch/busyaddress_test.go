@@ -25,7 +25,7 @@ import (
 // they must be made or were kept open.
 func TestConnectionsToABusyAddress(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "kept.test"}, crawltest.Site{Host: "new.test"})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web), AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

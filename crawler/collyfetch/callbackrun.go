@@ -34,7 +34,7 @@ type callbackRun struct {
 	stopCoroutine     func()
 	reachedTransport  bool // at the door
 	response          *decorum.Response
-	err               error // of the fetch; then of colly's reading
+	fetchOrCollyErr   error // of the fetch; then of colly's reading
 
 	mu             sync.Mutex
 	ctx            context.Context // of the fetch; then of Handle
@@ -118,7 +118,7 @@ func (r *callbackRun) runColly(pause func(struct{}) bool) {
 			panic(&callbackPanic{p, debug.Stack()})
 		}
 	}()
-	r.err = r.collyRequest.Do()
+	r.fetchOrCollyErr = r.collyRequest.Do()
 }
 
 // errStopCoroutine ends a coroutine in silence, past callbacks that it does not concern.
@@ -160,15 +160,15 @@ var errAborted = errors.New("a callback aborted the request")
 // noResponseError returns why colly ended before there was an answer.
 func (r *callbackRun) noResponseError() error {
 	url := r.ticket.URL().String()
-	if why := r.err; why != nil && !r.reachedTransport && r.callbackRequest != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
+	if why := r.fetchOrCollyErr; why != nil && !r.reachedTransport && r.callbackRequest != nil && !errors.Is(why, colly.ErrAbortedBeforeRequest) {
 		r.collector.Log.Error("a request was kept from going past the crawl", "url", url, "why", errTransportReplaced)
 		return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Unticketed, Err: errTransportReplaced}
 	}
 	var decorumErr *decorum.Error
-	if errors.As(r.err, &decorumErr) {
+	if errors.As(r.fetchOrCollyErr, &decorumErr) {
 		return decorumErr
 	}
-	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.err, errAborted)}
+	return &decorum.Error{Op: "fetch", URL: url, Kind: decorum.Dropped, Err: cmp.Or(r.fetchOrCollyErr, errAborted)}
 }
 
 // startAcceptingLinks makes the reading take links, for Handle to return.
@@ -192,8 +192,8 @@ func (r *callbackRun) setLinkError(why error) {
 	r.linkErr = why
 }
 
-// addLink takes a link, if it can be returned by Handle.
-func (r *callbackRun) addLink(l crawler.LinkToVisit) bool {
+// tryAddLink takes a link, if it can be returned by Handle.
+func (r *callbackRun) tryAddLink(l crawler.LinkToVisit) bool {
 	if r == nil {
 		return false
 	}

@@ -23,7 +23,7 @@ import (
 // its host is due, or never. Register callbacks before the crawl begins. What
 // becomes of each of colly's settings is told in docs/colly.md.
 //
-// A Collector is both Fetcher and, by Handle, Handler of its crawl: colly runs
+// A Collector is both HTTPFetcher and, by Handle, Handler of its crawl: colly runs
 // the callbacks for a request, pauses while decorum does the accounts of the
 // answer, and goes on with the callbacks for the response.
 type Collector struct {
@@ -31,7 +31,7 @@ type Collector struct {
 	Log *slog.Logger // of what is wrong with the callbacks' requests; slog.Default at first
 
 	frontier         *frontier.Frontier
-	fetcher          *Fetcher
+	fetcher          *HTTPFetcher
 	joinedCollectors map[string]*joinedCollyCollector // by name
 	requestCallbacks []colly.RequestCallback
 	canceledCtx      context.Context
@@ -50,9 +50,9 @@ var (
 )
 
 // NewCollector returns a Collector without callbacks, for a crawl of f whose
-// requests fetcher sends. It must be made the Fetcher of the Crawler, and its
+// requests fetcher sends. It must be made the HTTPFetcher of the Crawler, and its
 // Handle the Handler.
-func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
+func NewCollector(f *frontier.Frontier, fetcher *HTTPFetcher) *Collector {
 	c, err := wrapCollector(newBareCollector(fetcher.cfg.UserAgent), f, fetcher, slog.Default())
 	if err != nil {
 		panic(err) // never: nothing is set that could be refused
@@ -60,10 +60,10 @@ func NewCollector(f *frontier.Frontier, fetcher *Fetcher) *Collector {
 	return c
 }
 
-func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *Fetcher, log *slog.Logger) (*Collector, error) {
+func wrapCollector(collyCollector *colly.Collector, f *frontier.Frontier, fetcher *HTTPFetcher, log *slog.Logger) (*Collector, error) {
 	c := &Collector{Collector: collyCollector, frontier: f, fetcher: fetcher, Log: log, canceledCtx: canceledContext(), instanceID: rand.Text(),
 		joinedCollectors: map[string]*joinedCollyCollector{}, callbackRuns: map[uint64]*callbackRun{}}
-	return c, c.joinCollector("", collyCollector)
+	return c, c.joinCollyCollector("", collyCollector)
 }
 
 // newBareCollector returns a collector with everything off that decorum decides, and that
@@ -88,10 +88,10 @@ func (c *Collector) JoinCollector(name string, other *colly.Collector) error {
 	if name == "" || c.joinedCollectors[name] != nil {
 		return errors.New("collyfetch: Join: each collector needs a name of its own")
 	}
-	return c.joinCollector(name, other)
+	return c.joinCollyCollector(name, other)
 }
 
-func (c *Collector) joinCollector(name string, m *colly.Collector) error {
+func (c *Collector) joinCollyCollector(name string, m *colly.Collector) error {
 	isClone := m.Context == c.canceledCtx // a Clone
 	if !isClone && errors.Is(context.Cause(m.Context), errTransportReplaced) {
 		return errCollectorInUse
@@ -202,9 +202,9 @@ func (c *Collector) Handle(ctx context.Context, v *crawler.Visit) ([]crawler.Lin
 		return links, linkErr
 	case retry:
 		return links, errRetryRequested
-	case r.err != nil && v.OK() && !errors.Is(r.err, colly.ErrAbortedAfterHeaders):
+	case r.fetchOrCollyErr != nil && v.OK() && !errors.Is(r.fetchOrCollyErr, colly.ErrAbortedAfterHeaders):
 		// A page that cannot be parsed today cannot be parsed tomorrow.
-		return links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: r.err}
+		return links, &decorum.Error{Op: "read", URL: v.URL().String(), Kind: decorum.Dropped, Err: r.fetchOrCollyErr}
 	}
 	return links, nil
 }
@@ -267,7 +267,7 @@ func (c *Collector) enqueueRequest(m *joinedCollyCollector, r *colly.Request) er
 // enqueueLink queues a link, which colly counts as so deep, with those of the page that it
 // was found on, or on its own.
 func (c *Collector) enqueueLink(parent *callbackRun, l crawler.LinkToVisit, depth int) error {
-	if parent.addLink(l) {
+	if parent.tryAddLink(l) {
 		return nil
 	}
 	e := storage.Entry{URL: l.URL, Source: storage.SourceSeed, Depth: max(depth-1, 0), CallbackData: l.CallbackData, Request: l.Request}

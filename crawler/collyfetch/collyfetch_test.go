@@ -42,7 +42,7 @@ func newCrawlWithStore(t *testing.T, store storage.Store, cfg collyfetch.Config)
 		t.Fatal(err)
 	}
 	cfg.UserAgent = userAgent
-	fetcher, err := collyfetch.NewFetcher(cfg)
+	fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestCallbacks(t *testing.T) {
 // TestNoTicketNoRequest: the turnstile refuses a request that nobody permitted.
 func TestNoTicketNoRequest(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestFetch(t *testing.T) {
 // refused when the connection is made, whatever its name said; nothing is sent.
 func TestNonPublicAddresses(t *testing.T) {
 	web := crawltest.New(crawltest.Site{Host: "a.test"})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: serveWeb(t, web)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestRequestsHaveNoBody(t *testing.T) {
 		s.EnableHTTP2 = h2
 		s.StartTLS()
 		defer s.Close()
-		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
+		fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Transport: s.Client().Transport})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // A collyTransport is the transport under a collector with callbacks. It lets out the
-// pages in hand, by the Fetcher and with their tickets, and nothing else.
+// pages in hand, by the HTTPFetcher and with their tickets, and nothing else.
 type collyTransport struct{ collector *Collector }
 
 // Reasons to refuse a request.
@@ -46,7 +46,7 @@ func (d *collyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case errors.Is(err, decorum.NotDue), errors.Is(err, decorum.LocalFailure) && !errors.Is(err, decorum.InDoubt),
 		err != nil && visit.Err() != nil:
-		r.err = err
+		r.fetchOrCollyErr = err
 		panic(errStopCoroutine) // no news of the page: it will be asked for again
 	case err != nil:
 		return nil, err

@@ -43,10 +43,10 @@ func TestCookies(t *testing.T) {
 			"http://a.example.co.uk/robots.txt": {"robots=10"},
 			"http://127.0.0.1/in":               {"literal=11"},
 		}}
-		var fetcher *collyfetch.Fetcher
+		var fetcher *collyfetch.HTTPFetcher
 		start := func() {
 			var err error
-			fetcher, err = collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
+			fetcher, err = collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestCookiesOfSiblings(t *testing.T) {
 		"http://evil.example.com/":  {"own=x; Domain=a.example.com", "own=; Max-Age=0; Domain=.A.example.com", "session=x; Domain=a.example.com; Max-Age=0"},
 		"http://evila.example.com/": {"own=x; Domain=a.example.com"},
 	}}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(memory.New(memory.Config{}))})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(memory.New(memory.Config{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCookiesAreBounded(t *testing.T) {
 			web.setCookies[u] = append(web.setCookies[u], fmt.Sprintf("c%d-%d=%s; Domain=flood.test", i, j, strings.Repeat("x", 3000)))
 		}
 	}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Transport: web, Cookies: collyfetch.NewCookies(notes)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestHeaders(t *testing.T) {
 		if collyfetch.CheckCustomHeader(h.name, h.value) == nil {
 			t.Errorf("%q: %q is accepted", h.name, h.value)
 		}
-		if _, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
+		if _, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Headers: http.Header{h.name: {h.value}}}); err == nil {
 			t.Errorf("New takes %q: %q", h.name, h.value)
 		}
 	}

@@ -95,7 +95,7 @@ func newCrawlDialer(cfg Config) *crawlDialer {
 	}
 	n.netDialer = net.Dialer{KeepAlive: 30 * time.Second,
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
-			return n.checkConnection(ctx, address)
+			return n.checkAndClaimServerAddr(ctx, address)
 		}}
 	return n
 }
@@ -119,7 +119,7 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 		MaxResponseHeaderBytes: n.cfg.MaxHeaderBytes,
 	}
 	n.setTransportProxy(t)
-	t.DialContext = n.withDialTimeout(t.DialContext)
+	t.DialContext = n.dialFuncWithTimeout(t.DialContext)
 	wrapConnsWithLeaseCheck(t)
 	if n.cfg.CaptureExchanges {
 		recordConns(t)
@@ -129,9 +129,9 @@ func newHTTPTransport(n *crawlDialer) *http.Transport {
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// withDialTimeout bounds a dialler by the time of a visit: net/http lets it go on when
+// dialFuncWithTimeout bounds a dialler by the time of a visit: net/http lets it go on when
 // the request that it is for has ended.
-func (n *crawlDialer) withDialTimeout(dial dialFunc) dialFunc {
+func (n *crawlDialer) dialFuncWithTimeout(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
 		defer cancel()
@@ -191,11 +191,11 @@ func (n *crawlDialer) dialAddr(ctx context.Context, network, address string, rem
 	return n.netDialer.DialContext(ctx, network, address)
 }
 
-// checkConnection refuses a connection to an address that is not public, unless private
+// checkAndClaimServerAddr refuses a connection to an address that is not public, unless private
 // ones are allowed, and to one that must not be visited now. It is asked by the
 // socket that is about to be connected, so that no answer of a name server gets
 // past it.
-func (n *crawlDialer) checkConnection(ctx context.Context, address string) error {
+func (n *crawlDialer) checkAndClaimServerAddr(ctx context.Context, address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err

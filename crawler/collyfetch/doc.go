@@ -11,7 +11,7 @@
 // daemon.Main from a project file. docs/colly.md tells what becomes of each of
 // colly's methods and settings.
 //
-// Fetcher is the crawl's Fetcher, on net/http. A crawl without callbacks goes by it
+// Fetcher is the crawl's HTTPFetcher, on net/http. A crawl without callbacks goes by it
 // alone, and needs nothing of colly. Under callbacks colly's own robots.txt, revisit
 // check, cookies and redirects are off: decorum decides.
 //
@@ -19,7 +19,7 @@
 //
 // The crawl asks the Collector for a page with a ticket. A coroutine lets colly
 // make the request: OnRequest runs, and then the transport under the collector,
-// the door, which sends the request by the Fetcher. There colly pauses. The
+// the door, which sends the request by the HTTPFetcher. There colly pauses. The
 // crawl does its accounts (the host's rest begins, the address is free), and
 // calls Handle, which lets colly go on to the callbacks for the response. What
 // they visit never gets to the door: it is queued, and colly is told to abort. What
@@ -28,7 +28,7 @@
 // # No ticket, no request
 //
 // A request that is for no page in hand is refused by the door, as one of a
-// Clone is that did not Join. In the Fetcher the turnstile makes each request itself,
+// Clone is that did not Join. In the HTTPFetcher the turnstile makes each request itself,
 // for the URL of the ticket that pays for it, and none without. And
 // where a program replaces the door, by SetClient or WithTransport, the requests
 // of the collector have a context that is done, and a header that is no HTTP:

@@ -11,9 +11,9 @@ func NewTransport(cfg Config) *http.Transport {
 	return newHTTPTransport(newCrawlDialer(cfg.withDefaults()))
 }
 
-// NewWithNetwork returns a Fetcher to which those addresses are unfit that unfit has a
+// NewWithNetwork returns an HTTPFetcher to which those addresses are unfit that unfit has a
 // word for, and that trusts roots. What is nil is as it always is.
-func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *Fetcher {
+func NewWithNetwork(cfg Config, blockedAddrKind func(netip.Addr) string, roots *x509.CertPool) *HTTPFetcher {
 	cfg = cfg.withDefaults()
 	n := newCrawlDialer(cfg)
 	if blockedAddrKind != nil {

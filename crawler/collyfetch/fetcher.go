@@ -20,7 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// Config is how a Fetcher fetches.
+// Config is how an HTTPFetcher fetches.
 type Config struct {
 	// UserAgent is the User-Agent header: product/version (+contact). Compulsory.
 	UserAgent string
@@ -43,7 +43,7 @@ type Config struct {
 	// BodyMemory is the memory that the bodies of all visits under way take together, until
 	// their handlers have returned and their records are written. The Fetchers of a
 	// process should share one. A visit that gets none is made again later, and its host
-	// is not charged. Nil: one of the Fetcher's own, of bodymem.DefaultSize.
+	// is not charged. Nil: one of the HTTPFetcher's own, of bodymem.DefaultSize.
 	BodyMemory *bodymem.Budget
 	// MaxRequestBody is how many bytes of a body a request may have that callbacks
 	// make. Default 1 MiB, at most 16 MiB. A request with a longer one is refused.
@@ -99,18 +99,18 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Fetcher is a crawler.Fetcher on net/http. Its methods may be called at the
+// An HTTPFetcher is a crawler.Fetcher on net/http. Its methods may be called at the
 // same time.
-type Fetcher struct {
+type HTTPFetcher struct {
 	cfg       Config
 	transport *ticketTransport
 	dialer    *crawlDialer
 }
 
-var _ crawler.Fetcher = (*Fetcher)(nil)
+var _ crawler.Fetcher = (*HTTPFetcher)(nil)
 
-// NewFetcher returns a Fetcher.
-func NewFetcher(cfg Config) (*Fetcher, error) {
+// NewHTTPFetcher returns an HTTPFetcher.
+func NewHTTPFetcher(cfg Config) (*HTTPFetcher, error) {
 	if cfg.UserAgent == "" {
 		return nil, errors.New("collyfetch: a User-Agent is compulsory: product/version (+contact)")
 	}
@@ -128,44 +128,44 @@ func NewFetcher(cfg Config) (*Fetcher, error) {
 	return newFetcherWithDialer(cfg, newCrawlDialer(cfg)), nil
 }
 
-func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *Fetcher {
+func newFetcherWithDialer(cfg Config, dialer *crawlDialer) *HTTPFetcher {
 	transport := &ticketTransport{next: cfg.Transport, cfg: cfg, decoders: newDecoderPools()}
 	if transport.next == nil {
 		transport.next, transport.dialer = newHTTPTransport(dialer), dialer
 	}
-	return &Fetcher{cfg: cfg, transport: transport, dialer: dialer}
+	return &HTTPFetcher{cfg: cfg, transport: transport, dialer: dialer}
 }
 
 // CloseIdleConnections closes the connections that are kept open for a next visit.
 // Call it when there is none, or they stay for a minute and a half.
-func (f *Fetcher) CloseIdleConnections() {
+func (f *HTTPFetcher) CloseIdleConnections() {
 	(&http.Client{Transport: f.transport.next}).CloseIdleConnections()
 }
 
 // Fetch makes one request, which the ticket pays for.
-func (f *Fetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
+func (f *HTTPFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decorum.Response, error) {
 	return f.fetchWithHeader(ctx, t, nil)
 }
 
 // fetchWithHeader is Fetch with headers that callbacks have set.
-func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
+func (f *HTTPFetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra http.Header) (*decorum.Response, error) {
 	if t.URL().IsZero() {
 		return nil, t.Redeem("") // refused: it is for no URL
 	}
 	trip := &roundTrip{ticket: t}
 	defer func() { // also if a decoder panics
-		if !trip.shareHeldByTicket {
+		if !trip.ticketHoldsShare {
 			trip.memoryShare.Close()
 		}
 	}()
-	if err := f.transport.openShareAndReserveMemory(ctx, trip); err != nil {
+	if err := f.transport.openShareAndReserveIfNeeded(ctx, trip); err != nil {
 		return nil, crawler.NewFetchError(t, err)
 	}
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeoutError{"whole answer", f.cfg.Timeout})
 	defer cancel()
 	if f.cfg.CaptureExchanges {
-		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.BodyLimit(f.cfg.MaxBody), f.cfg.maxBodyInMemory()))
+		trip.recorder = newWireRecorder(ctx, &trip.memoryShare, min(t.BodyLimit(f.cfg.MaxBody), f.cfg.maxBufferableBody()))
 	}
 	ctx, trip.cancelRequest = context.WithCancelCause(ctx)
 	defer trip.cancelRequest(nil)
@@ -175,7 +175,7 @@ func (f *Fetcher) fetchWithHeader(ctx context.Context, t crawler.Ticket, extra h
 	}
 	req.Header = f.requestHeader(t, extra)
 	err = f.transport.performVisit(req, trip)
-	exchange := trip.stopRecorder(ctx, err)
+	exchange := trip.finishRecordedExchange(ctx, err)
 	memoryErr := trip.memoryShare.Err()
 	if memoryErr == nil { // else the visit is made again, and nothing of this one is archived
 		t.SetExchange(exchange)
@@ -199,7 +199,7 @@ func noResponseCause(ctx, outer context.Context, err, memoryErr error) error {
 
 // requestHeader returns the header of a request, with what a callback has set. It asks for
 // the page only if that is no longer as it was at the last visit.
-func (f *Fetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
+func (f *HTTPFetcher) requestHeader(t crawler.Ticket, extra http.Header) http.Header {
 	h := make(http.Header, len(f.cfg.Headers)+len(extra)+6)
 	h["Accept"] = []string{"*/*"}
 	maps.Copy(h, f.cfg.Headers)

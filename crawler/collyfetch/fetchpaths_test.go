@@ -162,13 +162,13 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	}
 }
 
-// crawlPage crawls a page, by colly and its callbacks or by the Fetcher alone.
+// crawlPage crawls a page, by colly and its callbacks or by the HTTPFetcher alone.
 func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *storage.Request, callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
 	crawl, _ := newCrawl(t, cfg)
 	if !callbacks {
 		cfg.UserAgent = userAgent
-		fetcher, err := collyfetch.NewFetcher(cfg)
+		fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 		must(t, err)
 		crawl.Fetcher, crawl.Handler = fetcher, crawl.LinksToFollow
 	}

@@ -189,7 +189,7 @@ func TestMoreThanItsContentLength(t *testing.T) {
 			closed <- errors.Join(err, c.Close())
 		}
 	}()
-	fetcher, err := collyfetch.NewFetcher(hostileConfig)
+	fetcher, err := collyfetch.NewHTTPFetcher(hostileConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestHostileServersDoNotAffectOthers(t *testing.T) {
 		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	}
 	crawl, _ := newCrawl(t, collyfetch.Config{})
-	fetcher, err := collyfetch.NewFetcher(cfg)
+	fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
+	f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true})
 	must(t, err)
 	for range rounds {
 		arrived.Add(concurrent)

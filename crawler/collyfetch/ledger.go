@@ -14,8 +14,8 @@ import (
 // none, the run ends.
 type ledgerWriter struct{ *ledger.Ledger }
 
-// openLedger opens the ledger of the crawl, whose directory is locked.
-func (c *Crawl) openLedger(o WrapOptions) error {
+// openLedgerIfEnabled opens the ledger of the crawl, whose directory is locked.
+func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 	if !o.KeepLedger {
 		return nil
 	}
@@ -49,8 +49,8 @@ func recordedLedgerExtent(dir string) (extent ledger.DurableExtent, err error) {
 	return extent, err
 }
 
-// outputFiles returns how much of the ledger is on the disk: see bolt.Options.ListOutputFiles.
-func (p *ledgerWriter) outputFiles() []bolt.OutputFileExtent {
+// durableFileExtents returns how much of the ledger is on the disk: see bolt.Options.ListOutputFiles.
+func (p *ledgerWriter) durableFileExtents() []bolt.OutputFileExtent {
 	if p == nil {
 		return nil
 	}

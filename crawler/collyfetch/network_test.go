@@ -157,7 +157,7 @@ func TestLookups(t *testing.T) {
 	_, port, _ := net.SplitHostPort(address)
 	moves := func(n int) []string { return [][]string{{"127.0.0.9"}, {"127.0.0.1"}}[min(n, 1)] }
 	server, resolver := newCachingResolver(t, dnsZone{"site.test": alwaysAddrs("127.0.0.1"), "moves.test": moves})
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestPrivateHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, proxyURL := range []*url.URL{nil, httpProxy, socks.URL, socksh.URL} {
-		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
+		fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestOtherServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, proxyURL := range []*url.URL{nil, proxyURL} {
-		fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
+		fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, Proxy: proxyURL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestOtherServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []collyfetch.ConnectTo{to}})
+	fetcher, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, AllowPrivate: true, ConnectToRules: []collyfetch.ConnectTo{to}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,8 +113,8 @@ func (n *crawlDialer) dialThroughSOCKSProxy(ctx context.Context, network, addr s
 	return dialer.(proxy.ContextDialer).DialContext(ctx, network, net.JoinHostPort(host, port))
 }
 
-// lookupAllowedAddr returns an address of host, all of whose addresses may be connected to.
-func (n *crawlDialer) lookupAllowedAddr(ctx context.Context, host string) (netip.Addr, error) {
+// lookupAddrIfAllPublic returns an address of host, all of whose addresses may be connected to.
+func (n *crawlDialer) lookupAddrIfAllPublic(ctx context.Context, host string) (netip.Addr, error) {
 	addrs, err := n.resolver.lookup(ctx, host)
 	if err != nil {
 		return netip.Addr{}, err
@@ -127,18 +127,18 @@ func (n *crawlDialer) lookupAllowedAddr(ctx context.Context, host string) (netip
 	return addrs[0], nil
 }
 
-// checkProxiedHost asks of a request that a proxy is to send what the socket of a direct
+// checkAndClaimProxiedHost asks of a request that a proxy is to send what the socket of a direct
 // one is asked: whether its host has an address that is not public, or one that
 // must not be visited now. A proxy that is given the name may find another
 // address than is found here; with socks5 it is given the address.
 //
 // Where private addresses are allowed there is nothing to look for, and the
 // proxy may know hosts that are not known here.
-func (n *crawlDialer) checkProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
+func (n *crawlDialer) checkAndClaimProxiedHost(ctx context.Context, t crawler.Ticket, u *url.URL) (netip.AddrPort, error) {
 	if n.cfg.AllowPrivate && n.cfg.Proxy.Scheme != "socks5" {
 		return netip.AddrPort{}, nil
 	}
-	a, err := n.lookupAllowedAddr(ctx, u.Hostname())
+	a, err := n.lookupAddrIfAllPublic(ctx, u.Hostname())
 	if failed := new(net.DNSError); errors.As(err, &failed) {
 		err = &fetchError{"the proxy is not asked for a host whose addresses cannot be checked here (fetch.allow_private allows it)", "", err}
 	}

@@ -22,7 +22,7 @@ import (
 type queuedRequestMetadata struct {
 	CollectorName          string         `json:"collector,omitempty"` // as it joined; empty: the first
 	ContextValues          map[string]any `json:"values,omitempty"`    // of the colly.Context
-	IntKeys                []string       `json:"ints,omitempty"`      // those of ContextValues that are int, for which JSON has no type
+	IntValueKeys           []string       `json:"ints,omitempty"`      // those of ContextValues that are int, for which JSON has no type
 	Header                 http.Header    `json:"header,omitempty"`    // beyond the collector's own
 	SecretHeadersHost      string         `json:"host,omitempty"`      // which alone is told what of Header is secret
 	SecretHeadersHTTPSOnly bool           `json:"secure,omitempty"`    // and over https alone
@@ -41,10 +41,10 @@ func encodeRequestMetadata(name string, u decorum.URL, ctx *colly.Context, extra
 	})
 	for k, v := range b.ContextValues {
 		if _, isInt := v.(int); isInt {
-			b.IntKeys = append(b.IntKeys, k)
+			b.IntValueKeys = append(b.IntValueKeys, k)
 		}
 	}
-	slices.Sort(b.IntKeys)
+	slices.Sort(b.IntValueKeys)
 	if b.CollectorName == "" && len(b.ContextValues) == 0 && len(b.Header) == 0 {
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func decodeRequestMetadata(data []byte) (queuedRequestMetadata, error) {
 	if err := d.Decode(&b); err != nil {
 		return queuedRequestMetadata{}, err
 	}
-	for _, k := range b.IntKeys {
+	for _, k := range b.IntValueKeys {
 		if f, ok := b.ContextValues[k].(float64); ok {
 			b.ContextValues[k] = int(f)
 		}

@@ -19,8 +19,8 @@ func TestDial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetcher := func(private bool) *collyfetch.Fetcher {
-		f, err := collyfetch.NewFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private})
+	fetcher := func(private bool) *collyfetch.HTTPFetcher {
+		f, err := collyfetch.NewHTTPFetcher(collyfetch.Config{UserAgent: userAgent, ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private})
 		if err != nil {
 			t.Fatal(err)
 		}

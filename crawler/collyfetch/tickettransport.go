@@ -24,16 +24,16 @@ import (
 // A roundTrip is one visit on its way out: the ticket going in, the response coming
 // back.
 type roundTrip struct {
-	ticket            crawler.Ticket
-	response          *decorum.Response
-	serverAddr        netip.AddrPort           // of the server
-	viaProxy          bool                     // it is not at the other end of conn
-	conn              net.Conn                 // that the request was sent over
-	cancelRequest     context.CancelCauseFunc  // before anything more is sent
-	recorder          *wireRecorder            // nil: the exchange is not kept
-	memoryShare       bodymem.Share            // of the memory for bodies
-	shareHeldByTicket bool                     // the ticket holds share until the visit is over
-	bodySpool         *bodymem.CompressedSpool // the body of a sitemap; nil: it is in response
+	ticket           crawler.Ticket
+	response         *decorum.Response
+	serverAddr       netip.AddrPort           // of the server
+	viaProxy         bool                     // it is not at the other end of conn
+	conn             net.Conn                 // that the request was sent over
+	cancelRequest    context.CancelCauseFunc  // before anything more is sent
+	recorder         *wireRecorder            // nil: the exchange is not kept
+	memoryShare      bodymem.Share            // of the memory for bodies
+	ticketHoldsShare bool                     // the ticket holds share until the visit is over
+	bodySpool        *bodymem.CompressedSpool // the body of a sitemap; nil: it is in response
 }
 
 type roundTripContextKey struct{}
@@ -61,7 +61,7 @@ func (t *ticketTransport) performVisit(req *http.Request, p *roundTrip) (err err
 	}
 	ctx := req.Context()
 	if p.viaProxy = t.dialer != nil && t.cfg.Proxy != nil; p.viaProxy {
-		if p.serverAddr, err = t.dialer.checkProxiedHost(ctx, p.ticket, req.URL); err != nil {
+		if p.serverAddr, err = t.dialer.checkAndClaimProxiedHost(ctx, p.ticket, req.URL); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func (a *unsentRequests) take(t crawler.Ticket) *colly.Request {
 // isUnsent reports whether r was refused before it was sent, or failed on this
 // machine; the crawl then queues it again.
 func (r *callbackRun) isUnsent() bool {
-	return r.callbackRequest != nil && (errors.Is(r.err, decorum.NotDue) || errors.Is(r.err, decorum.LocalFailure))
+	return r.callbackRequest != nil && (errors.Is(r.fetchOrCollyErr, decorum.NotDue) || errors.Is(r.fetchOrCollyErr, decorum.LocalFailure))
 }
 
 // restoreFromUnsentRequest makes r the page that was turned away before: as the callbacks left it.

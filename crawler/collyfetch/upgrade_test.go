@@ -60,7 +60,7 @@ func newCrawlOfHosts(t *testing.T, hosts int, address string, cfg collyfetch.Con
 	}
 	cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	crawl, _ := newCrawl(t, collyfetch.Config{})
-	fetcher, err := collyfetch.NewFetcher(cfg)
+	fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestBodiesEndWithTheVisit(t *testing.T) {
 				cfg.Timeout, cfg.FirstByteTimeout = time.Hour, time.Hour
 			}
 			cfg.Transport = uncancelledTransport{collyfetch.NewTransport(cfg)}
-			fetcher, err := collyfetch.NewFetcher(cfg)
+			fetcher, err := collyfetch.NewHTTPFetcher(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,8 +48,8 @@ func (t *wireRecorder) appendRequest(b []byte) {
 	}
 }
 
-// dropLastRequestBytes takes back the last n bytes of the request.
-func (t *wireRecorder) dropLastRequestBytes(n int) {
+// trimRequestTail takes back the last n bytes of the request.
+func (t *wireRecorder) trimRequestTail(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopped {
@@ -93,9 +93,9 @@ func (t *wireRecorder) growResponse(n int) error {
 	return nil
 }
 
-// stop ends the recording and returns what is on the tape, nil if nothing was
+// stopAndTakeExchange ends the recording and returns what is on the tape, nil if nothing was
 // sent. The tape lets go of it: a connection that is kept open keeps its tape.
-func (t *wireRecorder) stop(truncation decorum.TruncationReason) *decorum.Exchange {
+func (t *wireRecorder) stopAndTakeExchange(truncation decorum.TruncationReason) *decorum.Exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.exchange
@@ -109,13 +109,13 @@ func (t *wireRecorder) stop(truncation decorum.TruncationReason) *decorum.Exchan
 	return &x
 }
 
-// stopRecorder ends the capture and returns the captured bytes; err says why there is no
+// finishRecordedExchange ends the capture and returns the captured bytes; err says why there is no
 // answer.
-func (p *roundTrip) stopRecorder(ctx context.Context, err error) *decorum.Exchange {
+func (p *roundTrip) finishRecordedExchange(ctx context.Context, err error) *decorum.Exchange {
 	if p.recorder == nil {
 		return nil
 	}
-	return p.recorder.stop(p.truncation(ctx, err))
+	return p.recorder.stopAndTakeExchange(p.truncation(ctx, err))
 }
 
 // truncation says how the reading of a visit's answer ended: err is why there is none.
@@ -177,7 +177,7 @@ func (c *recordedConn) Write(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(b)
 	if t != nil && n < len(b) {
-		t.dropLastRequestBytes(len(b) - n)
+		t.trimRequestTail(len(b) - n)
 	}
 	return n, err
 }

@@ -110,7 +110,7 @@ func Wrap(c *colly.Collector, o WrapOptions) (_ *Crawl, err error) {
 	if o.KeepCookies {
 		o.FetchConfig.Cookies = NewCookies(crawl.frontierStore())
 	}
-	fetcher, err := NewFetcher(o.FetchConfig)
+	fetcher, err := NewHTTPFetcher(o.FetchConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -153,13 +153,13 @@ func (c *Crawl) openStores(o WrapOptions) error {
 		OnDamaged: func(err error) { o.Log.Error("the state of the crawl is damaged in a place", "error", err) }}
 	err := c.openBolt(o.StateDir, "robots.db", opts)
 	if err == nil {
-		err = c.openLedger(o)
+		err = c.openLedgerIfEnabled(o)
 	}
 	if err == nil {
 		// What was learnt of robots.txt files, and what permitted requests, is on the disk
 		// before the frontier says that they have been made.
 		opts.BeforeWrite = func() error { return errors.Join(c.stores[0].Flush(context.Background()), c.ledger.sync()) }
-		opts.ListOutputFiles = c.ledger.outputFiles
+		opts.ListOutputFiles = c.ledger.durableFileExtents
 		err = c.openBolt(o.StateDir, "frontier.db", opts)
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Crawl) openBolt(dir, name string, opts bolt.Options) error {
 func (c *Crawl) frontierStore() storage.Store { return c.stores[len(c.stores)-1] }
 
 // assembleCrawler puts the rooms of the house together.
-func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *Fetcher) {
+func (c *Crawl) assembleCrawler(o WrapOptions, fetcher *HTTPFetcher) {
 	if c.mustReleaseHolds {
 		o.LimiterConfig.RestartedAt = time.Now()
 	}
@@ -242,14 +242,14 @@ func (c *Crawl) rereadSettings() error {
 // requests of an Async collector have ended. Use Run to get its error, which
 // Wait logs.
 func (c *Crawl) Wait() {
-	if err := c.warnIfSuspended(c.Run(c.ctx)); err != nil {
+	if err := c.warnIfOnlySuspendedLeft(c.Run(c.ctx)); err != nil {
 		c.Log.Error("the crawl ended early", "error", err)
 	}
 }
 
-// warnIfSuspended logs an end of the crawl that colly's users expect to be none: origins
+// warnIfOnlySuspendedLeft logs an end of the crawl that colly's users expect to be none: origins
 // are left that do not answer.
-func (c *Crawl) warnIfSuspended(err error) error {
+func (c *Crawl) warnIfOnlySuspendedLeft(err error) error {
 	if errors.Is(err, frontier.ErrOnlySuspendedLeft) {
 		c.Log.Warn("not all was visited", "why", err)
 		return nil

@@ -84,7 +84,7 @@ func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
 // sends its requests over transport; nil: over the network.
 func newFetcher(
 	p *Project, c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
-) (*collyfetch.Fetcher, error) {
+) (*collyfetch.HTTPFetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {
 		return nil, err
@@ -93,13 +93,13 @@ func newFetcher(
 	if p.Fetch.Cookies {
 		cfg.Cookies = collyfetch.NewCookies(notes)
 	}
-	return collyfetch.NewFetcher(cfg)
+	return collyfetch.NewHTTPFetcher(cfg)
 }
 
 // newSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func newSchemeFetcher(p *Project, httpFetcher *collyfetch.Fetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func newSchemeFetcher(p *Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

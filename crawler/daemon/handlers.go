@@ -28,7 +28,7 @@ func (h NamedCallbacks) checkHandler(name string) *fieldProblem {
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.Fetcher) {
+func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.HTTPFetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // A Dialer makes the connections of visits, and refuses those that must not be
-// made: see collyfetch.Fetcher, which is one.
+// made: see collyfetch.HTTPFetcher, which is one.
 type Dialer interface {
 	// Dial connects to a host and a port, or to where the user sends it.
 	Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)

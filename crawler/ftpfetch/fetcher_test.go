@@ -29,7 +29,7 @@ func newFetcher(t *testing.T, addr string, cfg ftpfetch.Config, private bool) *f
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, err := collyfetch.NewFetcher(collyfetch.Config{
+	web, err := collyfetch.NewHTTPFetcher(collyfetch.Config{
 		UserAgent: "testbot/1.0 (+mailto:bot@example.com)", ConnectToRules: []collyfetch.ConnectTo{to}, AllowPrivate: private,
 	})
 	if err != nil {
@@ -249,7 +249,7 @@ func TestConnectionRefused(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &collyfetch.Fetcher{}}, {Dialer: &collyfetch.Fetcher{}, Password: "x\r\nDELE /"}} {
+	for _, cfg := range []ftpfetch.Config{{}, {Password: "x"}, {Dialer: &collyfetch.HTTPFetcher{}}, {Dialer: &collyfetch.HTTPFetcher{}, Password: "x\r\nDELE /"}} {
 		if _, err := ftpfetch.New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}

@@ -82,7 +82,7 @@ func newCrawler(seed decorum.URL, state storage.Store, fetch collyfetch.Config, 
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := collyfetch.NewFetcher(fetch)
+	fetcher, err := collyfetch.NewHTTPFetcher(fetch)
 	if err != nil {
 		return nil, err
 	}
