@@ -50,7 +50,7 @@ func feedSite() (site crawltest.Site, open, closed []string) {
 		"/feeds/rss", "/feeds/atom", "/feeds/gz", "/feeds/moved", "/feeds/broken", "/feeds/page", "/closed/feed", "/feeds/list", "http://elsewhere.test/feed")
 	front.Header.Set("Link", `</feeds/header>; rel=alternate; type="application/rss+xml"`)
 	packed := rssAnswer("application/xml", "/zipped")
-	packed.Gzip = true
+	packed.GzipIfAccepted = true
 	broken := rssAnswer("text/xml", "/before-the-break", "/the-break")
 	broken.Body = strings.Replace(broken.Body, "<link>/the-break", "</item></rss><link>/the-break", 1)
 	robots := "User-agent: *\nDisallow: /closed\n"

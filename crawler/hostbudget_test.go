@@ -220,7 +220,7 @@ func TestMaxBytes(t *testing.T) {
 // TestRevisitsOverARestart: what is known of a page outlives the process.
 func TestRevisitsOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a>") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a>") }, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond})
 		file := filepath.Join(t.TempDir(), "frontier.db")
 		var lines []string

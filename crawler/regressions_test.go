@@ -248,7 +248,7 @@ func TestLeasesThatRunOut(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_ = c.Run(ctx) // it may never end: every lease runs out
-		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolations(crawltest.Overlap); n != 0 {
+		if n := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second}).CountViolationsOfRule(crawltest.Overlap); n != 0 {
 			t.Errorf("%d requests came while another was under way", n)
 		}
 	})

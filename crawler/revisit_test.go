@@ -87,7 +87,7 @@ func TestConditionalRevisits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			page := crawltest.ChangingPage{ChangeTimes: []time.Time{begin.Add(-time.Hour), begin.Add(60 * time.Hour)}, SendETag: tt.etag, SendLastModified: tt.date,
-				ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
+				ResponseAfterChanges: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprintf("<a href=/child>version %d</a>", n)) }}
 			web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{"/": page.Respond, "/child": pageWithLinks()}})
 			c, j := newRevisitCrawl(t, web, newMemoryStore(), dailyRevisits, true, "http://a.test/")
 			read := map[string]int{}
@@ -190,7 +190,7 @@ func TestMissingPages(t *testing.T) {
 func TestFailingRevisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("x") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("x") }, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/broken": crawltest.StaticPage(crawltest.Status(500)),
 			"/": func(r crawltest.PageRequest) crawltest.Response {
@@ -265,7 +265,7 @@ func TestRulesFlipForPagesAwaitingRevisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		isDisallowed := func(at time.Time) bool { d := at.Sub(begin); return d > day/2 && d < 5*day+day/2 }
-		page := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
+		page := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/1>x</a><a href=/2>x</a>") }, SendETag: true}
 		web := crawltest.New(crawltest.Site{Host: "a.test", Fallback: page.Respond,
 			Robots: func(at time.Time) crawltest.Robots {
 				if isDisallowed(at) {
@@ -430,7 +430,7 @@ func TestAdaptiveRevisits(t *testing.T) {
 				for i := range k.pages {
 					path := fmt.Sprintf("/%s/%d", k.name, i)
 					p := crawltest.ChangingPage{ChangeTimes: changeTimes(rng, k.mean, begin), SendETag: true,
-						ResponseAfter: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprint("version ", n)) }}
+						ResponseAfterChanges: func(n int) crawltest.Response { return crawltest.HTML(fmt.Sprint("version ", n)) }}
 					pages[path], changes["http://a.test"+path] = p.Respond, p.ChangeTimes
 					seeds = append(seeds, "http://a.test"+path)
 				}

@@ -148,7 +148,7 @@ func TestOutageInYandex(t *testing.T) {
 			t.Errorf("%d pages in %v, want 20 in minutes", n, took)
 		}
 		r := web.Judge(crawltest.JudgeOptions{MinDelay: time.Second})
-		if n := r.CountViolations(crawltest.RobotsUnreachable); n != len(r.Violations) {
+		if n := r.CountViolationsOfRule(crawltest.RobotsUnreachable); n != len(r.Violations) {
 			t.Errorf("the judge, who judges by RFC 9309, says more than that it was closed:\n%v", r)
 		}
 	})

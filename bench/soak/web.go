@@ -91,7 +91,7 @@ func (w web) respond(host int, r crawltest.PageRequest) crawltest.Response {
 	case 7:
 		a.Fault = crawltest.ShortBody
 	default:
-		a.Gzip = page%2 == 0
+		a.GzipIfAccepted = page%2 == 0
 	}
 	return a
 }

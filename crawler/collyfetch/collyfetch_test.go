@@ -259,14 +259,14 @@ func TestFetch(t *testing.T) {
 		fails     bool
 	}{
 		{name: "a page", answer: crawltest.HTML("hello"), status: 200, body: "hello"},
-		{name: "gzip", answer: crawltest.Response{Body: "hello hello", Gzip: true}, status: 200, body: "hello hello"},
+		{name: "gzip", answer: crawltest.Response{Body: "hello hello", GzipIfAccepted: true}, status: 200, body: "hello hello"},
 		{name: "no content", answer: crawltest.Status(204), status: 204},
 		{name: "an error page", answer: crawltest.Status(500), status: 500, body: "Internal Server Error\n"},
 		{name: "a redirect is an answer", answer: crawltest.Redirect(302, "http://b.test/"), status: 302, body: "Found\n"},
 		{name: "a redirect to nowhere", answer: crawltest.Redirect(302, "http://%zz/"), status: 302, body: "Found\n"},
 		{name: "too long", answer: crawltest.HTML(big), status: 200, body: big[:1000], truncated: true},
 		{name: "long, and just fits", answer: crawltest.HTML(big[:1000]), status: 200, body: big[:1000]},
-		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), Gzip: true}, status: 200, body: big[:1000], truncated: true},
+		{name: "a gzip bomb", answer: crawltest.Response{Body: strings.Repeat("x", 1<<20), GzipIfAccepted: true}, status: 200, body: big[:1000], truncated: true},
 		{name: "not a type that is wanted", answer: crawltest.ResponseOfType("video/mp4", "moo"), status: 200, truncated: true},
 		{name: "a type in odd letters", answer: crawltest.ResponseOfType("Text/HTML;charset=x;;", "hello"), status: 200, body: "hello"},
 		{name: "bytes are kept as they came", answer: crawltest.ResponseOfType("text/html; charset=iso-8859-1", "Zw\xf6lf"), status: 200, body: "Zw\xf6lf"},

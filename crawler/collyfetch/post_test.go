@@ -266,7 +266,7 @@ func TestRedirectsOfPosts(t *testing.T) {
 func TestHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		packed := crawltest.HTML("<h1>long</h1>")
-		packed.Gzip = true
+		packed.GzipIfAccepted = true
 		web := crawltest.New(crawltest.Site{Host: "a.test", Pages: map[string]crawltest.PageFunc{
 			"/": func(r crawltest.PageRequest) crawltest.Response {
 				if r.NthForURL == 1 {

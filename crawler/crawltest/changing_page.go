@@ -10,8 +10,8 @@ import (
 
 // A ChangingPage is another after each of its ChangeTimes.
 type ChangingPage struct {
-	ChangeTimes   []time.Time          // in order
-	ResponseAfter func(n int) Response // what the page is after n changes
+	ChangeTimes          []time.Time          // in order
+	ResponseAfterChanges func(n int) Response // what the page is after n changes
 	// SendETag and SendLastModified say which validators it is sent with. The date is
 	// that of the last change; before the first there is none.
 	SendETag, SendLastModified bool
@@ -20,7 +20,7 @@ type ChangingPage struct {
 // Respond answers a request.
 func (c ChangingPage) Respond(r PageRequest) Response {
 	n := c.versionAt(r.ReceivedAt)
-	a := c.ResponseAfter(n)
+	a := c.ResponseAfterChanges(n)
 	if a.Header = maps.Clone(a.Header); a.Header == nil {
 		a.Header = http.Header{}
 	}

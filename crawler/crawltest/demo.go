@@ -39,19 +39,19 @@ func homeURL(host string) string { return "http://" + host + "/" }
 //go:embed demo/*.txt
 var demoTexts embed.FS
 
-// A pageText is what one page of the demo web is about.
-type pageText struct{ title, text, slug string }
+// A demoPageContent is what one page of the demo web is about.
+type demoPageContent struct{ title, text, slug string }
 
-// readPageTexts reads a list of the demo web's texts: a line is title|text.
-func readPageTexts(name string) []pageText {
+// readDemoPageContents reads a list of the demo web's texts: a line is title|text.
+func readDemoPageContents(name string) []demoPageContent {
 	data, err := demoTexts.ReadFile("demo/" + name + ".txt")
 	if err != nil {
 		return nil // not one of ours; a test sees that pages are missing
 	}
-	var list []pageText
+	var list []demoPageContent
 	for line := range strings.Lines(string(data)) {
 		title, text, _ := strings.Cut(strings.TrimSpace(line), "|")
-		list = append(list, pageText{title, text, slugFromTitle(title)})
+		list = append(list, demoPageContent{title, text, slugFromTitle(title)})
 	}
 	return list
 }

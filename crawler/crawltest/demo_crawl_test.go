@@ -232,7 +232,7 @@ func TestDemoImpoliteCrawls(t *testing.T) {
 				tt.misbehave(k)
 				k.crawl()
 				r := w.Judge(JudgeOptions{MinDelay: 300 * time.Millisecond})
-				if n := r.CountViolations(tt.want); n == 0 || n != len(r.Violations) {
+				if n := r.CountViolationsOfRule(tt.want); n == 0 || n != len(r.Violations) {
 					t.Errorf("found %d times, want more and nothing else:\n%v", n, r)
 				}
 			})
@@ -260,7 +260,7 @@ func TestDemoOverSockets(t *testing.T) {
 	k.ignoreDelay = true
 	k.crawl()
 	r := w.Judge(JudgeOptions{})
-	if n := r.CountViolations(ShortGap); n != len(r.Violations) || n == 0 {
+	if n := r.CountViolationsOfRule(ShortGap); n != len(r.Violations) || n == 0 {
 		t.Errorf("found wrong in more than the Crawl-delay:\n%v", r)
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A demoSite is a site of the demo web being built.
-type demoSite struct {
+// A demoSiteBuilder is a site of the demo web being built.
+type demoSiteBuilder struct {
 	Site
 	name     string
 	charset  string
 	feedPath string // that every page announces
 }
 
-// newDemoSite returns a site with robots.txt and no pages yet. It takes a moment
+// newDemoSiteBuilder returns a site with robots.txt and no pages yet. It takes a moment
 // to answer, as sites do.
-func newDemoSite(host, name string, r Robots) *demoSite {
-	return &demoSite{name: name, charset: "utf-8", Site: Site{
+func newDemoSiteBuilder(host, name string, r Robots) *demoSiteBuilder {
+	return &demoSiteBuilder{name: name, charset: "utf-8", Site: Site{
 		Host: host, Robots: StaticRobots(r), Pages: map[string]PageFunc{},
 		Latency: Latency{Base: 2 * time.Millisecond, Jitter: 10 * time.Millisecond, Seed: 1},
 	}}
@@ -28,15 +28,15 @@ func newDemoSite(host, name string, r Robots) *demoSite {
 func allowAllRobots() Robots { return Robots{Response: Text("User-agent: *\nDisallow:\n")} }
 
 // addHTMLPage puts an HTML page at a path.
-func (p *demoSite) addHTMLPage(path, title string, parts ...string) {
+func (p *demoSiteBuilder) addHTMLPage(path, title string, parts ...string) {
 	p.Pages[path] = StaticPage(HTML(p.renderHTML("", title, parts...)))
 }
 
 // addPage puts anything else at a path.
-func (p *demoSite) addPage(path string, page PageFunc) { p.Pages[path] = page }
+func (p *demoSiteBuilder) addPage(path string, page PageFunc) { p.Pages[path] = page }
 
 // addHomePage puts the home page there, with links to the neighbours in town.
-func (p *demoSite) addHomePage(text string, parts ...string) {
+func (p *demoSiteBuilder) addHomePage(text string, parts ...string) {
 	i := slices.Index(demoHosts[:], p.Host)
 	var neighbours []string
 	for _, step := range []int{1, 5, 8} {
@@ -50,7 +50,7 @@ func (p *demoSite) addHomePage(text string, parts ...string) {
 // before, the one after and the directory, and returns links to all of them.
 // href says how a page of the directory is linked to. Only the last page has
 // the links in last.
-func (p *demoSite) addInterlinkedPages(dir string, items []pageText, href func(slug string) string, lastLinks ...string) []string {
+func (p *demoSiteBuilder) addInterlinkedPages(dir string, items []demoPageContent, href func(slug string) string, lastLinks ...string) []string {
 	var links []string
 	for i, it := range items {
 		next := items[(i+1)%len(items)]
@@ -71,7 +71,7 @@ func hrefFuncForDir(dir string) func(string) string {
 }
 
 // renderHTML returns a page. head goes into its head.
-func (p *demoSite) renderHTML(head, title string, parts ...string) string {
+func (p *demoSiteBuilder) renderHTML(head, title string, parts ...string) string {
 	if p.feedPath != "" {
 		head += `<link rel="alternate" type="application/rss+xml" href="` + p.feedPath + `">`
 	}

@@ -13,8 +13,8 @@ import (
 // redirectsSite has redirects: to another host, to what is closed there, in a chain and
 // in a loop.
 func redirectsSite() Site {
-	p := newDemoSite("post.example", "The Post Office", allowAllRobots())
-	links := p.addInterlinkedPages("/letters/", readPageTexts("letters"), hrefFuncForDir("/letters/"))
+	p := newDemoSiteBuilder("post.example", "The Post Office", allowAllRobots())
+	links := p.addInterlinkedPages("/letters/", readDemoPageContents("letters"), hrefFuncForDir("/letters/"))
 	p.addHTMLPage("/letters/", "Letters", bulletListHTML(links...))
 	p.addPage("/go/library", StaticPage(Redirect(http.StatusFound, "http://library.example/shelves/3/moss")))
 	p.addPage("/go/staff", StaticPage(Redirect(http.StatusMovedPermanently, "http://library.example/loans/staff.html")))
@@ -31,21 +31,21 @@ func redirectsSite() Site {
 
 // redirectedRobotsSite has no robots.txt of its own: it sends those who ask to the library's.
 func redirectedRobotsSite() Site {
-	p := newDemoSite("annex.example", "The Map Annex", Robots{
+	p := newDemoSiteBuilder("annex.example", "The Map Annex", Robots{
 		Response:     Redirect(http.StatusMovedPermanently, "http://library.example/robots.txt"),
 		IsDisallowed: isDisallowedByWildcards,
 	})
-	links := p.addInterlinkedPages("/maps/", readPageTexts("maps"), hrefFuncForDir("/maps/"))
+	links := p.addInterlinkedPages("/maps/", readDemoPageContents("maps"), hrefFuncForDir("/maps/"))
 	p.addHTMLPage("/maps/", "Maps", append([]string{bulletListHTML(links...)}, bulletListHTML(linkHTML("/maps/?sort=scale", "By scale")))...)
 	p.addHTMLPage("/loans/maps.html", "Maps on loan", paragraphHTML("Folded, we fear."))
 	p.addHomePage("The library's maps, flat.", bulletListHTML(linkHTML("/maps/", "Maps"), linkHTML("/loans/maps.html", "On loan")))
-	p.failFirstRequest("/maps/the-wells", MissingLastChunk)
+	p.setFirstResponseFault("/maps/the-wells", MissingLastChunk)
 	return p.Site
 }
 
 // unavailableRobotsSite answers 503 when asked for its rules: nobody may come in.
 func unavailableRobotsSite() Site {
-	p := newDemoSite("weather.example", "The Weather Station", Robots{Response: Status(http.StatusServiceUnavailable)})
+	p := newDemoSiteBuilder("weather.example", "The Weather Station", Robots{Response: Status(http.StatusServiceUnavailable)})
 	p.addHTMLPage("/today", "Today", paragraphHTML("Some."))
 	p.addHomePage("Measuring.", bulletListHTML(linkHTML("/today", "Today")))
 	return p.Site
@@ -53,7 +53,7 @@ func unavailableRobotsSite() Site {
 
 // hangingRobotsSite never answers when asked for its rules.
 func hangingRobotsSite() Site {
-	p := newDemoSite("lighthouse.example", "The Lighthouse", Robots{Response: Response{Fault: Hang}})
+	p := newDemoSiteBuilder("lighthouse.example", "The Lighthouse", Robots{Response: Response{Fault: Hang}})
 	p.addHTMLPage("/log", "Log", paragraphHTML("Ships."))
 	p.addHomePage("On, off, on.", bulletListHTML(linkHTML("/log", "Log")))
 	return p.Site
@@ -61,8 +61,8 @@ func hangingRobotsSite() Site {
 
 // nonHTMLAndNofollowSite has what is no HTML, an old encoding, and links not to be followed.
 func nonHTMLAndNofollowSite() Site {
-	p := newDemoSite("archive.example", "The Town Archive", allowAllRobots())
-	links := p.addInterlinkedPages("/papers/", readPageTexts("papers"), hrefFuncForDir("/papers/"))
+	p := newDemoSiteBuilder("archive.example", "The Town Archive", allowAllRobots())
+	links := p.addInterlinkedPages("/papers/", readDemoPageContents("papers"), hrefFuncForDir("/papers/"))
 	p.addHTMLPage("/papers/", "Papers", bulletListHTML(links...))
 	p.addPage("/inventory.txt", StaticPage(Text("Boxes: 214\nOpened: 39\nRegretted: 1\nhttp://archive.example/not-a-link\n")))
 	p.addPage("/plan.pdf", StaticPage(ResponseOfType("application/pdf", "%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF\n")))
@@ -94,20 +94,20 @@ func encodeLatin1(text string) string {
 // missingRobotsSite has no robots.txt, pages that are gone, and a page that arrives in
 // half the first time.
 func missingRobotsSite() Site {
-	p := newDemoSite("meadow.example", "The Meadow", Robots{})
+	p := newDemoSiteBuilder("meadow.example", "The Meadow", Robots{})
 	p.Robots = nil
-	links := p.addInterlinkedPages("/bees/", readPageTexts("bees"), hrefFuncForDir("/bees/"))
+	links := p.addInterlinkedPages("/bees/", readDemoPageContents("bees"), hrefFuncForDir("/bees/"))
 	p.addHTMLPage("/bees/", "Bees", bulletListHTML(links...))
 	p.addPage("/skylark", StaticPage(Status(http.StatusGone)))
 	p.addHomePage("Unmown.", bulletListHTML(linkHTML("/bees/", "Bees"), linkHTML("/butterflies", "Butterflies"), linkHTML("/skylark", "Skylark")))
-	p.failFirstRequest("/bees/ivy-bee", ShortBody)
+	p.setFirstResponseFault("/bees/ivy-bee", ShortBody)
 	return p.Site
 }
 
 // serverErrorSite has a page that is always broken.
 func serverErrorSite() Site {
-	p := newDemoSite("workshop.example", "The Workshop", allowAllRobots())
-	links := p.addInterlinkedPages("/tools/", readPageTexts("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
+	p := newDemoSiteBuilder("workshop.example", "The Workshop", allowAllRobots())
+	links := p.addInterlinkedPages("/tools/", readDemoPageContents("tools"), hrefFuncForDir("/tools/"), linkHTML("/repairs", "Under repair"))
 	p.addHTMLPage("/tools/", "Tools", bulletListHTML(links...))
 	p.addPage("/repairs", StaticPage(Status(http.StatusInternalServerError)))
 	p.addHomePage("Mend first.", bulletListHTML(linkHTML("/tools/", "Tools")))
@@ -116,8 +116,8 @@ func serverErrorSite() Site {
 
 // retryAfterSite asks those who want the special to come back in a second.
 func retryAfterSite() Site {
-	p := newDemoSite("cafe.example", "The Station Café", allowAllRobots())
-	links := p.addInterlinkedPages("/menu/", readPageTexts("dishes"), hrefFuncForDir("/menu/"))
+	p := newDemoSiteBuilder("cafe.example", "The Station Café", allowAllRobots())
+	links := p.addInterlinkedPages("/menu/", readDemoPageContents("dishes"), hrefFuncForDir("/menu/"))
 	p.addHTMLPage("/menu/", "Menu", bulletListHTML(links...))
 	busy := Status(http.StatusTooManyRequests)
 	busy.Header.Set("Retry-After", "1")
@@ -129,32 +129,32 @@ func retryAfterSite() Site {
 
 // slowPageSite has a page that takes its time, and one that is reset the first time.
 func slowPageSite() Site {
-	p := newDemoSite("river.example", "Along the River", allowAllRobots())
-	links := p.addInterlinkedPages("/bridges/", readPageTexts("bridges"), hrefFuncForDir("/bridges/"))
+	p := newDemoSiteBuilder("river.example", "Along the River", allowAllRobots())
+	links := p.addInterlinkedPages("/bridges/", readDemoPageContents("bridges"), hrefFuncForDir("/bridges/"))
 	p.addHTMLPage("/bridges/", "Bridges", bulletListHTML(links...))
 	slow := HTML(p.renderHTML("", "Upstream", paragraphHTML(strings.Repeat("It comes down slowly. ", 40)), bulletListHTML(linkHTML("/bridges/ferry-steps", "Ferry steps"))))
 	slow.BodyDuration = 1200 * time.Millisecond
 	p.addPage("/upstream", StaticPage(slow))
 	p.addHomePage("Downhill, mostly.", bulletListHTML(linkHTML("/bridges/", "Bridges"), linkHTML("/upstream", "Upstream")))
-	p.failFirstRequest("/bridges/chain-bridge", Reset)
+	p.setFirstResponseFault("/bridges/chain-bridge", Reset)
 	return p.Site
 }
 
 // gzipAndFeedSite compresses its pages, one of them badly, and has programmes that only its
 // feed lists.
 func gzipAndFeedSite() Site {
-	p := newDemoSite("radio.example", "Valley Radio", allowAllRobots())
+	p := newDemoSiteBuilder("radio.example", "Valley Radio", allowAllRobots())
 	p.feedPath = "/feed.xml"
 	p.addHTMLPage("/tonight", "Tonight", paragraphHTML("What the moon sounds like, for those who take the feed."))
 	p.addHTMLPage("/tomorrow", "Tomorrow", paragraphHTML("The same, with clouds."))
 	p.addPage(p.feedPath, StaticPage(ResponseOfType("application/rss+xml", feedXML("/tonight", "tomorrow", homeURL(p.Host)+"programmes/"))))
-	links := p.addInterlinkedPages("/programmes/", readPageTexts("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
+	links := p.addInterlinkedPages("/programmes/", readDemoPageContents("programmes"), hrefFuncForDir("/programmes/"), linkHTML("/static", "Between the stations"))
 	p.addHTMLPage("/programmes/", "Programmes", bulletListHTML(links...))
 	p.addHTMLPage("/static", "Static", paragraphHTML(strings.Repeat("Krrr. ", 100)))
 	p.addHomePage("On 88 and a half.", bulletListHTML(linkHTML("/programmes/", "Programmes")))
 	for path, page := range p.Pages {
 		a := page(PageRequest{})
-		a.Gzip = true
+		a.GzipIfAccepted = true
 		if path == "/static" {
 			a.Fault = BadGzip
 		}
@@ -165,23 +165,23 @@ func gzipAndFeedSite() Site {
 
 // connectionResetSite has a page whose connection is always reset.
 func connectionResetSite() Site {
-	p := newDemoSite("harbour.example", "The Harbour", allowAllRobots())
-	links := p.addInterlinkedPages("/ships/", readPageTexts("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
+	p := newDemoSiteBuilder("harbour.example", "The Harbour", allowAllRobots())
+	links := p.addInterlinkedPages("/ships/", readDemoPageContents("ships"), hrefFuncForDir("/ships/"), linkHTML("/wreck", "The wreck"))
 	p.addHTMLPage("/ships/", "Ships", bulletListHTML(links...))
 	p.addPage("/wreck", StaticPage(Response{Fault: Reset}))
 	p.addHomePage("Mind the ropes.", bulletListHTML(linkHTML("/ships/", "Ships")))
 	return p.Site
 }
 
-// failFirstRequest makes a page fail the first time it is asked for.
-func (p *demoSite) failFirstRequest(path string, f ResponseFault) {
+// setFirstResponseFault makes a page fail the first time it is asked for.
+func (p *demoSiteBuilder) setFirstResponseFault(path string, f ResponseFault) {
 	a := p.Pages[path](PageRequest{})
 	a.Fault = f
 	p.setFirstResponse(path, a)
 }
 
 // setFirstResponse makes a page answer otherwise the first time it is asked for.
-func (p *demoSite) setFirstResponse(path string, first Response) {
+func (p *demoSiteBuilder) setFirstResponse(path string, first Response) {
 	later := p.Pages[path]
 	p.addPage(path, func(r PageRequest) Response {
 		if r.NthForURL == 1 {

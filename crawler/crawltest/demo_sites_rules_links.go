@@ -13,7 +13,7 @@ import (
 // wildcardRulesSite has rules with wildcards, an Allow inside a Disallow, and links to
 // what is closed.
 func wildcardRulesSite() Site {
-	p := newDemoSite("library.example", "The Lending Library", Robots{
+	p := newDemoSiteBuilder("library.example", "The Lending Library", Robots{
 		Response: Text(`# Please mind the books.
 User-agent: *
 Disallow: /loans/
@@ -23,12 +23,12 @@ Disallow: /*.bak$
 `),
 		IsDisallowed: isDisallowedByWildcards,
 	})
-	books := readPageTexts("books")
+	books := readDemoPageContents("books")
 	shelves := []string{"Here and elsewhere", "At table", "In verse", "How things are"}
 	var links []string
 	for i, name := range shelves {
 		dir := "/shelves/" + strconv.Itoa(i+1) + "/"
-		var shelf []pageText
+		var shelf []demoPageContent
 		for j := i; j < len(books); j += len(shelves) {
 			shelf = append(shelf, books[j])
 		}
@@ -56,7 +56,7 @@ func isDisallowedByWildcards(path string) bool {
 // relativeLinksSite has relative links, a page with BASE, and wildcards in the middle of
 // its rules.
 func relativeLinksSite() Site {
-	p := newDemoSite("garden.example", "The Botanical Garden", Robots{
+	p := newDemoSiteBuilder("garden.example", "The Botanical Garden", Robots{
 		Response: Text("User-agent: *\nDisallow: /beds/*/nursery\nAllow: /beds/*/nursery/visit$\n"),
 		IsDisallowed: func(path string) bool {
 			_, rest, ok := strings.Cut(path, "/beds/")
@@ -64,7 +64,7 @@ func relativeLinksSite() Site {
 			return ok && deep && strings.HasPrefix(rest, "nursery") && rest != "nursery/visit"
 		},
 	})
-	plants, beds := readPageTexts("plants"), []string{"shade", "sun", "pond", "rocks"}
+	plants, beds := readDemoPageContents("plants"), []string{"shade", "sun", "pond", "rocks"}
 	each := len(plants) / len(beds)
 	for i, bed := range beds {
 		dir, next := "/beds/"+bed+"/", beds[(i+1)%len(beds)]
@@ -83,11 +83,11 @@ func relativeLinksSite() Site {
 
 // crawlDelaySite asks for a rest of half a second.
 func crawlDelaySite() Site {
-	p := newDemoSite("timetable.example", "The Branch Line", Robots{
+	p := newDemoSiteBuilder("timetable.example", "The Branch Line", Robots{
 		Response: Text("User-agent: *\nCrawl-delay: 0.5\nDisallow: /drivers/\n"), CrawlDelay: 500 * time.Millisecond,
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/drivers/") },
 	})
-	links := p.addInterlinkedPages("/stations/", readPageTexts("stations"), hrefFuncForDir("/stations/"))
+	links := p.addInterlinkedPages("/stations/", readDemoPageContents("stations"), hrefFuncForDir("/stations/"))
 	p.addHTMLPage("/stations/", "Stations", bulletListHTML(links...))
 	p.addHTMLPage("/drivers/", "Drivers' room", paragraphHTML("Kettle on."))
 	p.addHomePage("Fourteen stations, one track, and a train in each direction, taking turns.",
@@ -97,7 +97,7 @@ func crawlDelaySite() Site {
 
 // endlessCalendarSite goes on for ever: every month links to the next.
 func endlessCalendarSite() Site {
-	p := newDemoSite("almanac.example", "The Almanac", allowAllRobots())
+	p := newDemoSiteBuilder("almanac.example", "The Almanac", allowAllRobots())
 	p.addHomePage("A page for every month there will be.", bulletListHTML(linkHTML("/2026/01", "January 2026")))
 	first := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	p.Fallback = func(r PageRequest) Response {
@@ -118,14 +118,14 @@ func endlessCalendarSite() Site {
 
 // sitemapIndexSite has a sitemap index, and objects that only a sitemap knows of.
 func sitemapIndexSite() Site {
-	p := newDemoSite("museum.example", "The Museum of Small Things", Robots{
+	p := newDemoSiteBuilder("museum.example", "The Museum of Small Things", Robots{
 		Response:     Text("User-agent: *\nDisallow: /store/sealed\n\nSitemap: http://museum.example/sitemap.xml\n"),
 		IsDisallowed: func(path string) bool { return strings.HasPrefix(path, "/store/sealed") },
 	})
-	rooms := p.addInterlinkedPages("/rooms/", readPageTexts("rooms"), hrefFuncForDir("/rooms/"))
+	rooms := p.addInterlinkedPages("/rooms/", readDemoPageContents("rooms"), hrefFuncForDir("/rooms/"))
 	p.addHTMLPage("/rooms/", "Rooms", bulletListHTML(rooms...))
 	store := []string{"/store/sealed"}
-	for _, it := range readPageTexts("objects") {
+	for _, it := range readDemoPageContents("objects") {
 		p.addHTMLPage("/store/"+it.slug, it.title, paragraphHTML(it.text), bulletListHTML(linkHTML("/rooms/", "What is on show")))
 		store = append(store, "/store/"+it.slug)
 	}
@@ -155,18 +155,18 @@ func sitemapXML(root, entry string, urls ...string) string {
 
 // cleanParamSite has links with parameters that do not matter, and says so.
 func cleanParamSite() Site {
-	p := newDemoSite("market.example", "The Thursday Market", Robots{
+	p := newDemoSiteBuilder("market.example", "The Thursday Market", Robots{
 		Response:          Text("User-agent: *\nDisallow:\nClean-param: ref&visit /stalls/\n"),
 		RemoveCleanParams: removeNoiseParams,
 	})
-	for i, it := range readPageTexts("stalls") {
-		next := readPageTexts("stalls")[(i+1)%len(readPageTexts("stalls"))]
+	for i, it := range readDemoPageContents("stalls") {
+		next := readDemoPageContents("stalls")[(i+1)%len(readDemoPageContents("stalls"))]
 		p.addHTMLPage("/stalls/"+it.slug, it.title, paragraphHTML(it.text),
 			bulletListHTML(linkHTML("/stalls/"+next.slug+"?ref=next&visit="+strconv.Itoa(i), "Next stall"), linkHTML("/stalls/"+it.slug+"?ref=self", "This stall"),
 				linkHTML("/stalls/?ref=stall", "All stalls")))
 	}
 	var links []string
-	for i, it := range readPageTexts("stalls") {
+	for i, it := range readDemoPageContents("stalls") {
 		links = append(links, linkHTML("/stalls/"+it.slug+"?visit="+strconv.Itoa(i), it.title))
 	}
 	p.addHTMLPage("/stalls/", "Stalls", bulletListHTML(links...))

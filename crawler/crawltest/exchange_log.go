@@ -46,9 +46,9 @@ type logEntry struct {
 	exchange  Exchange
 }
 
-// addEntry enters an exchange that has begun, if there are less than limit. Of
+// addEntryUpToLimit enters an exchange that has begun, if there are less than limit. Of
 // the others no count is kept either.
-func (b *exchangeLog) addEntry(x Exchange, limit int) *logEntry {
+func (b *exchangeLog) addEntryUpToLimit(x Exchange, limit int) *logEntry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := &logEntry{log: b, exchange: x}
@@ -66,8 +66,8 @@ func (b *exchangeLog) addEntry(x Exchange, limit int) *logEntry {
 	return e
 }
 
-// recordHeader enters what the head of the answer says.
-func (e *logEntry) recordHeader(d preparedResponse) {
+// recordResponseHead enters what the head of the answer says.
+func (e *logEntry) recordResponseHead(d preparedResponse) {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()
 	e.exchange.Status, e.exchange.Location = d.status, d.header.Get("Location")
@@ -92,10 +92,10 @@ func (e *logEntry) recordEnd(incomplete bool) {
 
 // Log returns what the web has seen so far, in the order in which it began.
 func (w *Web) Log() []Exchange {
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
-	log := make([]Exchange, len(w.log.entries))
-	for i, e := range w.log.entries {
+	w.exchangeLog.mu.Lock()
+	defer w.exchangeLog.mu.Unlock()
+	log := make([]Exchange, len(w.exchangeLog.entries))
+	for i, e := range w.exchangeLog.entries {
 		log[i] = e.exchange
 	}
 	sortLog(log)

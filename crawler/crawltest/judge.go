@@ -34,9 +34,9 @@ type JudgeOptions struct {
 
 // Judge judges the web's own log: see JudgeLog.
 func (w *Web) Judge(o JudgeOptions) JudgeReport {
-	w.log.mu.Lock()
-	dropped := w.log.unlogged
-	w.log.mu.Unlock()
+	w.exchangeLog.mu.Lock()
+	dropped := w.exchangeLog.unlogged
+	w.exchangeLog.mu.Unlock()
 	r := w.JudgeLog(w.Log(), o)
 	r.UnloggedRequests = dropped
 	return r
@@ -88,7 +88,7 @@ func (w *Web) JudgeLog(log []Exchange, o JudgeOptions) JudgeReport {
 		hosts[hostOf(x.URL)] = append(hosts[hostOf(x.URL)], x)
 	}
 	if len(log) > 0 {
-		c.report.startedAt = log[0].Start
+		c.report.firstRequestAt = log[0].Start
 	}
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		c.judgeHost(host, hosts[host])
@@ -147,7 +147,7 @@ func (h *hostJudge) judgeRequest(x Exchange) {
 	h.report.Requests++
 	h.report.BodyBytes += x.BodyBytes
 	for _, t := range []time.Time{x.Start, x.End} {
-		h.report.Duration = max(h.report.Duration, t.Sub(h.report.startedAt))
+		h.report.Duration = max(h.report.Duration, t.Sub(h.report.firstRequestAt))
 	}
 	isRobotsFetch := path == robotsPath || h.robotsRedirectTargets[x.URL]
 	h.checkDelayAndOverlap(x, isRobotsFetch)

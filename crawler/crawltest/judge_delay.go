@@ -16,8 +16,8 @@ type hostDelayState struct {
 	lastLostPauseExchangeEnd time.Time     // when the last such answer came that died with the crawler
 }
 
-// removeEnded lets the answers end that had done so when a request came.
-func (p *hostDelayState) removeEnded(at time.Time, tolerance func(Exchange) time.Duration) {
+// retireEndedExchanges lets the answers end that had done so when a request came.
+func (p *hostDelayState) retireEndedExchanges(at time.Time, tolerance func(Exchange) time.Duration) {
 	p.inFlight = slices.DeleteFunc(p.inFlight, func(x Exchange) bool {
 		if x.End.IsZero() || x.End.After(at.Add(tolerance(x))) {
 			return false
@@ -44,7 +44,7 @@ func requestedPause(x Exchange) time.Duration {
 // had at a time.
 func (h *hostJudge) checkDelayAndOverlap(x Exchange, isRobotsFetch bool) {
 	p := &h.delayState
-	p.removeEnded(x.Start, h.gapTolerance)
+	p.retireEndedExchanges(x.Start, h.gapTolerance)
 	declared := h.declaredDelay(x, isRobotsFetch)
 	required := max(h.opts.MinDelay, declared)
 	h.hostReport.MaxRequiredDelay = max(h.hostReport.MaxRequiredDelay, required)

@@ -302,8 +302,8 @@ func TestJudge(t *testing.T) {
 				t.Errorf("OK is %v with %v", r.OK(), got)
 			}
 			for rule, n := range got {
-				if r.CountViolations(rule) != n {
-					t.Errorf("Count(%q) is %d, want %d", rule, r.CountViolations(rule), n)
+				if r.CountViolationsOfRule(rule) != n {
+					t.Errorf("Count(%q) is %d, want %d", rule, r.CountViolationsOfRule(rule), n)
 				}
 			}
 		})
@@ -329,7 +329,7 @@ func TestJudgeTellsRetriesFromDuplicates(t *testing.T) {
 	add("free.example/again")
 	add("free.example/again")
 	r := judgeWeb().JudgeLog(log, JudgeOptions{RestartTimes: []time.Time{restart}})
-	if r.Retries != 7 || r.RestartRefetches != 1 || r.CountViolations(Duplicate) != 1 || len(r.Violations) != 1 || r.DistinctPages != 8 {
+	if r.Retries != 7 || r.RestartRefetches != 1 || r.CountViolationsOfRule(Duplicate) != 1 || len(r.Violations) != 1 || r.DistinctPages != 8 {
 		t.Errorf("got %d retries, %d redone, %d different pages, want 7, 1, 8, and one duplicate:\n%v", r.Retries, r.RestartRefetches, r.DistinctPages, r)
 	}
 }

@@ -25,13 +25,13 @@ type PageFunc func(PageRequest) Response
 // A Response is what a site says to one request. The zero Response is an empty
 // page, sent at once.
 type Response struct {
-	Status       int // 0: 200
-	Header       http.Header
-	Body         string
-	HeaderDelay  time.Duration // before the answer begins, on top of the site's Latency
-	BodyDuration time.Duration // the body trickles out over so long
-	Gzip         bool          // compress the body for those who accept it
-	Fault        ResponseFault
+	Status         int // 0: 200
+	Header         http.Header
+	Body           string
+	HeaderDelay    time.Duration // before the answer begins, on top of the site's Latency
+	BodyDuration   time.Duration // the body trickles out over so long
+	GzipIfAccepted bool          // compress the body for those who accept it
+	Fault          ResponseFault
 }
 
 // A ResponseFault is what goes wrong with an answer.

@@ -35,7 +35,7 @@ func prepareResponse(r PageRequest, a Response, l Latency) preparedResponse {
 	if isNotModified(r.Header, d) {
 		d.status, d.body = http.StatusNotModified, nil
 	}
-	if a.Gzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") || a.Fault == BadGzip {
+	if a.GzipIfAccepted && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") || a.Fault == BadGzip {
 		d.compress()
 	}
 	d.bodyDuration = a.BodyDuration + l.bodyDuration(len(d.body))
@@ -108,9 +108,9 @@ func (d *preparedResponse) bodyPieceCount() int {
 	return n
 }
 
-// bodyPiece returns piece i of the body, and when it is sent, counted from the
+// bodyPieceAndSendTime returns piece i of the body, and when it is sent, counted from the
 // start of the body.
-func (d *preparedResponse) bodyPiece(i int) (data []byte, at time.Duration) {
+func (d *preparedResponse) bodyPieceAndSendTime(i int) (data []byte, at time.Duration) {
 	n := d.bodyPieceCount()
 	return d.body[len(d.body)*i/n : len(d.body)*(i+1)/n], d.bodyDuration * time.Duration(i+1) / time.Duration(n)
 }

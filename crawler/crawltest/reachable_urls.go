@@ -51,7 +51,7 @@ func (w *Web) ReachablePages() []string { return w.FindReachableURLs(w.CrawlPlan
 // double quotes. The web is explored as it is
 // at the moment; robots.txt redirects are taken to succeed.
 func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
-	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{}, discovered: map[string]bool{}, now: time.Now()}
+	e := &reachabilitySearch{web: w, plan: p.withDefaults(), hostsInScope: map[string]bool{}, discoveredURLs: map[string]bool{}, now: time.Now()}
 	for _, seed := range p.Seeds {
 		e.hostsInScope[hostOf(seed)] = true
 	}
@@ -59,7 +59,7 @@ func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
 		e.addDiscoveredURL(seed, 0, false)
 	}
 	for _, host := range slices.Sorted(maps.Keys(e.hostsInScope)) {
-		e.discoverSitemaps(host)
+		e.discoverSitemapsInRobots(host)
 	}
 	for len(e.queue) > 0 {
 		next := e.queue[0]
@@ -74,13 +74,13 @@ func (w *Web) FindReachableURLs(p CrawlPlan) ReachableURLs {
 
 // A reachabilitySearch finds what is reachable, breadth first.
 type reachabilitySearch struct {
-	web          *Web
-	plan         CrawlPlan
-	now          time.Time
-	hostsInScope map[string]bool // in scope
-	discovered   map[string]bool
-	queue        []discoveredURL
-	result       ReachableURLs
+	web            *Web
+	plan           CrawlPlan
+	now            time.Time
+	hostsInScope   map[string]bool // in scope
+	discoveredURLs map[string]bool
+	queue          []discoveredURL
+	result         ReachableURLs
 }
 
 // A discoveredURL is a URL to explore.
@@ -103,10 +103,10 @@ func (e *reachabilitySearch) addDiscoveredURL(found string, depth int, sitemap b
 		path = rules.RemoveCleanParams(path)
 	}
 	found = origin + path
-	if e.discovered[found] {
+	if e.discoveredURLs[found] {
 		return
 	}
-	e.discovered[found] = true
+	e.discoveredURLs[found] = true
 	if e.isRobotsUnreachable(rules.Response) || rules.IsDisallowed != nil && rules.IsDisallowed(path) {
 		e.result.Disallowed = append(e.result.Disallowed, found)
 		return
@@ -124,8 +124,8 @@ func (e *reachabilitySearch) respondsBeforeTimeout(a Response) bool {
 	return a.Fault == NoFault && a.HeaderDelay+a.BodyDuration < e.plan.RequestTimeout
 }
 
-// discoverSitemaps discovers the sitemaps that a host's robots.txt names.
-func (e *reachabilitySearch) discoverSitemaps(host string) {
+// discoverSitemapsInRobots discovers the sitemaps that a host's robots.txt names.
+func (e *reachabilitySearch) discoverSitemapsInRobots(host string) {
 	a := e.web.sites[host].robotsAt(e.now).Response
 	if e.isRobotsUnreachable(a) {
 		return

@@ -58,14 +58,14 @@ type JudgeReport struct {
 	LostPauses       int           // pauses not made that were asked for in JudgeOptions.CrashLossWindow
 	UnloggedRequests int           // requests that the log had no room for
 	Violations       []Violation   // in the order of the requests, host by host
-	startedAt        time.Time
+	firstRequestAt   time.Time
 }
 
 // OK reports whether every request is in the log and broke no rule.
 func (r JudgeReport) OK() bool { return len(r.Violations) == 0 && r.UnloggedRequests == 0 }
 
-// CountViolations returns how often a rule was broken.
-func (r JudgeReport) CountViolations(rule JudgeRule) int {
+// CountViolationsOfRule returns how often a rule was broken.
+func (r JudgeReport) CountViolationsOfRule(rule JudgeRule) int {
 	n := 0
 	for _, o := range r.Violations {
 		if o.Rule == rule {
@@ -128,7 +128,7 @@ func (r JudgeReport) writeViolations(b *strings.Builder) {
 
 // writeViolationsOfRule says how often one rule was broken, and lists the first offences.
 func (r JudgeReport) writeViolationsOfRule(b *strings.Builder, rule JudgeRule) {
-	total, shown := r.CountViolations(rule), 0
+	total, shown := r.CountViolationsOfRule(rule), 0
 	fmt.Fprintf(b, "%6d %s\n", total, rule)
 	for _, o := range r.Violations {
 		if o.Rule != rule {
@@ -139,7 +139,7 @@ func (r JudgeReport) writeViolationsOfRule(b *strings.Builder, rule JudgeRule) {
 			return
 		}
 		shown++
-		line := fmt.Sprintf("         at %s  %s %s  %s", formatSeconds(o.Exchange.Start.Sub(r.startedAt)), o.Exchange.Method, o.Exchange.URL, o.Detail)
+		line := fmt.Sprintf("         at %s  %s %s  %s", formatSeconds(o.Exchange.Start.Sub(r.firstRequestAt)), o.Exchange.Method, o.Exchange.URL, o.Detail)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A rulesState is what a crawler may know of an origin's robots.txt.
-type rulesState uint8
+// A robotsRulesStatus is what a crawler may know of an origin's robots.txt.
+type robotsRulesStatus uint8
 
 const (
-	rulesUnread      rulesState = iota // not asked for, or its redirects not followed to their end
-	rulesUnreachable                   // unreachable: nothing may be visited
-	rulesKnown                         // its rules hold; none, if it answered 4xx
+	rulesUnread      robotsRulesStatus = iota // not asked for, or its redirects not followed to their end
+	rulesUnreachable                          // unreachable: nothing may be visited
+	rulesKnown                                // its rules hold; none, if it answered 4xx
 )
 
 // A rulesInForce is what binds a visitor of an origin at a moment.
 type rulesInForce struct {
-	state  rulesState
+	state  robotsRulesStatus
 	rules  Robots
 	readAt time.Time // when its last answer had ended
 }
@@ -69,7 +69,7 @@ func (a exchangesByURL) rulesAt(site *Site, origin string, at, restart time.Time
 	case !ok:
 		return rulesInForce{}
 	case isRobotsUnreachable(last):
-		return a.rulesInOutage(site, requests, at)
+		return a.robotsRulesInOutage(site, requests, at)
 	}
 	return rulesInForce{state: rulesKnown, rules: rulesFromResponse(site, first.Start, last), readAt: last.End}
 }
@@ -100,9 +100,9 @@ func (a exchangesByURL) followRedirects(x Exchange, at time.Time) (Exchange, boo
 	return x, true
 }
 
-// rulesInOutage returns the law when the last answer for a robots.txt was none: all
+// robotsRulesInOutage returns the law when the last answer for a robots.txt was none: all
 // is closed, unless it has lasted so long that the last good file holds.
-func (a exchangesByURL) rulesInOutage(site *Site, requests []Exchange, at time.Time) rulesInForce {
+func (a exchangesByURL) robotsRulesInOutage(site *Site, requests []Exchange, at time.Time) rulesInForce {
 	i := len(requests) - 1
 	for i > 0 && isRobotsUnreachable(requests[i-1]) {
 		i--

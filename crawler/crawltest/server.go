@@ -44,7 +44,7 @@ func (d *preparedResponse) writeTo(ctx context.Context, rw http.ResponseWriter, 
 	d.writeHeader(rw, e)
 	began, last := time.Now(), d.bodyPieceCount()-1
 	for i := range last + 1 {
-		data, at := d.bodyPiece(i)
+		data, at := d.bodyPieceAndSendTime(i)
 		if err := sleepUnlessCanceled(ctx, at-time.Since(began)); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (d *preparedResponse) writeTo(ctx context.Context, rw http.ResponseWriter, 
 
 // writeHeader sends the head of the answer.
 func (d *preparedResponse) writeHeader(rw http.ResponseWriter, e *logEntry) {
-	e.recordHeader(*d)
+	e.recordResponseHead(*d)
 	if d.bodyPieceCount() == 0 && !d.breaksOff() {
 		e.recordEnd(false)
 	}

@@ -36,7 +36,7 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 		sent.Header.Set("Accept-Encoding", "gzip")
 	}
 	e, d := w.logRequestAndPrepareResponse(sent, r.URL.Scheme, false)
-	if err := d.awaitHeader(ctx, e); err != nil {
+	if err := d.simulateHeaderArrival(ctx, e); err != nil {
 		return nil, err
 	}
 	return d.httpResponse(r, e, decompress), nil
@@ -50,8 +50,8 @@ func resetError() error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// awaitHeader waits for the head of the answer.
-func (d *preparedResponse) awaitHeader(ctx context.Context, e *logEntry) error {
+// simulateHeaderArrival waits for the head of the answer.
+func (d *preparedResponse) simulateHeaderArrival(ctx context.Context, e *logEntry) error {
 	wait := d.headerDelay
 	if d.fault == Hang {
 		wait = forever
@@ -64,7 +64,7 @@ func (d *preparedResponse) awaitHeader(ctx context.Context, e *logEntry) error {
 		e.recordEnd(true)
 		return resetError()
 	}
-	e.recordHeader(*d)
+	e.recordResponseHead(*d)
 	return nil
 }
 
@@ -101,7 +101,7 @@ type pacedBody struct {
 	entry            *logEntry
 	startedAt        time.Time
 	nextPieceIndex   int    // the piece that comes after rest
-	unread           []byte // of the piece being read
+	unreadPieceBytes []byte // of the piece being read
 	stopCancelWatch  func() bool
 	err              error // for good
 }
@@ -115,10 +115,10 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		b.endExchange(true)
 		return 0, b.err
 	}
-	n := copy(p, b.unread)
-	b.unread = b.unread[n:]
+	n := copy(p, b.unreadPieceBytes)
+	b.unreadPieceBytes = b.unreadPieceBytes[n:]
 	b.entry.addBodyBytes(n)
-	if len(b.unread) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
+	if len(b.unreadPieceBytes) == 0 && b.nextPieceIndex == b.preparedResponse.bodyPieceCount() && !b.preparedResponse.breaksOff() {
 		b.err = io.EOF
 		b.endExchange(b.preparedResponse.fault == BadGzip)
 		return n, nil
@@ -131,21 +131,21 @@ func (b *pacedBody) awaitData() error {
 	switch {
 	case b.ctx.Err() != nil:
 		return context.Cause(b.ctx)
-	case len(b.unread) > 0:
+	case len(b.unreadPieceBytes) > 0:
 		return nil
 	case b.nextPieceIndex == b.preparedResponse.bodyPieceCount():
-		return b.breakError()
+		return b.stallOrBreakOff()
 	}
-	data, at := b.preparedResponse.bodyPiece(b.nextPieceIndex)
+	data, at := b.preparedResponse.bodyPieceAndSendTime(b.nextPieceIndex)
 	if err := sleepUnlessCanceled(b.ctx, at-time.Since(b.startedAt)); err != nil {
 		return err
 	}
-	b.unread, b.nextPieceIndex = data, b.nextPieceIndex+1
+	b.unreadPieceBytes, b.nextPieceIndex = data, b.nextPieceIndex+1
 	return nil
 }
 
-// breakError returns how a body breaks off.
-func (b *pacedBody) breakError() error {
+// stallOrBreakOff returns how a body breaks off.
+func (b *pacedBody) stallOrBreakOff() error {
 	switch b.preparedResponse.fault {
 	case StallBody:
 		return sleepUnlessCanceled(b.ctx, forever)

@@ -51,8 +51,8 @@ type Web struct {
 	// Default 250,000 requests.
 	MaxLogEntries int
 
-	sites map[string]*Site
-	log   exchangeLog
+	sites       map[string]*Site
+	exchangeLog exchangeLog
 }
 
 // New returns a web of the given sites.
@@ -111,10 +111,10 @@ func (w *Web) logRequestAndPrepareResponse(r *http.Request, scheme string, overS
 	if r.Body != nil { // what breaks off is answered as far as it came
 		req.Body, _ = io.ReadAll(io.LimitReader(r.Body, maxRequestBodyBytes))
 	}
-	e := w.log.addEntry(Exchange{
+	e := w.exchangeLog.addEntryUpToLimit(Exchange{
 		Method: req.Method, RequestBodySHA256: sha256Hex(req.Body), URL: scheme + "://" + hostport + req.Path,
 		UserAgent: r.UserAgent(), Conditional: isConditional(r.Header), Start: req.ReceivedAt, OverSocket: overSocket,
-	}, w.maxLogOrDefault())
+	}, w.maxLogEntriesOrDefault())
 	req.NthForURL = e.nthForURL
 	site := w.sites[req.Host]
 	return e, prepareResponse(req, site.respond(req), site.latencyOrZero())
@@ -132,7 +132,7 @@ func sha256Hex(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (w *Web) maxLogOrDefault() int {
+func (w *Web) maxLogEntriesOrDefault() int {
 	if w.MaxLogEntries == 0 {
 		return 250_000
 	}

@@ -37,7 +37,7 @@ func smallWeb() *Web {
 	held.Header.Set("ETag", `"1"`)
 	held.Header.Set("Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT")
 	packed := Text(strings.Repeat("press ", 100))
-	packed.Gzip = true
+	packed.GzipIfAccepted = true
 	return New(
 		Site{Host: "a.example", Robots: StaticRobots(Robots{Response: Text("User-agent: *\nDisallow:\n")}),
 			Pages: map[string]PageFunc{

@@ -149,8 +149,8 @@ func outputRecords(t *testing.T, v *crawlFixture) []OutputRecord {
 
 // unchangingSite is a site of two pages that never change: one has a validator.
 func unchangingSite() crawltest.Site {
-	same := crawltest.ChangingPage{ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
-	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
+	same := crawltest.ChangingPage{ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<a href=/tagged>x</a>") }}
+	tagged := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("tagged") }}
 	return crawltest.Site{Host: "shop.example", Fallback: same.Respond, Pages: map[string]crawltest.PageFunc{"/tagged": tagged.Respond}}
 }
 

@@ -97,7 +97,7 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	f.stop()
-	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolations(crawltest.Disallowed) > 0 || r.CountViolations(crawltest.ShortGap) > 0 {
+	if r := f.web.Judge(crawltest.JudgeOptions{MinDelay: 50 * time.Millisecond}); r.CountViolationsOfRule(crawltest.Disallowed) > 0 || r.CountViolationsOfRule(crawltest.ShortGap) > 0 {
 		t.Errorf("the judge says:\n%s", r)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func feedSite() crawltest.Site {
 	feed := crawltest.ResponseOfType("text/xml", "<rss version='2.0'><channel><link>/about</link><item><link>/news/1</link></item>"+
 		"<item><link>2</link></item><item><link>/closed/3</link></item><item><link>http://elsewhere.example/</link></item></channel></rss>")
-	feed.Gzip = true
+	feed.GzipIfAccepted = true
 	print := crawltest.HTML("for printing")
 	print.Header.Set("Link", "</news/1>; rel=canonical")
 	return crawltest.Site{Host: "gazette.example",

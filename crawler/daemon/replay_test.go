@@ -35,7 +35,7 @@ func replaySites() (sites []crawltest.Site, seeds []string) {
 		"/":     crawltest.StaticPage(crawltest.HTML(links)),
 		"/gone": crawltest.StaticPage(crawltest.Status(http.StatusGone)),
 		"/loop": crawltest.StaticPage(crawltest.Redirect(http.StatusFound, "/loop?again")),
-		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, Gzip: true, Header: http.Header{"Content-Type": {"text/html"}}}),
+		"/zip":  crawltest.StaticPage(crawltest.Response{Body: links, GzipIfAccepted: true, Header: http.Header{"Content-Type": {"text/html"}}}),
 	})
 	sites = []crawltest.Site{shopSite(), index, moved, clean, trouble}
 	for i, s := range sites {

@@ -14,7 +14,7 @@ import (
 
 // unchangingPageSite is a site of a page that never changes, and has a validator.
 func unchangingPageSite() crawltest.Site {
-	page := crawltest.ChangingPage{SendETag: true, ResponseAfter: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
+	page := crawltest.ChangingPage{SendETag: true, ResponseAfterChanges: func(int) crawltest.Response { return crawltest.HTML("<title>x</title>") }}
 	return crawltest.Site{Host: "shop.example", Fallback: page.Respond}
 }
 

@@ -55,7 +55,7 @@ func TestRobotsCheckFetches(t *testing.T) {
 	check("http://down.example/", "http://free.example/").want(t, ExitFailed,
 		"cannot have http://down.example/robots.txt", "status 503", "allowed\thttp://free.example/\tno rule\n")
 	check("--dialect=yandex", "http://down.example/").want(t, ExitDone, "allowed\thttp://down.example/\tno rule\n")
-	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolations(crawltest.Anonymous) > 0 {
+	if r := v.web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); r.PageRequests > 0 || r.CountViolationsOfRule(crawltest.Anonymous) > 0 {
 		t.Errorf("only robots.txt should have been asked for, by name:\n%s", r)
 	}
 }
