@@ -65,8 +65,8 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement 
 	}
 }
 
-// checkConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkConfinement(name string, p Project, c *pathConfinement) *fieldProblem {
+// checkProjectConfinement returns the settings of a project that its confinement does not allow.
+func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConfinement) *fieldProblem {
 	if c == nil {
 		return nil
 	}
@@ -101,15 +101,15 @@ func (s *supervisor) checkConfinement(name string, p Project, c *pathConfinement
 	return nil
 }
 
-// An apiCreatedProjectRecord is what daemon.json records of a project that came by the API.
-type apiCreatedProjectRecord struct {
+// An apiProjectOwnedFiles is what daemon.json records of a project that came by the API.
+type apiProjectOwnedFiles struct {
 	// FileHashes are the SHA-256 of the project file as the API wrote it last, and, during a
 	// replacement, also of the previous one. A file with another hash is the
 	// operator's.
 	FileHashes []string `json:"files"`
-	// Outputs are the files of lines and directories of WARC files that the project has
+	// OutputPaths are the files of lines and directories of WARC files that the project has
 	// begun.
-	Outputs []string `json:"outputs,omitempty"`
+	OutputPaths []string `json:"outputs,omitempty"`
 }
 
 // sha256Hex returns the SHA-256 of a text, in hexadecimal.
@@ -127,28 +127,28 @@ func (w *daemonStateStore) isProjectFileFromAPI(project string, text []byte) boo
 
 // addAPIProjectFileHash records that the API is about to write the file of a project.
 func (w *daemonStateStore) addAPIProjectFileHash(project, sum string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
+	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) { r.FileHashes = append(withoutItem(r.FileHashes, sum), sum) })
 }
 
 // setAPIProjectFileHash records that the API has written the file of a project, and forgets other
 // hashes.
 func (w *daemonStateStore) setAPIProjectFileHash(project, sum string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) { r.FileHashes = []string{sum} })
+	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) { r.FileHashes = []string{sum} })
 }
 
 // isKnownOutputFile reports whether a project that came by the API has begun a file of lines.
 func (w *daemonStateStore) isKnownOutputFile(project, path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.state.APIProjects[project].Outputs, path)
+	return slices.Contains(w.state.APIProjects[project].OutputPaths, path)
 }
 
 // addKnownOutputFile records that a project from the API begins a file of lines. It forgets the
 // oldest beyond maxKnownOutputs.
 func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
-	return w.updateAPIProjectRecord(project, func(r *apiCreatedProjectRecord) {
-		r.Outputs = append(withoutItem(r.Outputs, path), path)
-		r.Outputs = r.Outputs[max(0, len(r.Outputs)-maxKnownOutputs):]
+	return w.updateAPIProjectRecord(project, func(r *apiProjectOwnedFiles) {
+		r.OutputPaths = append(withoutItem(r.OutputPaths, path), path)
+		r.OutputPaths = r.OutputPaths[max(0, len(r.OutputPaths)-maxKnownOutputs):]
 	})
 }
 
@@ -157,10 +157,10 @@ func (w *daemonStateStore) addKnownOutputFile(project, path string) error {
 // file names another.
 const maxKnownOutputs = 100
 
-func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiCreatedProjectRecord)) error {
+func (w *daemonStateStore) updateAPIProjectRecord(project string, change func(*apiProjectOwnedFiles)) error {
 	return w.update(func(t *daemonState) {
 		if t.APIProjects == nil {
-			t.APIProjects = map[string]apiCreatedProjectRecord{}
+			t.APIProjects = map[string]apiProjectOwnedFiles{}
 		}
 		r := t.APIProjects[project]
 		change(&r)

@@ -36,7 +36,7 @@ type warcArchive struct {
 	onDiskFull         func(error)         // see retryWhileDiskFull
 	captureNotes       originMetadataStore // records what was archived of URLs that are revisited
 	crawlRevisitsPages bool                // pages are revisited
-	retryMu            sync.Mutex
+	diskFullRetryMu    sync.Mutex
 }
 
 // Notes are kept with the state of the crawl, in order with its acks.
@@ -54,7 +54,7 @@ func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 	if p.Output.WARCDir == "" {
 		return nil, nil
 	}
-	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), opts.confinement)
+	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), opts.pathConfinement)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
@@ -62,7 +62,7 @@ func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := opts.confinement.checkAndRecordWARCDir(p.Output.WARCDir, dir); err != nil {
+	if err := opts.pathConfinement.claimWARCDir(p.Output.WARCDir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := warcConfig(&p, opts.log)
@@ -98,7 +98,7 @@ func warcConfig(p *Project, log *slog.Logger) warc.Config {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
 	return warc.Config{
-		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
+		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
 		OnRecovered: func(file string, bytesCut int64) {
 			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 		},
@@ -122,8 +122,8 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	var written warc.CaptureRef
 	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
 	if err = write(); isDiskFull(err) {
-		a.retryMu.Lock()
-		defer a.retryMu.Unlock()
+		a.diskFullRetryMu.Lock()
+		defer a.diskFullRetryMu.Unlock()
 		err = retryWhileDiskFull(ctx, a.log, a.onDiskFull, write)
 	}
 	if errors.Is(err, warc.ErrNoResponse) {
@@ -133,7 +133,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	if err != nil {
 		return err
 	}
-	return a.saveCaptureNote(ctx, v, previous, written)
+	return a.saveCaptureNoteIfNeeded(ctx, v, previous, written)
 }
 
 // expectsRefetch reports whether the URL of a visit is asked for more than once as a
@@ -165,8 +165,8 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	return &warc.CaptureRef{Date: at, PayloadDigest: payload}, nil
 }
 
-// saveCaptureNote notes what was archived of a URL, unless that is known.
-func (a *warcArchive) saveCaptureNote(ctx context.Context, v *crawler.Visit, previous *warc.CaptureRef, written warc.CaptureRef) error {
+// saveCaptureNoteIfNeeded notes what was archived of a URL, unless that is known.
+func (a *warcArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureRef, written warc.CaptureRef) error {
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}

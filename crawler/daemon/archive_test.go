@@ -123,7 +123,7 @@ func TestArchive(t *testing.T) {
 			continue
 		}
 		metadata++
-		for _, want := range []string{"source: " + line.Source, "robots_file_sha256: " + line.RobotsVerdict.FileSHA256, "delay_required_ms: "} {
+		for _, want := range []string{"source: " + line.URLSource, "robots_file_sha256: " + line.RobotsVerdict.FileSHA256, "delay_required_ms: "} {
 			if !strings.Contains(r.block, want) {
 				t.Errorf("%s: metadata %q, want %q in it", line.URL, r.block, want)
 			}
@@ -217,7 +217,7 @@ func TestArchiveInUse(t *testing.T) {
 func TestProxyAndWARC(t *testing.T) {
 	p := DefaultProject()
 	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
-	if f := checkOutputSettings(&p); f == nil || f.field != "output.warc" {
+	if f := checkOutputSettings(&p); f == nil || f.fieldPath != "output.warc" {
 		t.Errorf("%v, want a fault of output.warc", f)
 	}
 }

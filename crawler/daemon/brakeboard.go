@@ -54,7 +54,7 @@ func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 	}
 	changed := !maps.Equal(lastShared, shared)
 	if changed {
-		s.adoptSharedBrakes(lastShared, shared, local)
+		s.adoptSharedBrakeChanges(lastShared, shared, local)
 	}
 	missing = map[string]string{}
 	for host, encoded := range local {
@@ -63,19 +63,19 @@ func (s *supervisor) mergeSharedBrakes(key string, shared map[string]string, out
 		}
 	}
 	if changed {
-		s.saveSharedBrakes(key, shared)
+		s.saveLastSharedAndLocalBrakes(key, shared)
 	}
 	return missing, true
 }
 
-// adoptSharedBrakes puts on, and lifts, what others have since a board was seen last. What was
+// adoptSharedBrakeChanges puts on, and lifts, what others have since a board was seen last. What was
 // put on here meanwhile stays if it stops a host.
-func (s *supervisor) adoptSharedBrakes(lastShared, shared, local map[string]string) {
+func (s *supervisor) adoptSharedBrakeChanges(lastShared, shared, local map[string]string) {
 	now := time.Now()
 	for host, encoded := range lastShared {
 		if _, on := shared[host]; !on && local[host] == encoded && s.brakes.Remove(host) {
 			if b, ok := decodeSharedBrake(encoded, now); ok {
-				s.announceBrake(toAPIBrake(b), "lifted")
+				s.logAndPublishBrakeChange(toAPIBrake(b), "lifted")
 			}
 			delete(local, host)
 		}
@@ -88,14 +88,14 @@ func (s *supervisor) adoptSharedBrakes(lastShared, shared, local map[string]stri
 			continue
 		}
 		if s.brakes.Set(b) == nil {
-			s.announceBrake(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
+			s.logAndPublishBrakeChange(toAPIBrake(b), brakeDescription(toAPIBrake(b)))
 			local[host] = encoded
 		}
 	}
 }
 
-// saveSharedBrakes keeps what is on a board, and which brakes are on.
-func (s *supervisor) saveSharedBrakes(key string, shared map[string]string) {
+// saveLastSharedAndLocalBrakes keeps what is on a board, and which brakes are on.
+func (s *supervisor) saveLastSharedAndLocalBrakes(key string, shared map[string]string) {
 	err := s.stateStore.update(func(t *daemonState) {
 		if t.LastSharedBrakes == nil {
 			t.LastSharedBrakes = map[string]map[string]string{}
@@ -127,12 +127,12 @@ func replaceBrakes(brakes *politeness.Brakes, shared map[string]string, log *slo
 // setOrRemoveSharedBrake puts a brake on the boards of all commons, or, if line is empty, takes it
 // off those that it is on; that is, if was is not empty, where it is that.
 func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, previous string) (err error) {
-	for _, c := range s.allSharedBrakes() {
-		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.id))
+	for _, c := range s.sharedBrakesOfAllStores() {
+		shared := maps.Clone(s.stateStore.lastSharedBrakes(c.storeID))
 		if _, on := shared[host]; encoded == "" && !on {
 			continue
 		}
-		if e := c.setSharedBrake(ctx, host, encoded, previous); e != nil {
+		if e := c.compareAndSetSharedBrake(ctx, host, encoded, previous); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
@@ -143,7 +143,7 @@ func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, 
 		if encoded == "" {
 			delete(shared, host)
 		}
-		s.saveSharedBrakes(c.id, shared)
+		s.saveLastSharedAndLocalBrakes(c.storeID, shared)
 	}
 	return err
 }
@@ -159,7 +159,7 @@ func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes
 	key := sharedBrakesID(&r)
 	c := s.sharedBrakesByID[key]
 	if c == nil {
-		c = startSharedBrakes(r, loaded.confinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
+		c = startSharedBrakes(r, loaded.pathConfinement, func(shared map[string]string, outdated func() bool) (map[string]string, bool) {
 			return s.mergeSharedBrakes(key, shared, outdated)
 		}, s.env.log)
 		s.sharedBrakesByID[key] = c
@@ -167,7 +167,7 @@ func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes
 	return c
 }
 
-func (s *supervisor) allSharedBrakes() (all []*sharedBrakes) {
+func (s *supervisor) sharedBrakesOfAllStores() (all []*sharedBrakes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.sharedBrakesByID {
@@ -176,9 +176,9 @@ func (s *supervisor) allSharedBrakes() (all []*sharedBrakes) {
 	return all
 }
 
-// startAndCloseSharedBrakes joins the commons of all projects, also of those that do not run:
+// startUsedCloseUnusedSharedBrakes joins the commons of all projects, also of those that do not run:
 // brakes are for all. It leaves those that are no project's any more.
-func (s *supervisor) startAndCloseSharedBrakes() {
+func (s *supervisor) startUsedCloseUnusedSharedBrakes() {
 	used := map[string]bool{}
 	for _, r := range s.allRunners() {
 		if loaded := r.loadedProject(); loaded != nil && s.getOrStartSharedBrakes(loaded) != nil {
@@ -195,12 +195,12 @@ func (s *supervisor) startAndCloseSharedBrakes() {
 	}
 	s.mu.Unlock()
 	for _, c := range unused {
-		s.closeSharedBrakes(c)
+		s.closeOneSharedBrakes(c)
 	}
 }
 
-func (s *supervisor) closeSharedBrakes(c *sharedBrakes) {
+func (s *supervisor) closeOneSharedBrakes(c *sharedBrakes) {
 	if err := c.Close(); err != nil {
-		s.env.log.Warn("what processes share in Redis is not closed in order", "redis", c.id, "error", err)
+		s.env.log.Warn("what processes share in Redis is not closed in order", "redis", c.storeID, "error", err)
 	}
 }

@@ -22,7 +22,7 @@ type fakeSharedValues struct {
 	afterRead func() // called when the board was read, before its reader has it
 }
 
-func (b *fakeSharedValues) SharedValues(_ context.Context, version string) (map[string]string, string, error) {
+func (b *fakeSharedValues) SharedValuesIfChanged(_ context.Context, version string) (map[string]string, string, error) {
 	values, newVersion := maps.Clone(b.values), strconv.Itoa(b.version)
 	if afterRead := b.afterRead; afterRead != nil {
 		b.afterRead = nil
@@ -51,11 +51,11 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	}
 	s := &supervisor{env: &environment{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
 	values := &fakeSharedValues{values: map[string]string{}}
-	c := &sharedBrakes{id: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
+	c := &sharedBrakes{storeID: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
 		return s.mergeSharedBrakes("here", values, outdated)
 	}}
 	close(c.storeOpened)
-	s.sharedBrakesByID[c.id] = c
+	s.sharedBrakesByID[c.storeID] = c
 	version := ""
 	checkBrakes := func(want ...string) {
 		t.Helper()

@@ -35,7 +35,7 @@ type brakeOptions struct {
 	reason                     string
 }
 
-func (a *program) brakeCommand() *cobra.Command {
+func (a *program) newBrakeCommand() *cobra.Command {
 	var b brakeOptions
 	c := &cobra.Command{
 		Use: "brake [HOST]", Short: "Stop or slow a host at once", Long: brakeHelp, Example: brakeExample, Args: argsOrUsageError(cobra.MaximumNArgs(1)),

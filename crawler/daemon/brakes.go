@@ -46,7 +46,7 @@ func (s *supervisor) SetBrake(ctx context.Context, b api.Brake) error {
 	if err := s.brakes.Set(brake); err != nil {
 		return api.InvalidInput("%w", err)
 	}
-	s.announceBrake(b, brakeDescription(b))
+	s.logAndPublishBrakeChange(b, brakeDescription(b))
 	if err := s.saveBrakes(); err != nil {
 		return fmt.Errorf("the brake is on, and may not survive the daemon: %w", err)
 	}
@@ -103,7 +103,7 @@ func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
 		return err
 	}
 	s.brakes.Remove(host)
-	s.announceBrake(b, "lifted")
+	s.logAndPublishBrakeChange(b, "lifted")
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (s *supervisor) dropExpiredBrakes(now time.Time) {
 	defer s.brakesMu.Unlock()
 	for _, b := range s.brakes.All() {
 		if b.Expired(now) && s.brakes.Remove(b.Host) {
-			s.announceBrake(toAPIBrake(b), "expired")
+			s.logAndPublishBrakeChange(toAPIBrake(b), "expired")
 			_ = s.setOrRemoveSharedBrake(context.Background(), b.Host, "", encodeSharedBrake(toAPIBrake(b))) // others do it as well
 		}
 	}
@@ -135,7 +135,7 @@ func (s *supervisor) loadBrakes() error {
 		}
 	}
 	if err := s.brakes.Replace(brakes); err != nil {
-		return fmt.Errorf("%s: %w", s.stateStore.file, err)
+		return fmt.Errorf("%s: %w", s.stateStore.filePath, err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *supervisor) saveBrakeList(brakes []politeness.Brake) error {
 	})
 }
 
-func (s *supervisor) announceBrake(b api.Brake, change string) {
+func (s *supervisor) logAndPublishBrakeChange(b api.Brake, change string) {
 	s.env.log.Warn("brake", "host", b.Host, "domain", b.WithSubdomains, "what", change, "by", b.By, "reason", b.Reason)
 	s.eventBroker.publish(api.Event{Type: "brake", Host: b.Host, Message: change})
 }

@@ -103,7 +103,7 @@ func checkSeeds(p *Project) *fieldProblem {
 func indexedFieldName(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
 func checkScopeSettings(p *Project) *fieldProblem {
-	if _, err := frontier.ParseScopeMode(p.Scope.Within); err != nil {
+	if _, err := frontier.ParseScopeMode(p.Scope.ScopeMode); err != nil {
 		return newProjectFieldProblem("scope.within", "%v", err)
 	}
 	budget := newRegexpBudget()
@@ -155,7 +155,7 @@ func checkEnumFields(p *Project) *fieldProblem {
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
 		return newProjectFieldProblem("revisit.mode", "%v", err)
 	}
-	if len(p.Robots.Purposes) > 0 && !p.Robots.Extensions {
+	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyExtensions {
 		return newProjectFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyMetaTags {
@@ -197,8 +197,8 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"fetch.max_sitemap_body", float64(p.Fetch.MaxSitemapBody), 1, 1 << 40},
 		{"fetch.max_request_body", float64(p.Fetch.MaxRequestBody), 1, storage.MaxBodyBytes},
 		{"fetch.max_header", float64(p.Fetch.MaxHeader), 1 << 10, 16 << 20},
-		{"output.warc_max_size", float64(p.Output.WARCMaxSize), minOutputFileSize, maxOutputFileSize},
-		{"output.ledger_max_size", float64(p.Output.LedgerMaxSize), minOutputFileSize, maxOutputFileSize},
+		{"output.warc_max_size", float64(p.Output.WARCMaxFileSize), minOutputFileSize, maxOutputFileSize},
+		{"output.ledger_max_size", float64(p.Output.LedgerMaxFileSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
 			return newProjectFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
@@ -249,14 +249,14 @@ func checkOutputSettings(p *Project) *fieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
 		return newProjectFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
 	}
-	switch size := p.Output.JSONLMaxSize; {
+	switch size := p.Output.JSONLMaxFileSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
 		return newProjectFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
 		return newProjectFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
-	if !p.Output.WriteLedger && (p.Output.LedgerKey != "" || p.Output.RecordRefusalsInLedger) {
+	if !p.Output.WriteLedger && (p.Output.LedgerKeyFile != "" || p.Output.RecordRefusalsInLedger) {
 		field := "output.ledger_key"
 		if p.Output.RecordRefusalsInLedger {
 			field = "output.ledger_refusals"

@@ -38,15 +38,15 @@ type robotsBatchOutputLine struct {
 type robotsBatchEvaluator struct {
 	defaultDialect robots.Dialect // of questions that name none
 	defaultAgent   string         // of questions that name none
-	parsedFiles    map[robotsCacheKey]*parsedRobotsFile
+	parsedFiles    map[robotsParseInput]*parsedRobotsFile
 	cachedBytes    int // about how many bytes the folders take
 }
 
 // maxEvaluatorCacheBytes is how much a clerk keeps, before it clears its desk.
 const maxEvaluatorCacheBytes = 128 << 20
 
-// A robotsCacheKey is a file and how it is to be read.
-type robotsCacheKey struct {
+// A robotsParseInput is a file and how it is to be read.
+type robotsParseInput struct {
 	text       string
 	dialect    robots.Dialect
 	extensions bool
@@ -62,7 +62,7 @@ type parsedRobotsFile struct {
 }
 
 func newRobotsBatchEvaluator(d robots.Dialect, agent string) *robotsBatchEvaluator {
-	return &robotsBatchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsCacheKey]*parsedRobotsFile)}
+	return &robotsBatchEvaluator{defaultDialect: d, defaultAgent: agent, parsedFiles: make(map[robotsParseInput]*parsedRobotsFile)}
 }
 
 // evaluateLine answers the question of one line. What is wrong with it is said in
@@ -75,7 +75,7 @@ func (c *robotsBatchEvaluator) evaluateLine(line []byte) robotsBatchOutputLine {
 	if err := json.Unmarshal(line, &q); err != nil {
 		return robotsBatchOutputLine{Error: fmt.Sprintf("not a question: %v", err)}
 	}
-	s, err := c.cacheKeyOfQuery(&q)
+	s, err := c.parseInputOfQuery(&q)
 	if err != nil {
 		return robotsBatchOutputLine{Error: err.Error()}
 	}
@@ -112,29 +112,29 @@ func (a *robotsBatchOutputLine) evaluateURL(url string, rules *robots.Rules, cle
 	}
 }
 
-func (c *robotsBatchEvaluator) cacheKeyOfQuery(q *robotsBatchInputLine) (robotsCacheKey, error) {
-	s := robotsCacheKey{dialect: c.defaultDialect, extensions: q.Extensions == nil || *q.Extensions}
+func (c *robotsBatchEvaluator) parseInputOfQuery(q *robotsBatchInputLine) (robotsParseInput, error) {
+	s := robotsParseInput{dialect: c.defaultDialect, extensions: q.Extensions == nil || *q.Extensions}
 	if q.Dialect != nil {
 		var err error
 		if s.dialect, err = robots.ParseDialect(*q.Dialect); err != nil {
-			return robotsCacheKey{}, fmt.Errorf("dialect: %w", err)
+			return robotsParseInput{}, fmt.Errorf("dialect: %w", err)
 		}
 	}
 	switch {
 	case q.Robots != nil && q.RobotsBytes != nil:
-		return robotsCacheKey{}, errors.New("both robots and robots_base64 are given")
+		return robotsParseInput{}, errors.New("both robots and robots_base64 are given")
 	case q.Robots != nil:
 		s.text = *q.Robots
 	case q.RobotsBytes != nil:
 		s.text = string(q.RobotsBytes)
 	default:
-		return robotsCacheKey{}, errors.New("neither robots nor robots_base64 is given")
+		return robotsParseInput{}, errors.New("neither robots nor robots_base64 is given")
 	}
 	return s, nil
 }
 
 // parsedFile returns what the clerk knows of a file; it reads it if it is new.
-func (c *robotsBatchEvaluator) parsedFile(s robotsCacheKey) *parsedRobotsFile {
+func (c *robotsBatchEvaluator) parsedFile(s robotsParseInput) *parsedRobotsFile {
 	if f := c.parsedFiles[s]; f != nil {
 		return f
 	}
@@ -152,7 +152,7 @@ func (c *robotsBatchEvaluator) parsedFile(s robotsCacheKey) *parsedRobotsFile {
 }
 
 // rulesForAgent returns what the file of f says to an agent.
-func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsCacheKey, agent string) *robots.Rules {
+func (c *robotsBatchEvaluator) rulesForAgent(f *parsedRobotsFile, s robotsParseInput, agent string) *robots.Rules {
 	r := f.rulesByAgent[agent]
 	if r == nil {
 		c.reserveCache(10*len(s.text) + len(agent)) // compiled rules are larger than their text

@@ -63,7 +63,7 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, environment: environment{namedHandlers: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, environment: environment{namedCallbacks: h}}
 	return a.main(args)
 }
 
@@ -78,7 +78,7 @@ type program struct {
 
 // main runs the command line args and returns the exit code.
 func (a *program) main(args []string) int {
-	root := a.rootCommand()
+	root := a.newRootCommand()
 	root.SetArgs(args)
 	makeBuiltinCommandsStrict(root)
 	return printError(a.stderr, withWriteError(a.stdout, root.Execute()))
@@ -94,8 +94,8 @@ Exit codes:
   3  a check says no
   4  stopped by a limit or a signal; the state is kept, and --resume goes on`
 
-// rootCommand returns the tree of commands.
-func (a *program) rootCommand() *cobra.Command {
+// newRootCommand returns the tree of commands.
+func (a *program) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use: "decorum", Short: "A polite web crawler", Long: rootHelp,
 		Example: `  decorum demo
@@ -122,9 +122,9 @@ func (a *program) rootCommand() *cobra.Command {
 		Use: "robots", Short: "Ask robots.txt files", Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	robots.AddCommand(a.robotsCheckCommand(), a.robotsBatchCommand(), a.robotsLintCommand(), a.robotsDiffCommand())
-	root.AddCommand(a.crawlCommand(), a.serveCommand(), a.demoCommand(), a.explainCommand(), a.reportCommand(), a.frontierCommand(), a.ledgerCommand(),
-		robots, a.sitemapCommand(), a.replayCommand(), a.brakeCommand(), a.topCommand(), a.identityCommand(), a.versionCommand())
+	robots.AddCommand(a.newRobotsCheckCommand(), a.newRobotsBatchCommand(), a.newRobotsLintCommand(), a.newRobotsDiffCommand())
+	root.AddCommand(a.newCrawlCommand(), a.newServeCommand(), a.newDemoCommand(), a.newExplainCommand(), a.newReportCommand(), a.newFrontierCommand(), a.newLedgerCommand(),
+		robots, a.newSitemapCommand(), a.newReplayCommand(), a.newBrakeCommand(), a.newTopCommand(), a.newIdentityCommand(), a.newVersionCommand())
 	return root
 }
 
@@ -199,7 +199,7 @@ func isEmptyFlagValue(v pflag.Value) bool {
 	return v.Type() == "string" && v.String() == ""
 }
 
-func (a *program) versionCommand() *cobra.Command {
+func (a *program) newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -236,7 +236,7 @@ func (a *program) initLog(c *cobra.Command) error {
 // for, and no news to an operator; but callbacks may have something to say by it.
 func (a *program) setDefaultLogger() {
 	level := slog.LevelDebug
-	if len(a.namedHandlers) > 0 {
+	if len(a.namedCallbacks) > 0 {
 		level = slog.LevelInfo
 	}
 	slog.SetLogLoggerLevel(level)

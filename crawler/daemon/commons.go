@@ -25,24 +25,24 @@ const (
 // Commons are what processes share whose projects are under one prefix in Redis,
 // beyond the projects: the brakes, and long rests of hosts.
 type sharedBrakes struct {
-	id        string // which they are
-	openStore func(context.Context) (sharedValueStore, error)
+	storeID   string // which they are
+	openStore func(context.Context) (storeWithSharedValues, error)
 	merge     mergeBrakesFunc
 	log       *slog.Logger
 
-	storeOpened    chan struct{} // closed when store is there
-	store          sharedValueStore
-	freshUntil     atomic.Int64  // until then the brakes are known, as Unix nanoseconds
-	finishedWrites atomic.Uint64 // that have ended
+	storeOpened        chan struct{} // closed when store is there
+	store              storeWithSharedValues
+	freshUntil         atomic.Int64  // until then the brakes are known, as Unix nanoseconds
+	finishedWriteCount atomic.Uint64 // that have ended
 
-	stop          context.CancelFunc
-	pollGoroutine sync.WaitGroup
+	cancelPoll    context.CancelFunc
+	pollWaitGroup sync.WaitGroup
 }
 
-// A sharedValueStore is a store that has a board.
-type sharedValueStore interface {
+// A storeWithSharedValues is a store that has a board.
+type storeWithSharedValues interface {
 	storage.Store
-	SharedValues(ctx context.Context, version string) (board map[string]string, newest string, err error)
+	SharedValuesIfChanged(ctx context.Context, version string) (board map[string]string, newest string, err error)
 	SetSharedValue(ctx context.Context, name, value, was string) (posted bool, err error)
 }
 
@@ -62,8 +62,8 @@ func sharedBrakesID(r *RedisSettings) string {
 // startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
 func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
-	c := &sharedBrakes{id: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
-	c.openStore = func(ctx context.Context) (sharedValueStore, error) {
+	c := &sharedBrakes{storeID: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
+	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
 		opts, err := redisOptions(&r, confinement.openInput)
 		if err != nil {
 			return nil, err
@@ -75,8 +75,8 @@ func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge merg
 		return redis.Open(ctx, opts) // nil in it goes with an error
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.pollGoroutine.Go(func() { c.poll(ctx) })
+	c.cancelPoll = stop
+	c.pollWaitGroup.Go(func() { c.poll(ctx) })
 	return c
 }
 
@@ -85,8 +85,8 @@ func (c *sharedBrakes) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.stop()
-	c.pollGoroutine.Wait()
+	c.cancelPoll()
+	c.pollWaitGroup.Wait()
 	if c.store == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (c *sharedBrakes) poll(ctx context.Context) {
 			break
 		}
 		if wait == 0 {
-			c.log.Error("the brakes of other processes cannot be read; until they can, nothing is visited of projects in Redis", "redis", c.id, "error", err)
+			c.log.Error("the brakes of other processes cannot be read; until they can, nothing is visited of projects in Redis", "redis", c.storeID, "error", err)
 		}
 	}
 	version := ""
@@ -128,11 +128,11 @@ func (c *sharedBrakes) syncBrakes(ctx context.Context, version string) (newest s
 	var missing map[string]string
 	for ok := false; !ok; {
 		var shared map[string]string
-		finishedPosts := c.finishedWrites.Load()
-		if shared, newest, err = c.store.SharedValues(ctx, version); err != nil {
+		finishedPosts := c.finishedWriteCount.Load()
+		if shared, newest, err = c.store.SharedValuesIfChanged(ctx, version); err != nil {
 			return version, err
 		}
-		missing, ok = c.merge(shared, func() bool { return c.finishedWrites.Load() != finishedPosts })
+		missing, ok = c.merge(shared, func() bool { return c.finishedWriteCount.Load() != finishedPosts })
 	}
 	for host, brake := range missing {
 		if _, err := c.store.SetSharedValue(ctx, host, brake, ""); err != nil {
@@ -150,19 +150,19 @@ func (c *sharedBrakes) CheckFresh(now time.Time) error {
 	return &politeness.ResourceBusyError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
 }
 
-// setSharedBrake puts a value on the board, or takes it off, if it is was, or was is empty. It
+// compareAndSetSharedBrake puts a value on the board, or takes it off, if it is was, or was is empty. It
 // does not wait long.
-func (c *sharedBrakes) setSharedBrake(ctx context.Context, host, brake, previous string) error {
+func (c *sharedBrakes) compareAndSetSharedBrake(ctx context.Context, host, brake, previous string) error {
 	select {
 	case <-c.storeOpened:
 	default:
-		return fmt.Errorf("%s: %w", c.id, storage.ErrWriteStalled)
+		return fmt.Errorf("%s: %w", c.storeID, storage.ErrWriteStalled)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, sharedMaxAge, storage.ErrWriteStalled)
 	defer cancel()
-	defer c.finishedWrites.Add(1)
+	defer c.finishedWriteCount.Add(1)
 	if _, err := c.store.SetSharedValue(ctx, host, brake, previous); err != nil {
-		return fmt.Errorf("%s: %w", c.id, err)
+		return fmt.Errorf("%s: %w", c.storeID, err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type pathConfinement struct {
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
 // allowsPath reports whether c lets a project use a path, judged by its name.
-func (c *pathConfinement) allowsPath(use pathUse, path string) bool {
+func (c *pathConfinement) allowsPath(use filePathUse, path string) bool {
 	if use == inputFile {
 		return isWithin(path, c.inputRoot)
 	}
@@ -86,9 +86,9 @@ func requireSameFile(f *os.File, info fs.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// recordNewOutput records that the project begins a file of lines, unless the file exists: see
-// checkAppend.
-func (c *pathConfinement) recordNewOutput(name string, dir jsonlDir) error {
+// recordOutputIfNew records that the project begins a file of lines, unless the file exists: see
+// checkAppendToOwnOutput.
+func (c *pathConfinement) recordOutputIfNew(name string, dir jsonlDir) error {
 	if c == nil || c.isKnownOutput(name) {
 		return nil
 	}
@@ -98,11 +98,11 @@ func (c *pathConfinement) recordNewOutput(name string, dir jsonlDir) error {
 	return c.recordOutput(name)
 }
 
-// checkAppend refuses to append to a file that is not an output of the project. A file
+// checkAppendToOwnOutput refuses to append to a file that is not an output of the project. A file
 // that the project has begun is one. So is a file in the project's own directory that
 // begins with a line of output: projects of older versions began files without a
 // record.
-func (c *pathConfinement) checkAppend(name string, f *os.File, size int64) error {
+func (c *pathConfinement) checkAppendToOwnOutput(name string, f *os.File, size int64) error {
 	if c == nil || size == 0 || c.isKnownOutput(name) {
 		return nil
 	}
@@ -116,9 +116,9 @@ func (c *pathConfinement) checkAppend(name string, f *os.File, size int64) error
 		"move it away, name another file, or put the project file into %s by hand", name, c.projectFilesDir)
 }
 
-// checkAndRecordWARCDir refuses a directory with an unfinished WARC file of another project:
+// claimWARCDir refuses a directory with an unfinished WARC file of another project:
 // opening the directory would cut such files, and remove those without a record.
-func (c *pathConfinement) checkAndRecordWARCDir(name string, dir *os.Root) error {
+func (c *pathConfinement) claimWARCDir(name string, dir *os.Root) error {
 	if c == nil || isWithin(name, c.projectDir) || c.isKnownOutput(name) {
 		return nil
 	}

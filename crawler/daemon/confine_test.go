@@ -238,7 +238,7 @@ func TestLastValidRevisionIsConfined(t *testing.T) {
 	for name, confined := range map[string]bool{"p": true, "own": false} {
 		f.doActions(name, api.ActionStart)
 		f.waitForState(name, api.StateDone)
-		if loaded := f.lastValidProject(name); loaded == nil || (loaded.confinement != nil) != confined {
+		if loaded := f.lastValidProject(name); loaded == nil || (loaded.pathConfinement != nil) != confined {
 			t.Errorf("%s: %+v, want confined: %v", name, loaded, confined)
 		}
 	}
@@ -350,7 +350,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() error {
-		a, err := openArchive(r.loadedProject().project, outputOptions{confinement: r.loadedProject().confinement, log: r.env.log})
+		a, err := openArchive(r.loadedProject().project, outputOptions{pathConfinement: r.loadedProject().pathConfinement, log: r.env.log})
 		return errors.Join(err, a.Close())
 	}
 	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {
@@ -381,7 +381,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 		return err
 	}
 	loaded := r.loadedProject()
-	o, err := openJSONLRecorder(loaded.confinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableOutputLengths{})
+	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableOutputLengths{})
 	if err != nil {
 		return err
 	}

@@ -11,28 +11,28 @@ import (
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
 func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, crawlStores) error) error {
-	if r.availabilityError() != nil {
-		return r.toUnavailableError(nil)
+	if r.storeAvailabilityError() != nil {
+		return r.wrapErrorIfUnavailable(nil)
 	}
 	stores, err := r.storeHandle.acquire()
 	if err != nil {
-		return r.toUnavailableError(err)
+		return r.wrapErrorIfUnavailable(err)
 	}
 	defer r.storeHandle.release()
-	engine, err := r.engineForStores(stores)
+	engine, err := r.getOrCreateEngine(stores)
 	if err != nil {
 		return err
 	}
-	ctx, stop := r.withUnavailableCancel(ctx)
+	ctx, stop := r.contextWhileStoreAvailable(ctx)
 	defer stop()
 	if err = do(ctx, engine, stores); err != nil {
-		return r.toUnavailableError(err)
+		return r.wrapErrorIfUnavailable(err)
 	}
 	return nil
 }
 
-// engineForStores returns the project's rooms on files that are open.
-func (r *projectRunner) engineForStores(stores crawlStores) (*crawlComponents, error) {
+// getOrCreateEngine returns the project's rooms on files that are open.
+func (r *projectRunner) getOrCreateEngine(stores crawlStores) (*crawlComponents, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject
@@ -43,8 +43,8 @@ func (r *projectRunner) engineForStores(stores crawlStores) (*crawlComponents, e
 		return nil, api.Conflict("%s has no project file that makes sense: %s", r.name, r.command.blockedReason())
 	}
 	engine, err := engineConfig{
-		stores: stores, confinement: loaded.confinement, log: r.env.log, waitForRevisits: true,
-		onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
+		stores: stores, pathConfinement: loaded.pathConfinement, log: r.env.log, waitForRevisitsAndSuspensions: true,
+		onNewURLQueued: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
 	}.newEngineWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {
 		r.engine, r.engineProject = engine, loaded
@@ -72,8 +72,8 @@ func (r *projectRunner) resumeForNewURLs(engine *crawlComponents) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interruptRun != nil && r.engine == engine {
-		r.urlsAddedDuringRun = true
+		r.wereURLsAddedDuringRun = true
 		return
 	}
-	r.updateCommandLocked(func(*runnerCommand) {})
+	r.updateRunnerCommandLocked(func(*runnerCommand) {})
 }

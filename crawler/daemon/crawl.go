@@ -45,7 +45,7 @@ type crawlOptions struct {
 	projectFlags       []*pflag.Flag
 }
 
-func (a *program) crawlCommand() *cobra.Command {
+func (a *program) newCrawlCommand() *cobra.Command {
 	var s crawlOptions
 	c := &cobra.Command{
 		Use: "crawl [URL…] [-c project.yaml]", Short: "Crawl in the foreground",
@@ -68,7 +68,7 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if s.resume && s.startFresh {
 		return usage.Errorf("--resume goes on and --fresh starts anew: choose one")
 	}
-	if err := errors.Join(checkProgressFlag(s.progressMode), s.dryRunOptions.resolveFlags(c.Flags())); err != nil {
+	if err := errors.Join(checkProgressFlag(s.progressMode), s.dryRunOptions.checkFlagsAndSetOutput(c.Flags())); err != nil {
 		return err
 	}
 	if err := a.initBodyMemory(s.bodyMemory); err != nil {
@@ -81,11 +81,11 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
+	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
 		return d.fieldError(*f)
 	}
 	if s.dryRunOptions.enabled {
-		return a.forecastCrawl(c.Context(), d.Project, s)
+		return a.forecastByDryRun(c.Context(), d.Project, s)
 	}
 	return a.runProject(c.Context(), d.Project, s)
 }

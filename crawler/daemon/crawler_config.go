@@ -96,10 +96,10 @@ func newFetcher(
 	return collyfetch.NewHTTPFetcher(cfg)
 }
 
-// newSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
+// newMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func newSchemeFetcher(p *Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func newMultiSchemeFetcher(p *Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

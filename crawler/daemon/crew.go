@@ -26,18 +26,18 @@ const (
 // no limits of all together, it is the commons alone.
 type workerCoordinator struct {
 	*sharedBrakes
-	sendHeartbeat     func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) // nil: there are no limits
-	politenessLimiter *politeness.Limiter
-	log               *slog.Logger
-	onLimitsRenewed   func() // called when limits count anew; nil: nobody is told
+	sendHeartbeat      func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) // nil: there are no limits
+	politenessLimiter  *politeness.Limiter
+	log                *slog.Logger
+	onLimitCountsReset func() // called when limits count anew; nil: nobody is told
 
-	mu                   sync.Mutex
-	heartbeatToSend      redis.HeartbeatRequest // what is told next
-	grantedPages         int64                  // pages that are permitted, of those that the report counts
-	previousVisitedPages int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil      time.Time              // until then what was told last is so
-	joinedAt             time.Time              // when it was answered first: the others know of it sharedMaxAge later
-	pageLimitReached     bool                   // no more pages
+	mu                          sync.Mutex
+	heartbeatToSend             redis.HeartbeatRequest // what is told next
+	grantedPages                int64                  // pages that are permitted, of those that the report counts
+	visitedPagesAtLastHeartbeat int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
+	replyValidUntil             time.Time              // until then what was told last is so
+	joinedAt                    time.Time              // when it was answered first: the others know of it sharedMaxAge later
+	pageLimitReached            bool                   // no more pages
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -45,37 +45,37 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 	if g.sharedBrakes == nil {
 		return nil
 	}
-	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitsRenewed: g.onLimitsRenewed}
+	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitCountsReset: g.onLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
-		c.notifyIfLimitsRenewed(g.mustRenewLimits) // there is nothing to count
+		c.notifyIfLimitCountsReset(g.resetCountsIfLimitReached) // there is nothing to count
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
 		Heartbeat(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error)
 	}).Heartbeat
-	c.heartbeatToSend = redis.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.mustRenewLimits,
+	c.heartbeatToSend = redis.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.resetCountsIfLimitReached,
 		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }
 
-// notifyIfLimitsRenewed tells that limits count anew, if they do.
-func (c *workerCoordinator) notifyIfLimitsRenewed(renewed bool) {
-	if renewed && c.onLimitsRenewed != nil {
-		c.onLimitsRenewed()
+// notifyIfLimitCountsReset tells that limits count anew, if they do.
+func (c *workerCoordinator) notifyIfLimitCountsReset(renewed bool) {
+	if renewed && c.onLimitCountsReset != nil {
+		c.onLimitCountsReset()
 	}
 }
 
 // prepareJoinAsNewWorker has the next report be the first of a worker.
 func (c *workerCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
-	c.heartbeatToSend.WantedPages, c.heartbeatToSend.VisitedPages, c.heartbeatToSend.ReceivedBytes, c.grantedPages, c.previousVisitedPages = 0, 0, 0, 0, 0
+	c.heartbeatToSend.WantedPages, c.heartbeatToSend.VisitedPages, c.heartbeatToSend.ReceivedBytes, c.grantedPages, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
-// startReporting reports until end is called, when all that was in hand has ended. A limit that
+// startHeartbeats reports until end is called, when all that was in hand has ended. A limit that
 // is reached ends the crawl by stop.
-func (c *workerCoordinator) startReporting(stop context.CancelCauseFunc) (stopReporting func()) {
+func (c *workerCoordinator) startHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
 	if c == nil || c.sendHeartbeat == nil {
 		return func() {}
 	}
@@ -116,8 +116,8 @@ func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	defer cancel()
 	c.mu.Lock()
 	if c.heartbeatToSend.Limits.MaxPages > 0 {
-		recent := c.heartbeatToSend.VisitedPages - c.previousVisitedPages
-		c.previousVisitedPages = c.heartbeatToSend.VisitedPages
+		recent := c.heartbeatToSend.VisitedPages - c.visitedPagesAtLastHeartbeat
+		c.visitedPagesAtLastHeartbeat = c.heartbeatToSend.VisitedPages
 		c.heartbeatToSend.WantedPages = c.heartbeatToSend.VisitedPages + max(1, 2*recent)
 		c.grantedPages = min(c.grantedPages, c.heartbeatToSend.WantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
@@ -143,7 +143,7 @@ func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatRe
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
-	c.notifyIfLimitsRenewed(c.heartbeatToSend.ResetCountsIfLimitReached)
+	c.notifyIfLimitCountsReset(c.heartbeatToSend.ResetCountsIfLimitReached)
 	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetCountsIfLimitReached = false, false
 	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
 	c.politenessLimiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))

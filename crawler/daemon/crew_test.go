@@ -75,7 +75,7 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 			}
 			return redis.HeartbeatReply{WorkerCount: 2}, nil
 		})
-		defer c.startReporting(func(error) {})()
+		defer c.startHeartbeats(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
 			time.Sleep(heartbeatInterval / 10)
 		}
@@ -94,7 +94,7 @@ func TestSharedLimitsNumbersItsReports(t *testing.T) {
 			reports = append(reports, r)
 			return redis.HeartbeatReply{WorkerCount: 1}, nil
 		})
-		end := c.startReporting(func(error) {})
+		end := c.startHeartbeats(func(error) {})
 		time.Sleep(5 * heartbeatInterval)
 		end()
 		for i, r := range reports {

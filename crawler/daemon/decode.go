@@ -21,7 +21,7 @@ import (
 func (d *projectWithPositions) decode() error {
 	tokens, exceeded := yamllimit.Tokenize(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
-		return d.errorAt(filePosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
+		return d.errorAt(textPosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
@@ -42,14 +42,14 @@ func (d *projectWithPositions) syntaxError(err error) error {
 	if errors.As(err, &at) && at.GetToken() != nil {
 		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
 	}
-	return d.errorAt(filePosition{}, "", "it is not YAML")
+	return d.errorAt(textPosition{}, "", "it is not YAML")
 }
 
-func yamlTokenPosition(tk *token.Token) filePosition {
+func yamlTokenPosition(tk *token.Token) textPosition {
 	if tk == nil {
-		return filePosition{1, 1}
+		return textPosition{1, 1}
 	}
-	return filePosition{tk.Position.Line, tk.Position.Column}
+	return textPosition{tk.Position.Line, tk.Position.Column}
 }
 
 // decodeValue reads node into v, the field at path.

@@ -32,7 +32,7 @@ const demoTimeout = time.Minute
 
 const demoContact = "https://" + decorum.ModulePath
 
-func (a *program) demoCommand() *cobra.Command {
+func (a *program) newDemoCommand() *cobra.Command {
 	var serve, progress string
 	c := &cobra.Command{
 		Use: "demo", Short: "Crawl a sample web on loopback, and see what its servers saw",

@@ -36,7 +36,7 @@ func feedSite() crawltest.Site {
 func visitSources(t *testing.T, v *crawlFixture) (list []string) {
 	t.Helper()
 	for _, r := range readRecords(t, filepath.Join(v.dataDir(), outputFile)) {
-		list = append(list, r.Source+" "+r.URL)
+		list = append(list, r.URLSource+" "+r.URL)
 	}
 	return list
 }

@@ -10,9 +10,9 @@ type diskFullState struct {
 	storeErr      error      // why the state cannot be written; nil: it can
 }
 
-// recordOutputStall records that a write of an output waits, or, if err is nil, that it no
+// updateWaitingWrites records that a write of an output waits, or, if err is nil, that it no
 // longer waits.
-func (s *diskFullState) recordOutputStall(err error) {
+func (s *diskFullState) updateWaitingWrites(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -23,9 +23,9 @@ func (s *diskFullState) recordOutputStall(err error) {
 	s.lastOutputErr = err
 }
 
-// recordStoreStall records that the state cannot be written, or, if err is nil, that it can be
+// setStoreError records that the state cannot be written, or, if err is nil, that it can be
 // written again.
-func (s *diskFullState) recordStoreStall(err error) {
+func (s *diskFullState) setStoreError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeErr = err

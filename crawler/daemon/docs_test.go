@@ -107,7 +107,7 @@ func TestDocumentedCommands(t *testing.T) {
 		for _, block := range codeBlocks(page, "sh") {
 			for _, m := range decorumCommandLine.FindAllStringSubmatch(block, -1) {
 				line := shellWords(m[1])
-				c, rest, err := (&program{}).rootCommand().Find(line)
+				c, rest, err := (&program{}).newRootCommand().Find(line)
 				if err == nil {
 					err = c.ParseFlags(rest)
 				}

@@ -16,18 +16,18 @@ import (
 // that a mistake can be shown in its place.
 type projectWithPositions struct {
 	Project
-	file      string
-	text      string
-	positions map[string]filePosition // of the fields that the file has
-	setBy     map[string]string       // of the fields that the command line set: by what
+	file                  string
+	text                  string
+	positions             map[string]textPosition // of the fields that the file has
+	commandLineArgByField map[string]string       // of the fields that the command line set: by what
 }
 
-// A filePosition is a line and a column of the project file, counted from 1.
-type filePosition struct{ line, column int }
+// A textPosition is a line and a column of the project file, counted from 1.
+type textPosition struct{ line, column int }
 
 // A fieldProblem is a field that cannot stand as it is, and why: what reads well after
 // the field's name. It has the values of the file in quotes only, as %q writes them.
-type fieldProblem struct{ field, problem string }
+type fieldProblem struct{ fieldPath, problem string }
 
 // maxProjectFileSize bounds a project file. Longer lists of seeds belong in files
 // of their own.
@@ -35,7 +35,7 @@ const maxProjectFileSize = 1 << 20
 
 // newDefaultProjectWithPositions returns a draft of the defaults.
 func newDefaultProjectWithPositions() *projectWithPositions {
-	return &projectWithPositions{Project: DefaultProject(), positions: map[string]filePosition{}, setBy: map[string]string{}}
+	return &projectWithPositions{Project: DefaultProject(), positions: map[string]textPosition{}, commandLineArgByField: map[string]string{}}
 }
 
 // readProjectSource reads a project file over the defaults.
@@ -82,7 +82,7 @@ func ReadProject(file string) (Project, error) {
 // on the command line did.
 func (d *projectWithPositions) setFieldFromCommandLine(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)
-	d.setBy[field] = setBy
+	d.commandLineArgByField[field] = setBy
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(values))
 		return nil

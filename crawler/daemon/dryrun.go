@@ -37,8 +37,8 @@ func (r *dryRunOptions) addFlags(fs *pflag.FlagSet) {
 	fs.TextVar(&r.assumedPageSize, "page-size", r.assumedPageSize, "mean `SIZE` of a page, for the bytes that a --dry-run foresees where no earlier crawl tells")
 }
 
-// resolveFlags reads the rest of what the flags of the crawl mean for a dry run.
-func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
+// checkFlagsAndSetOutput reads the rest of what the flags of the crawl mean for a dry run.
+func (r *dryRunOptions) checkFlagsAndSetOutput(fs *pflag.FlagSet) error {
 	if !r.enabled {
 		if fs.Changed("page-size") {
 			return usage.Errorf("--page-size: says what a dry run assumes; give --dry-run with it")
@@ -56,9 +56,9 @@ func (r *dryRunOptions) resolveFlags(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// forecastCrawl visits what leads to pages, and says what a crawl of the project would
+// forecastByDryRun visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
-func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) (err error) {
+func (a *program) forecastByDryRun(ctx context.Context, p Project, s crawlOptions) (err error) {
 	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *program) forecastCrawl(ctx context.Context, p Project, s crawlOptions) 
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engineConfig{
-		stores: files, namedHandlers: a.namedHandlers, log: a.log,
+		stores: files, namedCallbacks: a.namedCallbacks, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
@@ -123,18 +123,18 @@ func projectForDryRun(p Project, dir string) Project {
 // A dryRun is the run of a crawl that passes its pages by.
 type dryRun struct {
 	crawlRun
-	mu                        sync.Mutex
-	skippedPagesByOrigin      map[decorum.Origin]int64 // passed by
-	robotsRequestsByHost      map[string]int64         // requests for robots.txt, by host
-	tdmrepRequestsByHost      map[string]int64         // likewise, for tdmrep.json
-	requestsOfLastRobotsFetch map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
+	mu                              sync.Mutex
+	skippedPagesByOrigin            map[decorum.Origin]int64 // passed by
+	robotsRequestsByHost            map[string]int64         // requests for robots.txt, by host
+	tdmrepRequestsByHost            map[string]int64         // likewise, for tdmrep.json
+	lastRobotsFetchRequestsByOrigin map[decorum.Origin]int64 // requests that it took to have an origin's robots.txt the last time
 }
 
 // newDryRun returns the scout of a project, ready to run on g.
 func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
-	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, requestsOfLastRobotsFetch: map[decorum.Origin]int64{},
+	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
 		crawlRun: crawlRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
-	g.hooks.Visited, g.hooks.SkippedInDryRun = s.countVisit, s.countSkippedPage
+	g.hooks.Visited, g.hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
 	var err error
 	if s.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun,
 	return s, nil
 }
 
-func (s *dryRun) countVisit(v *crawler.Visit) {
+func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 	s.visitedHosts.addVisitedHost(v)
 	if !v.WasSent() {
 		return
@@ -154,9 +154,9 @@ func (s *dryRun) countVisit(v *crawler.Visit) {
 	case v.Clearance.IsForRobots():
 		s.robotsRequestsByHost[o.Host()]++
 		if v.Lease.RobotsFor.IsZero() {
-			s.requestsOfLastRobotsFetch[o] = 1
+			s.lastRobotsFetchRequestsByOrigin[o] = 1
 		} else { // a redirect led there, be it on another host
-			s.requestsOfLastRobotsFetch[v.Lease.RobotsFor]++
+			s.lastRobotsFetchRequestsByOrigin[v.Lease.RobotsFor]++
 		}
 	case v.URL() == robots.TDMRepURL(o):
 		s.tdmrepRequestsByHost[o.Host()]++
@@ -182,7 +182,7 @@ func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]ho
 		return nil
 	}
 	averages := map[string]hostAverages{}
-	k, err := a.openOfflineCrawl(p.Store.Path)
+	k, err := a.openStoppedCrawl(p.Store.Path)
 	if err == nil {
 		err = errors.Join(k.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 			if m := crawler.DecodeHostStats(o.HostState.EncodedStats); m.Requests > 0 {

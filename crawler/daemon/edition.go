@@ -15,7 +15,7 @@ import (
 // A loadedProject is a project file that makes sense, as it was read.
 type loadedProject struct {
 	project            Project          // with the paths of the daemon
-	confinement        *pathConfinement // of the files that the project names; nil: the file did not come by the API
+	pathConfinement    *pathConfinement // of the files that the project names; nil: the file did not come by the API
 	firstSeedPerOrigin []decorum.URL
 	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
 	loadedAt           time.Time
@@ -34,7 +34,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	}
 	c := s.confinementOf(name, byAPI)
 	for _, f := range []*fieldProblem{
-		s.checkDaemonRules(name, &d.Project), s.checkConfinement(name, d.Project, c), s.env.namedHandlers.checkHandler(d.Handler),
+		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.namedCallbacks.checkHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.fieldError(*f)
@@ -75,11 +75,11 @@ func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement
 	if err != nil {
 		return nil, err
 	}
-	return &loadedProject{project: p, confinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
+	return &loadedProject{project: p, pathConfinement: c, firstSeedPerOrigin: seedPerOrigin, signingKeys: keys, loadedAt: time.Now()}, nil
 }
 
-// checkDaemonRules returns what a daemon cannot do for a project, and a command could.
-func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
+// checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
+func (s *supervisor) checkProjectForDaemon(name string, p *Project) *fieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
 		return newProjectFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
@@ -87,9 +87,9 @@ func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 		return newProjectFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
 		return newProjectFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
-	case s.isReservedOutputPath(name, p.Output.JSONL):
+	case s.isForbiddenOutputPath(name, p.Output.JSONL):
 		return newProjectFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
-	case s.isReservedOutputPath(name, p.Output.WARCDir):
+	case s.isForbiddenOutputPath(name, p.Output.WARCDir):
 		return newProjectFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
 	}
 	return nil
@@ -98,9 +98,9 @@ func (s *supervisor) checkDaemonRules(name string, p *Project) *fieldProblem {
 // reservedPathText is what is wrong with an output that trespasses.
 const reservedPathText = "%q is where the daemon keeps its own files, or those of other projects; name a place in the project's directory (a/b.jsonl), or outside of --data and --projects"
 
-// isReservedOutputPath reports whether what a project writes would be a file of its state, or
+// isForbiddenOutputPath reports whether what a project writes would be a file of its state, or
 // in the daemon's directory, but not in the project's, or among the project files.
-func (s *supervisor) isReservedOutputPath(name, outputPath string) bool {
+func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 	projectDir := s.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.path(outputPath)
@@ -121,7 +121,7 @@ func (s *supervisor) makePathsAbsolute(p *Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(project string, use pathUse, path string) string {
+func (s *supervisor) absolutePath(project string, use filePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -135,11 +135,11 @@ func (s *supervisor) absolutePath(project string, use pathUse, path string) stri
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
 	d, err := readProjectSource(s.projectStateDir(name).path(projectFile))
-	if err != nil || d.check() != nil || s.env.namedHandlers.checkHandler(d.Handler) != nil {
+	if err != nil || d.check() != nil || s.env.namedCallbacks.checkHandler(d.Handler) != nil {
 		return nil
 	}
 	c := s.confinementOf(name, strings.HasPrefix(d.text, apiCreatedProjectHeader))
-	if s.checkConfinement(name, d.Project, c) != nil {
+	if s.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}
 	loaded, err := s.newLoadedProject(name, d.Project, c)

@@ -15,7 +15,7 @@ import (
 type environment struct {
 	log            *slog.Logger
 	standardOutput io.Writer       // for output.jsonl: "-"
-	namedHandlers  NamedCallbacks  // of the program
+	namedCallbacks NamedCallbacks  // of the program
 	bodyMemory     *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
 	onDiskFull     func(error)     // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
 }

@@ -30,7 +30,7 @@ type politeFetcher struct {
 // A hostVisitTiming is what an errand knows of a host.
 type hostVisitTiming struct {
 	politeness.NextVisit
-	delay time.Duration // the longest pause that its origins ask for
+	longestCrawlDelay time.Duration // the longest pause that its origins ask for
 }
 
 func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
@@ -46,7 +46,7 @@ func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
 	d := newDefaultProjectWithPositions()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
-	d.setBy["agent.contact"], d.setBy["fetch.connect_to"] = "--contact", "--connect-to"
+	d.commandLineArgByField["agent.contact"], d.commandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
 	return d
 }
 
@@ -58,7 +58,7 @@ func newProjectPoliteFetcher(d *projectWithPositions, gateConfig robots.GateConf
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := newSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
+	fetcher, err := newMultiSchemeFetcher(&d.Project, httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +169,9 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
 	host := e.hostVisitTimings[o.Host()]
 	if crawlDelay, _, err := e.gate.DelayAndNextOpen(ctx, o, visit.End); err == nil {
-		host.delay = max(host.delay, crawlDelay)
+		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
 	}
-	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.delay, host.ConsecutiveFailures
+	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.longestCrawlDelay, host.ConsecutiveFailures
 	if e.lastResponse != nil {
 		visit.Status = e.lastResponse.Status
 		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)

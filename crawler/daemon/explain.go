@@ -39,7 +39,7 @@ type explainOptions struct {
 	fetchRobots                 bool
 }
 
-func (a *program) explainCommand() *cobra.Command {
+func (a *program) newExplainCommand() *cobra.Command {
 	var q explainOptions
 	c := &cobra.Command{
 		Use: "explain URL [--data DIR | -c project.yaml]", Short: "Say what a crawl makes of a URL, and why",
@@ -71,7 +71,7 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 	if err != nil {
 		return err
 	}
-	return a.useAndCloseOfflineCrawl(ctx, k, func(ctx context.Context, k *offlineCrawl) error {
+	return a.useAndCloseStoppedCrawl(ctx, k, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -80,7 +80,7 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 				return err
 			}
 		}
-		e, err := k.explain(ctx, text)
+		e, err := k.buildURLExplanation(ctx, text)
 		switch {
 		case err != nil:
 			return err
@@ -92,20 +92,20 @@ func (a *program) explain(ctx context.Context, q explainOptions, text string) er
 }
 
 // openCrawlToExplain opens the crawl that is asked about.
-func (a *program) openCrawlToExplain(q explainOptions) (*offlineCrawl, error) {
+func (a *program) openCrawlToExplain(q explainOptions) (*stoppedCrawl, error) {
 	if q.configFile == "" {
-		return a.openOfflineCrawl(q.dataDir)
+		return a.openStoppedCrawl(q.dataDir)
 	}
 	p, err := ReadProject(q.configFile)
 	if err != nil {
 		return nil, err
 	}
-	return a.openOfflineProject(p)
+	return a.openStoppedProjectCrawl(p)
 }
 
 // ensureRobotsFetched makes sure that the robots.txt of the origin of text is known to the
 // gate, which may be another then. The host rests as long as the crawl owes it.
-func (k *offlineCrawl) ensureRobotsFetched(ctx context.Context, text string) error {
+func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) error {
 	u, _, err := k.rewriteURL(ctx, text)
 	if err != nil {
 		return err

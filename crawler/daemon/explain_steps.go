@@ -28,8 +28,8 @@ type urlFrontierState struct {
 	dueAt       time.Time
 }
 
-// explain takes a URL through the steps of the crawl.
-func (q *inspector) explain(ctx context.Context, text string) (*api.URLExplanation, error) {
+// buildURLExplanation takes a URL through the steps of the crawl.
+func (q *inspector) buildURLExplanation(ctx context.Context, text string) (*api.URLExplanation, error) {
 	e := &explainedURL{URLExplanation: api.URLExplanation{Input: text}}
 	u, steps, err := q.rewriteURL(ctx, text)
 	if err != nil {
@@ -47,7 +47,7 @@ func (q *inspector) explain(ctx context.Context, text string) (*api.URLExplanati
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
 	e.FrontierState.PriorityClass, e.FrontierState.Rank = uint8(entry.PriorityClass), entry.Rank
-	targets, err := q.urlsJudgedAtVisit(ctx, u, entry)
+	targets, err := q.urlsVisitWouldJudge(ctx, u, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +119,10 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 	return why
 }
 
-// urlsJudgedAtVisit returns what a visit of the entry, which is u or was kept for it, is to:
+// urlsVisitWouldJudge returns what a visit of the entry, which is u or was kept for it, is to:
 // a URL that is kept in a form which the rules now known clean further is judged
 // first, and then u, which takes its place.
-func (q *inspector) urlsJudgedAtVisit(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
+func (q *inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
 	case stored.UseOriginal:
 		return []decorum.URL{stored.Original}, nil
@@ -209,5 +209,5 @@ func (q *inspector) lookUpHost(ctx context.Context, name string) (*hostReport, e
 	if err != nil || h == nil {
 		return nil, err
 	}
-	return h, q.setHoldReason(ctx, h)
+	return h, q.setHostHoldReason(ctx, h)
 }

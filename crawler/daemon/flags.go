@@ -13,7 +13,7 @@ import (
 
 // A flag of the crawl command is a field of the project file under another
 // name.
-type projectFieldFlag struct{ flagName, field, usage string }
+type projectFieldFlag struct{ flagName, fieldPath, usage string }
 
 var projectFieldFlags = []projectFieldFlag{
 	{"agent", "agent", "product token `NAME` or NAME/VERSION, looked for in robots.txt and sent as User-Agent"},
@@ -37,8 +37,8 @@ var projectFieldFlags = []projectFieldFlag{
 // A projectFieldFlagValue is what the command line says of one field. It is kept as text:
 // the project file is read later, and flags win over it.
 type projectFieldFlagValue struct {
-	field  string
-	values []string
+	fieldPath string
+	values    []string
 }
 
 // addProjectFieldFlags adds the flags of these names to fs, all if none is named.
@@ -50,8 +50,8 @@ func addProjectFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 		if len(names) > 0 && !slices.Contains(names, f.flagName) {
 			continue
 		}
-		flag := fs.VarPF(&projectFieldFlagValue{field: f.field}, f.flagName, "", f.usage)
-		if new(Project).fieldAt(f.field).Kind() == reflect.Bool {
+		flag := fs.VarPF(&projectFieldFlagValue{fieldPath: f.fieldPath}, f.flagName, "", f.usage)
+		if new(Project).fieldAt(f.fieldPath).Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}
 		flags = append(flags, flag)
@@ -74,10 +74,10 @@ func (s *projectFieldFlagValue) String() string {
 	if len(s.values) > 0 {
 		return strings.Join(s.values, " ")
 	}
-	switch v := newDefaultProjectWithPositions().fieldAt(s.field); {
+	switch v := newDefaultProjectWithPositions().fieldAt(s.fieldPath); {
 	case v.IsZero(), v.Kind() == reflect.Slice:
 		return ""
-	case s.field == "agent":
+	case s.fieldPath == "agent":
 		return newDefaultProjectWithPositions().Agent.Product
 	default:
 		return fmt.Sprint(v.Interface())
@@ -86,7 +86,7 @@ func (s *projectFieldFlagValue) String() string {
 
 // Type is part of pflag.Value; help shows it where usage names no value.
 func (s *projectFieldFlagValue) Type() string {
-	switch new(Project).fieldAt(s.field).Interface().(type) {
+	switch new(Project).fieldAt(s.fieldPath).Interface().(type) {
 	case bool:
 		return "bool" // and so help shows none
 	case int:
@@ -99,8 +99,8 @@ func (s *projectFieldFlagValue) Type() string {
 
 // applyTo gives the field of d the values; by says what did it.
 func (s *projectFieldFlagValue) applyTo(d *projectWithPositions, setBy string, values []string) error {
-	if s.field != "agent" {
-		return d.setFieldFromCommandLine(s.field, setBy, values...)
+	if s.fieldPath != "agent" {
+		return d.setFieldFromCommandLine(s.fieldPath, setBy, values...)
 	}
 	product, version, ok := strings.Cut(values[len(values)-1], "/")
 	if ok && version == "" {

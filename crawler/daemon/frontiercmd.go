@@ -15,14 +15,14 @@ const frontierHelp = `Look into the frontier of a crawl, its queues and what it 
 move it to another store.
 The crawl must not be running: stop it first, --resume goes on. Nothing is sent.`
 
-func (a *program) frontierCommand() *cobra.Command {
+func (a *program) newFrontierCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "frontier", Short: "Look into a crawl's queues, add to them, move them", Long: frontierHelp,
 		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.frontierStatsCommand(), a.frontierListCommand(), a.frontierAddCommand(), a.frontierExportCommand(),
-		a.frontierImportCommand(), a.frontierCompactCommand())
+	c.AddCommand(a.newFrontierStatsCommand(), a.newFrontierListCommand(), a.newFrontierAddCommand(), a.newFrontierExportCommand(),
+		a.newFrontierImportCommand(), a.newFrontierCompactCommand())
 	return c
 }
 
@@ -35,7 +35,7 @@ const frontierStatsHelp = `Say how much the frontier holds, and when its next UR
 
 The states of hosts are those of decorum report.`
 
-func (a *program) frontierStatsCommand() *cobra.Command {
+func (a *program) newFrontierStatsCommand() *cobra.Command {
 	var dataDir, format string
 	c := &cobra.Command{
 		Use: "stats", Short: "Say how much a crawl's frontier holds", Long: frontierStatsHelp,
@@ -73,7 +73,7 @@ func (a *program) printFrontierStats(ctx context.Context, dataDir, format string
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
 	}
-	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
+	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		s, err := k.frontierStats(ctx)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *frontierStats) writeTable(w io.Writer) error {
 }
 
 // frontierStats adds up all origins.
-func (k *offlineCrawl) frontierStats(ctx context.Context) (*frontierStats, error) {
+func (k *stoppedCrawl) frontierStats(ctx context.Context) (*frontierStats, error) {
 	s, err := k.countFrontier(ctx)
 	if err == nil {
 		s.StoreFiles, err = k.readStoreFileStats()
@@ -118,7 +118,7 @@ func (k *offlineCrawl) frontierStats(ctx context.Context) (*frontierStats, error
 }
 
 // countFrontier adds up what the store holds, one host after the other.
-func (k *offlineCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
+func (k *stoppedCrawl) countFrontier(ctx context.Context) (*frontierStats, error) {
 	s := &frontierStats{At: k.inspectionTime.UTC(), HostsByState: map[string]int{}}
 	if err := k.forEachHostReport(ctx, false, s.addHost); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *frontierStats) addHost(h *hostReport) {
 }
 
 // readStoreFileStats tells how large the files of the crawl are.
-func (k *offlineCrawl) readStoreFileStats() (files []storeFileStats, err error) {
+func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
 		store inspectableStore

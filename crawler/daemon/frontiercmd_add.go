@@ -32,7 +32,7 @@ const frontierAddExample = `  decorum frontier add https://example.com/new https
   decorum frontier add - <urls.txt
   decorum frontier list --data old --format jsonl | decorum frontier add --data new -`
 
-func (a *program) frontierAddCommand() *cobra.Command {
+func (a *program) newFrontierAddCommand() *cobra.Command {
 	var dataDir, format string
 	c := &cobra.Command{
 		Use: "add URL… | -", Short: "Queue URLs in a crawl's frontier", Long: frontierAddHelp,
@@ -59,7 +59,7 @@ func (a *program) frontierAddCommand() *cobra.Command {
 }
 
 func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lines func(yield func(string) bool) error) error {
-	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
+	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil {
 			return err
 		}

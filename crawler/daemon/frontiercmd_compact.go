@@ -15,7 +15,7 @@ not shrink by themselves when a crawl has worked off its queues. decorum frontie
 stats says how much is free. The disk must have room for the new files beside the
 old ones, which stay as they are until the new ones are whole.`
 
-func (a *program) frontierCompactCommand() *cobra.Command {
+func (a *program) newFrontierCompactCommand() *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,

@@ -36,7 +36,7 @@ decorum frontier import reads. Nobody may be at work on the crawl. Each line has
 Bytes that need not be text are in base64: context, body, etag, last_modified, memo,
 fingerprints, value.`
 
-func (a *program) frontierExportCommand() *cobra.Command {
+func (a *program) newFrontierExportCommand() *cobra.Command {
 	var dataDir string
 	c := &cobra.Command{
 		Use: "export", Short: "Write a whole crawl as JSON Lines", Long: frontierExportHelp,
@@ -50,10 +50,10 @@ func (a *program) frontierExportCommand() *cobra.Command {
 // The lines of an export, but for api.FrontierURL.
 type (
 	exportHeader struct {
-		Type        string    `json:"type"`
-		Format      int       `json:"format"`
-		ExportedAt  time.Time `json:"at"`
-		ProjectYAML string    `json:"project"`
+		Type          string    `json:"type"`
+		FormatVersion int       `json:"format"`
+		ExportedAt    time.Time `json:"at"`
+		ProjectYAML   string    `json:"project"`
 	}
 	exportedOrigin struct {
 		Type      string       `json:"type"`
@@ -68,7 +68,7 @@ type (
 		Delay               time.Duration `json:"gap_ns"`
 		Slots               int           `json:"slots"`
 		ConsecutiveFailures int           `json:"strikes"`
-		Stats               []byte        `json:"memo,omitempty"`
+		EncodedStats        []byte        `json:"memo,omitempty"`
 	}
 	exportedSeenFingerprints struct {
 		Type         string `json:"type"`
@@ -98,20 +98,20 @@ const exportFormat = 1
 const maxFingerprintsPerLine = 1024
 
 func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
-	return a.withOfflineCrawl(ctx, dataDir, func(ctx context.Context, k *offlineCrawl) error {
+	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		text, err := os.ReadFile(k.dir.path(projectFile))
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		x := &frontierExporter{offlineCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
+		x := &frontierExporter{stoppedCrawl: k, encoder: jsonline.NewEscapingEncoder(w), totals: exportTotals{Type: "end"}}
 		x.encoder.SetEscapeHTML(false)
 		x.writeLine(exportHeader{"export", exportFormat, k.inspectionTime.UTC(), string(text)})
 		before := x.countsIfIdle(ctx)
 		x.writeFrontier(ctx)
-		x.writeNotes(ctx, k.robotsStore, "robots")
+		x.writeStoredNotes(ctx, k.robotsStore, "robots")
 		if x.countsIfIdle(ctx) != before {
-			x.recordError(errCrawlInUse)
+			x.keepFirstError(errCrawlInUse)
 		}
 		x.writeLine(x.totals)
 		return cmp.Or(x.err, w.Flush())
@@ -121,7 +121,7 @@ func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 // A frontierExporter writes lines until something fails. Of what it writes it holds
 // no more than the names of origins.
 type frontierExporter struct {
-	*offlineCrawl
+	*stoppedCrawl
 	encoder *json.Encoder
 	totals  exportTotals
 	err     error
@@ -135,8 +135,8 @@ func (x *frontierExporter) writeLine(v any) bool {
 	return x.err == nil
 }
 
-// recordError takes note of an error of a store.
-func (x *frontierExporter) recordError(err error) {
+// keepFirstError takes note of an error of a store.
+func (x *frontierExporter) keepFirstError(err error) {
 	if x.err == nil {
 		x.err = err
 	}
@@ -149,16 +149,16 @@ var errCrawlInUse = errors.New("others are at work on this crawl: stop them firs
 // countsIfIdle returns how much the store holds, which must not change: nothing is leased.
 func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
 	c, err := x.frontierStore.Counts(ctx)
-	x.recordError(err)
+	x.keepFirstError(err)
 	if c.LeasedURLs > 0 {
-		x.recordError(errCrawlInUse)
+		x.keepFirstError(errCrawlInUse)
 	}
 	return [...]int{c.QueuedURLs, c.AwaitingRevisit, c.ParkedURLs, c.SeenURLs}
 }
 
 // listOrigins returns the origins of a store.
 func (x *frontierExporter) listOrigins(ctx context.Context, s inspectableStore) (names []decorum.Origin) {
-	x.recordError(s.Origins(ctx, func(o storage.OriginInfo) bool {
+	x.keepFirstError(s.Origins(ctx, func(o storage.OriginInfo) bool {
 		names = append(names, o.Origin)
 		return true
 	}))
@@ -172,10 +172,10 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 			return
 		}
 		o, _, err := x.frontierStore.Origin(ctx, name)
-		x.recordError(err)
+		x.keepFirstError(err)
 		x.writeOriginLine(&o)
 		for state := range stateNames {
-			x.recordError(x.frontierStore.OriginURLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			x.keepFirstError(x.frontierStore.OriginURLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportLineType = "url"
 				x.totals.URLs++
@@ -184,7 +184,7 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 		}
 		x.writeFingerprints(ctx, name)
 	}
-	x.writeNotes(ctx, x.frontierStore, "frontier")
+	x.writeStoredNotes(ctx, x.frontierStore, "frontier")
 }
 
 func (x *frontierExporter) writeOriginLine(o *storage.OriginInfo) {
@@ -202,17 +202,17 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.recordError(x.frontierStore.SeenFingerprints(ctx, o, func(f uint64) bool {
+	x.keepFirstError(x.frontierStore.SeenFingerprints(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
 		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))
 	flush()
 }
 
-// writeNotes writes what a store keeps for its origins.
-func (x *frontierExporter) writeNotes(ctx context.Context, s inspectableStore, name string) {
+// writeStoredNotes writes what a store keeps for its origins.
+func (x *frontierExporter) writeStoredNotes(ctx context.Context, s inspectableStore, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
-		x.recordError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
+		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == importNoteKey || frontier.IsStoreSpecificNote(key)) {
 				return true
 			}

@@ -41,7 +41,7 @@ type importOptions struct {
 	projectFlags []*pflag.Flag
 }
 
-func (a *program) frontierImportCommand() *cobra.Command {
+func (a *program) newFrontierImportCommand() *cobra.Command {
 	var q importOptions
 	c := &cobra.Command{
 		Use: "import [-c project.yaml]", Short: "Take over a crawl that was exported", Long: frontierImportHelp,
@@ -100,7 +100,7 @@ func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q impor
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{program: a, lineNumber: 1, status: importStatus{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
+	m := &importer{program: a, lineNumber: 1, marker: importMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
 	return m.withStores(p, func() error { return m.importLines(ctx, next) })
 }
 
@@ -112,8 +112,8 @@ func parseExportHeader(line string) (*exportHeader, error) {
 		return nil, usage.Errorf("there is nothing to import on standard input: expected what decorum frontier export writes")
 	case err != nil || head.Type != "export":
 		return nil, usage.Errorf("what is on standard input was not written by decorum frontier export")
-	case head.Format != exportFormat:
-		return nil, usage.Errorf("the export is of format %d, and this version of decorum reads %d", head.Format, exportFormat)
+	case head.FormatVersion != exportFormat:
+		return nil, usage.Errorf("the export is of format %d, and this version of decorum reads %d", head.FormatVersion, exportFormat)
 	}
 	return head, nil
 }
@@ -149,7 +149,7 @@ func (m *importer) withStores(p Project, do func() error) (err error) {
 
 // importLines imports all lines.
 func (m *importer) importLines(ctx context.Context, next func() (string, error, bool)) error {
-	isComplete, err := m.beginImport(ctx)
+	isComplete, err := m.beginOrResumeImport(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (m *importer) importLines(ctx context.Context, next func() (string, error, 
 			err = m.importLine(ctx, line)
 		}
 		if !more && err == nil {
-			err = m.finishImport(ctx)
+			err = m.verifyAndFinishImport(ctx)
 		}
 		if err != nil {
 			m.program.stderr.drawStatusLine("")

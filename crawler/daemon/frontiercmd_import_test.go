@@ -23,7 +23,7 @@ import (
 func sortedStoreItems(t *testing.T, dir string) itemsByKind {
 	t.Helper()
 	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
-	k, err := a.openOfflineCrawl(dir)
+	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 func checkSameHostClocks(t *testing.T, from, to string) {
 	t.Helper()
 	clocks := func(dir string) map[string]storage.HostState {
-		k, err := (&program{stderr: newStatusLineWriter(new(bytes.Buffer))}).openOfflineCrawl(dir)
+		k, err := (&program{stderr: newStatusLineWriter(new(bytes.Buffer))}).openStoppedCrawl(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

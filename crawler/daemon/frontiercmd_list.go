@@ -41,7 +41,7 @@ type frontierListOptions struct {
 	limit                                int
 }
 
-func (a *program) frontierListCommand() *cobra.Command {
+func (a *program) newFrontierListCommand() *cobra.Command {
 	var q frontierListOptions
 	c := &cobra.Command{
 		Use: "list", Short: "List the URLs of a crawl's frontier", Long: frontierListHelp,
@@ -89,7 +89,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 	if err != nil {
 		return err
 	}
-	return a.withOfflineCrawl(ctx, q.dataDir, func(ctx context.Context, k *offlineCrawl) error {
+	return a.withStoppedCrawl(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
@@ -100,7 +100,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 			return err
 		}
 		w := bufio.NewWriterSize(a.stdout, 1<<16)
-		l := &urlLister{offlineCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
+		l := &urlLister{stoppedCrawl: k, writeURL: newFrontierURLWriter(w, q.format), limit: q.limit}
 		for i := range origins {
 			if err = l.listOrigin(ctx, &origins[i], states); err != nil {
 				break
@@ -118,7 +118,7 @@ var errStopListing = errors.New("enough URLs")
 
 // A urlLister lists URLs until there are enough.
 type urlLister struct {
-	*offlineCrawl
+	*stoppedCrawl
 	writeURL func(*api.FrontierURL) error
 	limit    int // 0: none
 	count    int

@@ -41,7 +41,7 @@ func runCommandReading(t *testing.T, stdin io.Reader, signals <-chan os.Signal, 
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr), signals: signals}
-	root := a.rootCommand()
+	root := a.newRootCommand()
 	root.SetIn(stdin)
 	root.SetArgs(args)
 	code := printError(a.stderr, root.Execute())
@@ -258,11 +258,11 @@ func TestFrontierExport(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[exportHeader](t, lines[0])
 	text, err := os.ReadFile(filepath.Join(v.dataDir(), projectFile))
-	if err != nil || first.Type != "export" || first.Format != 1 || first.ProjectYAML != string(text) {
+	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
 	a := &program{stderr: newStatusLineWriter(new(bytes.Buffer))}
-	k, err := a.openOfflineCrawl(v.dataDir())
+	k, err := a.openStoppedCrawl(v.dataDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ type (
 )
 
 // storeItems returns what the stores of a crawl hold.
-func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
+func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 	t.Helper()
 	ks := itemsByKind{}
 	must := func(err error) {
@@ -375,7 +375,7 @@ func storeItems(t *testing.T, k *offlineCrawl) itemsByKind {
 			t.Fatal(err)
 		}
 	}
-	x := &frontierExporter{offlineCrawl: k}
+	x := &frontierExporter{stoppedCrawl: k}
 	for _, o := range x.listOrigins(t.Context(), k.frontierStore) {
 		i, _, err := k.frontierStore.Origin(t.Context(), o)
 		must(err)
@@ -422,7 +422,7 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 		switch kind := decodeJSON[struct{ Type string }](t, line).Type; kind {
 		case "origin":
 			l := decodeJSON[exportedOrigin](t, line)
-			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.Stats})
+			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
 			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.PriorityClass, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,

@@ -61,11 +61,11 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	if l.Method != "" {
 		k.Request = &storage.Request{Method: l.Method, Body: l.RequestBody}
 	}
-	k.VisitSummary, err = toStorageVisitSummary(l.VisitSummary)
+	k.VisitSummary, err = toStorageVisitHistorySummary(l.VisitSummary)
 	return k, err
 }
 
-func toStorageVisitSummary(p *api.VisitSummary) (*storage.VisitSummary, error) {
+func toStorageVisitHistorySummary(p *api.VisitSummary) (*storage.VisitSummary, error) {
 	if p == nil {
 		return nil, nil
 	}

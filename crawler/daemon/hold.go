@@ -53,7 +53,7 @@ func lockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) 
 	case !acquired:
 		return nil, errors.Join(newDirectoryInUseError(readLockHolder(f), root, flag), f.Close())
 	}
-	acquired, err := h.lockDir(root, lockedDir)
+	acquired, err := h.tryLockDir(root, lockedDir)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", dirDescription, err), h.Close())
 	}
@@ -68,10 +68,10 @@ func newDirectoryInUseError(holder string, root *os.Root, flag string) error {
 	return fmt.Errorf("in use by %s: %s; stop it first, or name another directory with %s", holder, root.Name(), flag)
 }
 
-// lockDir locks the directory itself, unless this process already holds it. It returns
+// tryLockDir locks the directory itself, unless this process already holds it. It returns
 // false if another process has the lock. Some file systems, NFS for example, cannot
 // lock a directory: there only the file is locked.
-func (h *directoryLock) lockDir(root *os.Root, lockedDir string) (bool, error) {
+func (h *directoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return false, err

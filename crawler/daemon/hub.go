@@ -46,7 +46,7 @@ func (h *eventBroker) publish(e api.Event) {
 	defer h.mu.Unlock()
 	for _, l := range h.subscribers {
 		if l.project == "" || e.Project == "" || l.project == e.Project {
-			l.enqueue(e)
+			l.enqueueOrCountMissed(e)
 		}
 	}
 }
@@ -89,8 +89,8 @@ func (h *eventBroker) unsubscribe(l *eventSubscriber) {
 	h.subscriberCount.Add(-1)
 }
 
-// enqueue gives l an event, or counts it if l is too slow.
-func (l *eventSubscriber) enqueue(e api.Event) {
+// enqueueOrCountMissed gives l an event, or counts it if l is too slow.
+func (l *eventSubscriber) enqueueOrCountMissed(e api.Event) {
 	l.mu.Lock()
 	if len(l.pending) < maxPendingEvents {
 		l.pending = append(l.pending, e)

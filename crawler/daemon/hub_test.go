@@ -74,7 +74,7 @@ func TestThroughput(t *testing.T) {
 	if !slices.IsSortedFunc(coarse, func(x, y api.ThroughputSample) int { return x.At.Compare(y.At) }) {
 		t.Error("samples are not in order")
 	}
-	if r := tp.recentRate(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
+	if r := tp.recentThroughput(); r.PagesPerSecond < 1.99 || r.PagesPerSecond > 2.01 || r.QueuedURLs != seconds || r.At != last {
 		t.Errorf("of the last seconds: %+v", r)
 	}
 }

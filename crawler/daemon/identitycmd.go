@@ -28,7 +28,7 @@ const identityDirectoryHelp = `Print the key directory of the keys in FILEs: a J
 halves. Serve it at /.well-known/http-message-signatures-directory, as
 application/http-message-signatures-directory+json.`
 
-func (a *program) identityCommand() *cobra.Command {
+func (a *program) newIdentityCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "identity", Short: "Make keys to sign requests with", Long: identityHelp, Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },

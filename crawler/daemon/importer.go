@@ -63,7 +63,7 @@ type importer struct {
 	program     *program
 	stores      crawlStores
 	saveProject func() error // keeps the project in the directory
-	status      importStatus
+	marker      importMarker
 	isResumed   bool // a part of it is there
 
 	lineNumber    int // the number of the one that was read last
@@ -76,7 +76,7 @@ type importer struct {
 	pendingOriginDumps         []storage.OriginDump
 	pendingNotes               []exportedNote
 	batchItemCount, batchBytes int
-	alreadyImportedRedirects   interruptedImportRedirects
+	alreadyImportedRedirects   importedRobotsRedirects
 }
 
 // originErrorSuffix says of which origin the line is.
@@ -143,7 +143,7 @@ func (m *importer) readOriginLine(line string) error {
 	if h := l.Host; h.Name != p.Origin.Host() {
 		return fmt.Errorf("%q is not the host of %v", h.Name, p.Origin)
 	}
-	p.HostState = &storage.HostState{Due: l.Host.Due, LostVisitDelay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, EncodedStats: l.Host.Stats}
+	p.HostState = &storage.HostState{Due: l.Host.Due, LostVisitDelay: l.Host.Delay, Slots: l.Host.Slots, ConsecutiveFailures: l.Host.ConsecutiveFailures, EncodedStats: l.Host.EncodedStats}
 	p.HeldUntil, p.Suspended = l.HeldUntil, l.Suspended
 	m.readTotals.Origins++
 	m.batchItemCount++
@@ -166,7 +166,7 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 		return err
 	}
 	if m.isResumed && !k.RobotsFor.IsZero() {
-		if stored, err := m.alreadyImportedRedirects.takeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
+		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
 			return err
 		}
 	}
@@ -275,14 +275,14 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err e
 	return to.SetNote(ctx, o, l.Key, l.Value)
 }
 
-// beginImport marks the state as half imported, if it is empty, and reports whether this
+// beginOrResumeImport marks the state as half imported, if it is empty, and reports whether this
 // export is there already.
-func (m *importer) beginImport(ctx context.Context) (complete bool, err error) {
-	storedStatus, imported, err := readImportStatus(ctx, m.stores.frontier)
+func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err error) {
+	storedStatus, imported, err := readImportMarker(ctx, m.stores.frontier)
 	switch {
 	case err != nil:
 		return false, err
-	case imported && storedStatus.ExportHeaderSHA256 == m.status.ExportHeaderSHA256:
+	case imported && storedStatus.ExportHeaderSHA256 == m.marker.ExportHeaderSHA256:
 		m.isResumed = true
 		return storedStatus.Complete, nil
 	case imported && !storedStatus.Complete:
@@ -295,11 +295,11 @@ func (m *importer) beginImport(ctx context.Context) (complete bool, err error) {
 			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
 		}
 	}
-	return false, errors.Join(m.saveProject(), m.status.save(ctx, m.stores.frontier))
+	return false, errors.Join(m.saveProject(), m.marker.saveToFrontier(ctx, m.stores.frontier))
 }
 
-// finishImport is the end of the lines: all must be there, and nothing else.
-func (m *importer) finishImport(ctx context.Context) error {
+// verifyAndFinishImport is the end of the lines: all must be there, and nothing else.
+func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	if !m.sawEndLine {
 		return errors.New("the export is cut short: its last line is missing")
 	}
@@ -309,6 +309,6 @@ func (m *importer) finishImport(ctx context.Context) error {
 	if err := errors.Join(m.stores.robots.Flush(ctx), m.stores.frontier.Flush(ctx)); err != nil {
 		return err
 	}
-	m.status.Complete = true
-	return m.status.save(ctx, m.stores.frontier)
+	m.marker.Complete = true
+	return m.marker.saveToFrontier(ctx, m.stores.frontier)
 }

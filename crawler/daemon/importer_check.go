@@ -53,17 +53,17 @@ func (m *importer) showProgress(now time.Time) {
 }
 
 // A robotsRedirectKey is known by its URL and by whose robots.txt leads there.
-type robotsRedirectKey struct{ url, robotsFor string }
+type robotsRedirectKey struct{ targetURL, robotsFor string }
 
-// interruptedImportRedirects are the hops of an origin that an import which was broken off has left:
+// importedRobotsRedirects are the hops of an origin that an import which was broken off has left:
 // they pass by the seen set, and would be there twice.
-type interruptedImportRedirects struct {
+type importedRobotsRedirects struct {
 	origin    decorum.Origin
 	remaining map[robotsRedirectKey]int
 }
 
-// takeIfImported reports whether a hop is there, and counts it off.
-func (h *interruptedImportRedirects) takeIfImported(ctx context.Context, s inspectableStore, k *storage.StoredEntry) (bool, error) {
+// consumeIfImported reports whether a hop is there, and counts it off.
+func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s inspectableStore, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error

@@ -14,14 +14,14 @@ import (
 // alone, and in no export.
 const importNoteKey = "import"
 
-// An importStatus says what was imported, and whether it is all there.
-type importStatus struct {
+// An importMarker says what was imported, and whether it is all there.
+type importMarker struct {
 	ExportHeaderSHA256 string `json:"export"` // SHA-256 of the first line, which has the time
 	Complete           bool   `json:"whole"`
 }
 
-// readImportStatus returns the mark of a state; false if it was not imported.
-func readImportStatus(ctx context.Context, frontier inspectableStore) (m importStatus, imported bool, err error) {
+// readImportMarker returns the mark of a state; false if it was not imported.
+func readImportMarker(ctx context.Context, frontier inspectableStore) (m importMarker, imported bool, err error) {
 	text, err := frontier.ReadNote(ctx, decorum.Origin{}, importNoteKey)
 	if err != nil || text == nil {
 		return m, false, err
@@ -29,7 +29,7 @@ func readImportStatus(ctx context.Context, frontier inspectableStore) (m importS
 	return m, true, json.Unmarshal(text, &m)
 }
 
-func (m importStatus) save(ctx context.Context, frontier inspectableStore) error {
+func (m importMarker) saveToFrontier(ctx context.Context, frontier inspectableStore) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (m importStatus) save(ctx context.Context, frontier inspectableStore) error
 func requireCompleteImport(frontier inspectableStore) error {
 	ctx, cancel := context.WithTimeout(context.Background(), redisOpenTimeout)
 	defer cancel()
-	m, imported, err := readImportStatus(ctx, frontier)
+	m, imported, err := readImportMarker(ctx, frontier)
 	if err == nil && imported && !m.Complete {
 		err = usage.Errorf("only a part of this crawl was imported: repeat decorum frontier import with the whole export")
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// An offlineCrawl is one that nobody runs at the moment, opened to be looked into.
+// A stoppedCrawl is one that nobody runs at the moment, opened to be looked into.
 // Opening and closing it changes nothing of it: after a crash, its hosts rest
 // as long as if the crawl went on at that moment, and that is kept too.
-type offlineCrawl struct {
+type stoppedCrawl struct {
 	inspector
 	dir           stateDir
 	robotsStore   inspectableStore
@@ -27,18 +27,18 @@ func addDataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", DefaultProject().Store.Path, "`DIR` that keeps the state of the crawl")
 }
 
-// withOfflineCrawl opens the crawl in a directory for as long as do works with it, or until
+// withStoppedCrawl opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func (a *program) withOfflineCrawl(ctx context.Context, name string, do func(context.Context, *offlineCrawl) error) error {
-	k, err := a.openOfflineCrawl(name)
+func (a *program) withStoppedCrawl(ctx context.Context, name string, do func(context.Context, *stoppedCrawl) error) error {
+	k, err := a.openStoppedCrawl(name)
 	if err != nil {
 		return err
 	}
-	return a.useAndCloseOfflineCrawl(ctx, k, do)
+	return a.useAndCloseStoppedCrawl(ctx, k, do)
 }
 
-// useAndCloseOfflineCrawl is look at a crawl that is open. It is closed in the end.
-func (a *program) useAndCloseOfflineCrawl(ctx context.Context, k *offlineCrawl, do func(context.Context, *offlineCrawl) error) (err error) {
+// useAndCloseStoppedCrawl is look at a crawl that is open. It is closed in the end.
+func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, do func(context.Context, *stoppedCrawl) error) (err error) {
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
 	err = do(ctx, k)
@@ -48,8 +48,8 @@ func (a *program) useAndCloseOfflineCrawl(ctx context.Context, k *offlineCrawl, 
 	return errors.Join(err, k.Close())
 }
 
-// openOfflineCrawl opens the crawl in a directory. Close must be called in the end.
-func (a *program) openOfflineCrawl(name string) (*offlineCrawl, error) {
+// openStoppedCrawl opens the crawl in a directory. Close must be called in the end.
+func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 	dir := stateDir(name)
 	if err := dir.requireCrawl(); err != nil {
 		return nil, err
@@ -59,14 +59,14 @@ func (a *program) openOfflineCrawl(name string) (*offlineCrawl, error) {
 		return nil, err
 	}
 	d.Store.Path = name // it may have been moved since
-	return a.openOfflineProject(d.Project)
+	return a.openStoppedProjectCrawl(d.Project)
 }
 
-// openOfflineProject opens the crawl in the project's directory as the project is now, which
+// openStoppedProjectCrawl opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
-	k := &offlineCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: stateDir(p.Store.Path)}
+func (a *program) openStoppedProjectCrawl(p Project) (_ *stoppedCrawl, err error) {
+	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: stateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.hasCrawl()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (a *program) openOfflineProject(p Project) (_ *offlineCrawl, err error) {
 }
 
 // openStores opens the crawl's stores, which nobody else may have open.
-func (k *offlineCrawl) openStores(a *program) (err error) {
+func (k *stoppedCrawl) openStores(a *program) (err error) {
 	if k.directoryLock, err = k.dir.lock(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (k *offlineCrawl) openStores(a *program) (err error) {
 }
 
 // Close closes the stores, and lets others crawl from the directory.
-func (k *offlineCrawl) Close() (err error) {
+func (k *stoppedCrawl) Close() (err error) {
 	for _, s := range []inspectableStore{k.frontierStore, k.robotsStore} { // in this order: see openBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())

@@ -15,7 +15,7 @@ type signingKeyring struct {
 	keyDirectoryOrigin string // where the directory of the keys is
 	keys               []*botauth.Key
 	signatureTTL       time.Duration // a signature is for so long
-	lastSignatureAt    time.Time     // none is made after this; zero: others may be
+	signingEndedAt     time.Time     // none is made after this; zero: others may be
 }
 
 // SigningKeyDirectory returns the directory of the origin that a host is: projects of one
@@ -54,12 +54,12 @@ func (s *supervisor) signingKeyrings(now time.Time) []signingKeyring {
 	return slices.DeleteFunc(append(rings, s.retiredKeyrings...), func(ring signingKeyring) bool { return ring.allSignaturesExpired(now) })
 }
 
-// retireKeyring keeps the keys of a project that has been deleted and has ended, until its
+// retireDeletedProjectKeyring keeps the keys of a project that has been deleted and has ended, until its
 // last signature runs out.
-func (s *supervisor) retireKeyring(r *projectRunner, now time.Time) {
+func (s *supervisor) retireDeletedProjectKeyring(r *projectRunner, now time.Time) {
 	ring := r.signingKeyring()
-	if ring.lastSignatureAt.IsZero() {
-		ring.lastSignatureAt = now
+	if ring.signingEndedAt.IsZero() {
+		ring.signingEndedAt = now
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *supervisor) retireKeyring(r *projectRunner, now time.Time) {
 
 // allSignaturesExpired reports whether no signature by these keys is valid any more.
 func (k signingKeyring) allSignaturesExpired(now time.Time) bool {
-	return len(k.keys) == 0 || !k.lastSignatureAt.IsZero() && now.After(k.lastSignatureAt.Add(k.signatureTTL))
+	return len(k.keys) == 0 || !k.signingEndedAt.IsZero() && now.After(k.signingEndedAt.Add(k.signatureTTL))
 }
 
 // signingKeyring returns what requests of the project are signed with. One whose file is gone
@@ -82,8 +82,8 @@ func (r *projectRunner) signingKeyring() signingKeyring {
 	}
 	signing := &loaded.project.Agent.Signature
 	ring := signingKeyring{keyDirectoryOrigin: signing.keyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
-	if r.command.isFileGone && r.state == api.StateStopped {
-		ring.lastSignatureAt = r.stateSince
+	if r.command.isProjectFileGone && r.state == api.StateStopped {
+		ring.signingEndedAt = r.stateSince
 	}
 	return ring
 }

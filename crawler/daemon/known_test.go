@@ -63,7 +63,7 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+		recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, isRecorded: true, uncheckedSinceUncleanClose: true, log: slog.New(slog.DiscardHandler)}
 		f, err := openJSONLFile(nil, name, 0, privateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -96,9 +96,9 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, storeWasUnclean: true, log: slog.New(slog.DiscardHandler)}
+	recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, uncheckedSinceUncleanClose: true, log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
-	clean.storeWasUnclean, longer.SyncedSize = false, recorded.SyncedSize+8
+	clean.uncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
 		text     []byte
@@ -157,7 +157,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
 	recorded, err := stateDir(v.dataDir()).readDurableOutputLengths(DefaultProject(), nil)
-	if err != nil || len(recorded.files) != 3 || recorded.storeWasUnclean {
+	if err != nil || len(recorded.files) != 3 || recorded.uncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
 	store, err := bolt.Open(filepath.Join(v.dataDir(), storeFile), bolt.Options{})

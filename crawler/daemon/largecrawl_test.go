@@ -119,7 +119,7 @@ func TestLargeCrawl(t *testing.T) {
 		return heap
 	}
 	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), environment: environment{log: slog.New(slog.DiscardHandler)}}
-	k, err := a.openOfflineCrawl(dir)
+	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestLargeCrawl(t *testing.T) {
 		t.Errorf("stats: %v, want %d hosts: %+v", err, *largeHosts, stats)
 	}
 	reportStep("frontier stats")
-	s, err := k.newStreamedReport(t.Context(), "", 0, maxHostsInMemory)
+	s, err := k.buildStreamedReport(t.Context(), "", 0, maxHostsInMemory)
 	if err != nil || s.totals.HostCount != *largeHosts {
 		t.Fatalf("report: %v, want %d hosts", err, *largeHosts)
 	}
@@ -161,7 +161,7 @@ func TestReportMemory(t *testing.T) {
 	q := &inspector{project: p, frontierStore: store, gate: robots.NewGate(gate, memory.New(memory.Config{})), inspectionTime: time.Now()}
 	report := func(limit, maxInMemory int) func() any {
 		return func() any {
-			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.buildStreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestReportMemory(t *testing.T) {
 		}
 	}
 	stats := func() any {
-		s, err := (&offlineCrawl{inspector: *q}).countFrontier(t.Context())
+		s, err := (&stoppedCrawl{inspector: *q}).countFrontier(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,13 +20,13 @@ whose records are chained by hashes. docs/ledger.md tells what it proves.
 
 --data names the directory of a crawl, or one that holds a ledger alone.`
 
-func (a *program) ledgerCommand() *cobra.Command {
+func (a *program) newLedgerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ledger", Short: "Check and show what permitted each request", Long: ledgerHelp,
 		Args: rejectUnknownCommand, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.ledgerVerifyCommand(), a.ledgerShowCommand())
+	c.AddCommand(a.newLedgerVerifyCommand(), a.newLedgerShowCommand())
 	return c
 }
 
@@ -45,7 +45,7 @@ const ledgerVerifyExample = `  decorum ledger verify --data decorum-data
   decorum ledger verify --data evidence --key public.pem
   decorum ledger verify --data evidence --holds kept.txt`
 
-func (a *program) ledgerVerifyCommand() *cobra.Command {
+func (a *program) newLedgerVerifyCommand() *cobra.Command {
 	var dataDir, key, recordsFile, format string
 	c := &cobra.Command{
 		Use: "verify [--data DIR] [--key FILE] [--holds FILE]", Short: "Check a ledger", Long: ledgerVerifyHelp,

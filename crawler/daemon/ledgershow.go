@@ -29,7 +29,7 @@ const ledgerShowExample = `  decorum ledger show --url https://example.com/
 // A ledgerShowOptions is what of a ledger is wanted.
 type ledgerShowOptions struct{ dataDir, url, host, format string }
 
-func (a *program) ledgerShowCommand() *cobra.Command {
+func (a *program) newLedgerShowCommand() *cobra.Command {
 	var q ledgerShowOptions
 	c := &cobra.Command{
 		Use: "show [--url URL] [--host HOST]", Short: "Show what permitted requests", Long: ledgerShowHelp,
@@ -68,7 +68,7 @@ func (a *program) showLedger(q ledgerShowOptions) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := s.addRecord(r); err != nil {
+		if err := s.printOrHoldRecord(r); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (s *ledgerPrinter) matchesURLFilter(url string) bool {
 	return s.url == "" || s.url == url
 }
 
-func (s *ledgerPrinter) addRecord(r *ledger.Record) error {
+func (s *ledgerPrinter) printOrHoldRecord(r *ledger.Record) error {
 	switch {
 	case r.Request != nil && s.matchesURLFilter(r.Request.URL):
 		s.unansweredRequests[r.Number] = r

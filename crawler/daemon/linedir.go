@@ -66,7 +66,7 @@ func (d jsonlDir) rename(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-func (d jsonlDir) readDir() ([]fs.DirEntry, error) {
+func (d jsonlDir) readDirEntries() ([]fs.DirEntry, error) {
 	if d.root == nil {
 		return os.ReadDir(d.path)
 	}

@@ -63,7 +63,7 @@ func openJSONLFile(
 	}
 	// Record the name before the file is created: a crash between the two must not
 	// leave a file that the project may not continue.
-	if err := c.recordNewOutput(name, dir); err != nil {
+	if err := c.recordOutputIfNew(name, dir); err != nil {
 		return nil, err
 	}
 	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, privateFileMode)
@@ -92,7 +92,7 @@ func continueJSONLFile(
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkAppend(name, file, info.Size()); err != nil {
+	if err := c.checkAppendToOwnOutput(name, file, info.Size()); err != nil {
 		return nil, err
 	}
 	f := newJSONLFile(name, maxBytes, info.Mode().IsRegular(), file)

@@ -43,7 +43,7 @@ func rotatedFileNames(name string) (names []string, err error) {
 
 // rotatedFilesIn is rotatedFiles for an open directory.
 func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
-	entries, err := dir.readDir()
+	entries, err := dir.readDirEntries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

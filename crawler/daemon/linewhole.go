@@ -35,7 +35,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	case size < durable.SyncedSize:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
 			f.name, size, durable.SyncedSize, damagedFileRemedy)
-	case !durable.storeWasUnclean: // all was synced; another program wrote the rest
+	case !durable.uncheckedSinceUncleanClose: // all was synced; another program wrote the rest
 		return cutOrEndTornLine(f.file)
 	}
 	if err := f.checkLines(durable.SyncedSize); err != nil {

@@ -20,7 +20,7 @@ func TestTokenOfAnIdleDaemonStays(t *testing.T) {
 	if err := writeFileAtomic(dir.path(tokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
-	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).brakeCommand().Flags()}
+	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).newBrakeCommand().Flags()}
 	if c, err := r.newClient(t.Context()); err != nil || c.Token != "secret" {
 		t.Errorf("while it runs without a socket: %+v, %v", c, err)
 	}

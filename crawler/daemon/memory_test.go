@@ -20,7 +20,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
 	a := &program{environment: environment{log: slog.New(slog.NewTextHandler(&log, nil))}}
 	p := DefaultProject()
-	p.Agent.Contact, p.Seeds, p.Scope.Within = "mailto:a@b.test", []string{"http://a.test/"}, "any"
+	p.Agent.Contact, p.Seeds, p.Scope.ScopeMode = "mailto:a@b.test", []string{"http://a.test/"}, "any"
 	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)

@@ -71,9 +71,9 @@ func (n *memoryUsageRecord) endedByMemoryKill(usage memoryUsage) (sign string, k
 	return "", false
 }
 
-// newRecordAfterRestart returns the note of the starting process, given the previous process's note
+// newRecordAndProjectToStop returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryUsageRecord) newRecordAfterRestart(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
+func (n *memoryUsageRecord) newRecordAndProjectToStop(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
 	record = memoryUsageRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
 	sign, killed := n.endedByMemoryKill(usage)
 	if !killed {
@@ -118,13 +118,13 @@ func openMemoryUsageRecorder(
 			previous = nil
 		}
 	}
-	w.record, projectToStop = previous.newRecordAfterRestart(readUsage(), time.Now().UTC())
+	w.record, projectToStop = previous.newRecordAndProjectToStop(readUsage(), time.Now().UTC())
 	w.writeRecordLocked()
 	return w, projectToStop
 }
 
-// recordUsage records the present memory. held is about how much each project holds.
-func (w *memoryUsageRecorder) recordUsage(now time.Time, bytesByProject map[string]int64) {
+// recordUsageIfDue records the present memory. held is about how much each project holds.
+func (w *memoryUsageRecorder) recordUsageIfDue(now time.Time, bytesByProject map[string]int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.record.RecordedAt) < memoryRecordInterval {
@@ -205,7 +205,7 @@ func (s *supervisor) recordMemory(now time.Time) {
 			bytesByProject[r.name] = n
 		}
 	}
-	s.memoryUsageRecorder.recordUsage(now, bytesByProject)
+	s.memoryUsageRecorder.recordUsageIfDue(now, bytesByProject)
 }
 
 // startMemoryUsageRecorder starts to record the daemon's memory. A project that held most of it when
@@ -221,11 +221,11 @@ func (s *supervisor) startMemoryUsageRecorder() error {
 	if projectToStop == "" {
 		return nil
 	}
-	return s.stopAfterMemoryKills(projectToStop)
+	return s.markStoppedAfterMemoryKills(projectToStop)
 }
 
-// stopAfterMemoryKills makes a project come up stopped for good, with the reason.
-func (s *supervisor) stopAfterMemoryKills(project string) error {
+// markStoppedAfterMemoryKills makes a project come up stopped for good, with the reason.
+func (s *supervisor) markStoppedAfterMemoryKills(project string) error {
 	if s.stateStore.desiredState(project).State != api.StateRunning {
 		return nil // an operator has stopped or paused it
 	}

@@ -43,11 +43,11 @@ func TestMemoryKillRule(t *testing.T) {
 		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note, _ := (*memoryUsageRecord)(nil).newRecordAfterRestart(memoryUsage{1, 1000, first}, time.Time{})
+		note, _ := (*memoryUsageRecord)(nil).newRecordAndProjectToStop(memoryUsage{1, 1000, first}, time.Time{})
 		for i, e := range processEnds {
 			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
 			var stop string
-			note, stop = note.newRecordAfterRestart(memoryUsage{1, 1000, e.oomKills}, time.Time{})
+			note, stop = note.newRecordAndProjectToStop(memoryUsage{1, 1000, e.oomKills}, time.Time{})
 			if stop != e.stop {
 				t.Errorf("%s: after end %d %q comes up stopped, want %q", name, i, stop, e.stop)
 			}
@@ -138,7 +138,7 @@ func TestServeNotesItsMemory(t *testing.T) {
 	f.readUsage = func() memoryUsage { return memoryUsage{liveBytes: 700, limitBytes: 1000, oomKills: 3} }
 	f.start(true)
 	now := time.Now()
-	f.supervisor.memoryUsageRecorder.recordUsage(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
+	f.supervisor.memoryUsageRecorder.recordUsageIfDue(now.Add(time.Hour), map[string]int64{"big": 10, "small": 1})
 	text, err := os.ReadFile(filepath.Join(f.crawlFixture.dataDir(), memoryRecordFile))
 	if err != nil {
 		t.Fatal(err)

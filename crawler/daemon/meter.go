@@ -125,11 +125,11 @@ func (m *projectStatsTracker) takeSample(now time.Time, queued int) api.Throughp
 	return m.throughputHistory.addSnapshot(statsSnapshot{now, m.totalStatsLocked()}, queued)
 }
 
-// recentRate returns what was done in the last seconds, on average.
-func (m *projectStatsTracker) recentRate() api.ThroughputSample {
+// recentThroughput returns what was done in the last seconds, on average.
+func (m *projectStatsTracker) recentThroughput() api.ThroughputSample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.throughputHistory.recentRate()
+	return m.throughputHistory.recentThroughput()
 }
 
 // throughputSamples returns what was done lately.

@@ -12,35 +12,35 @@ var errCommandChanged = errors.New("there are new orders")
 // Orders are what a project is to do. Its runner carries them out one version
 // after the other, and may skip some.
 type runnerCommand struct {
-	revision         int
-	desired          desiredState
-	lastValidProject *loadedProject // the last that made sense; nil: there is none
-	fileError        string         // why the file, as it is now, is not followed
-	isFileGone       bool           // the file is
-	mustQuit         bool           // the daemon ends, or the project is deleted
+	revision          int
+	desired           desiredState
+	lastValidProject  *loadedProject // the last that made sense; nil: there is none
+	projectFileError  string         // why the file, as it is now, is not followed
+	isProjectFileGone bool           // the file is
+	mustQuit          bool           // the daemon ends, or the project is deleted
 }
 
 // blockedReason returns why the project cannot run, empty if it can.
 func (o *runnerCommand) blockedReason() string {
 	switch {
-	case o.isFileGone:
+	case o.isProjectFileGone:
 		return "its file is gone: put it back, or delete the project"
 	case o.lastValidProject == nil:
-		return o.fileError
+		return o.projectFileError
 	}
 	return ""
 }
 
-// updateCommand changes the orders. A run that goes on is ended in order, with what it
+// updateRunnerCommand changes the orders. A run that goes on is ended in order, with what it
 // has in hand, and followed by what is wanted now.
-func (r *projectRunner) updateCommand(update func(*runnerCommand)) {
+func (r *projectRunner) updateRunnerCommand(update func(*runnerCommand)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.updateCommandLocked(update)
+	r.updateRunnerCommandLocked(update)
 }
 
-// updateCommandLocked is change for who holds r.mu.
-func (r *projectRunner) updateCommandLocked(update func(*runnerCommand)) {
+// updateRunnerCommandLocked is change for who holds r.mu.
+func (r *projectRunner) updateRunnerCommandLocked(update func(*runnerCommand)) {
 	update(&r.command)
 	r.command.revision++
 	if r.interruptRun != nil {
@@ -70,7 +70,7 @@ func (r *projectRunner) beginRunIfLatest(version int, interruptRun func(error)) 
 	if r.command.revision != version {
 		return false
 	}
-	r.interruptRun, r.urlsAddedDuringRun = interruptRun, false
+	r.interruptRun, r.wereURLsAddedDuringRun = interruptRun, false
 	r.setStateLocked(api.StateRunning, "")
 	return true
 }
@@ -81,8 +81,8 @@ func (r *projectRunner) markDoneUnlessURLsAdded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interruptRun = nil
-	if r.urlsAddedDuringRun {
-		r.updateCommandLocked(func(*runnerCommand) {})
+	if r.wereURLsAddedDuringRun {
+		r.updateRunnerCommandLocked(func(*runnerCommand) {})
 		return
 	}
 	r.setStateLocked(api.StateDone, "")
@@ -93,7 +93,7 @@ func (r *projectRunner) resumeIfDone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state == api.StateDone {
-		r.updateCommandLocked(func(*runnerCommand) {})
+		r.updateRunnerCommandLocked(func(*runnerCommand) {})
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *projectRunner) setStateLocked(s api.ProjectState, reason string) {
 	}
 	r.state, r.stateReason, r.stateSince = s, reason, r.now()
 	r.env.log.Info("the project is "+string(s), reasonAttrs(reason)...)
-	r.events.publish(api.Event{Type: "state", Project: r.name, State: s, Message: reason})
+	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: s, Message: reason})
 }
 
 func reasonAttrs(reason string) []any {

@@ -23,8 +23,8 @@ const (
 	bytesFromBoth         = "assumed, and of an earlier crawl"
 )
 
-// A forecastTotals is what a crawl would do at one host, or at all.
-type forecastTotals struct {
+// A forecastStats is what a crawl would do at one host, or at all.
+type forecastStats struct {
 	Requests        int64            `json:"requests"`
 	RobotsRequests  int64            `json:"robots"`   // of Requests, for robots.txt
 	TDMRepRequests  int64            `json:"tdmrep"`   // likewise, for tdmrep.json: of a crawl that mines
@@ -41,7 +41,7 @@ type forecastTotals struct {
 type hostForecast struct {
 	RecordType string `json:"type"` // host
 	Host       string `json:"host"`
-	forecastTotals
+	forecastStats
 	VisitDuration   api.Milliseconds     `json:"visit_ms"` // that a request is taken to last
 	CrawlDelay      api.Milliseconds     `json:"declared_delay_ms"`
 	ConfiguredDelay api.Milliseconds     `json:"configured_delay_ms"`
@@ -57,10 +57,10 @@ type crawlForecast struct {
 	HostCount  int       `json:"hosts"`
 	EndReason  string    `json:"ends"` // why
 	Unknowns   []string  `json:"unknown"`
-	forecastTotals
+	forecastStats
 	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
 	hosts           []*hostForecast
-	refusals        []api.RefusalSummary
+	parkedByRule    []api.RefusalSummary
 	assumedPageSize Size
 }
 
@@ -83,17 +83,17 @@ type dryRunForecaster struct {
 
 // newForecast says what a crawl of p would do, which began when the scout did.
 func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string]hostAverages, pageSize Size) (*crawlForecast, error) {
-	report, err := newInspector(s.crawlComponents).report(ctx, "", 0)
+	report, err := newInspector(s.crawlComponents).crawlReport(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
 	total := &crawlForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
-		RefusalCounts: report.RefusalCounts, refusals: report.ParkedByRule, assumedPageSize: pageSize}
+		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
 	crawlLimits := f.crawlLimits()
 	hosts := make([]forecast.HostWorkload, len(report.Hosts))
 	for i, h := range report.Hosts {
-		out := f.initialHostForecast(h)
+		out := f.newHostForecast(h)
 		total.hosts = append(total.hosts, out)
 		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
 			return nil, err
@@ -125,12 +125,12 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 	}
 }
 
-// initialHostForecast returns what was done at a host, and what is known of its pages.
-func (f *dryRunForecaster) initialHostForecast(h *api.Host) *hostForecast {
+// newHostForecast returns what was done at a host, and what is known of its pages.
+func (f *dryRunForecaster) newHostForecast(h *api.Host) *hostForecast {
 	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,
-		forecastTotals: forecastTotals{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
+		forecastStats: forecastStats{Requests: h.Requests, RobotsRequests: f.robotsRequestsByHost[h.Host], TDMRepRequests: f.tdmrepRequestsByHost[h.Host], PagesLeft: int64(h.QueuedURLs), BlockedURLs: h.BlockedByRobots,
 			Bytes: h.Bytes, BytesSource: bytesAssumed}}
 	o.SitemapRequests = o.Requests - o.RobotsRequests - o.TDMRepRequests
 	average, hasAverage := f.averagesByHost[h.Host]
@@ -162,7 +162,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		if err != nil {
 			continue // cannot be: it was written from an origin
 		}
-		o, rules, err := f.simulatedOriginAndRules(ctx, u.Origin())
+		o, rules, err := f.originWorkloadAndRules(ctx, u.Origin())
 		if err != nil {
 			return g, err
 		}
@@ -189,10 +189,10 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 	return g, nil
 }
 
-// simulatedOriginAndRules returns the pages of an origin, and the rules that pace them; nil if there
+// originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
-func (f *dryRunForecaster) simulatedOriginAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
-	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.requestsOfLastRobotsFetch[o]}}
+func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
+	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err

@@ -45,9 +45,9 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 		}
 		cells(heads...)
 		for _, h := range p.hosts[:min(len(p.hosts), maxForecastRows)] {
-			h.writeRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitDuration))
+			h.writeForecastRow(cells, h.Host, delayText(h.CrawlDelay), delayText(h.ConfiguredDelay), delayText(h.VisitDuration))
 		}
-		p.writeRow(cells, "all", "", "", "")
+		p.writeForecastRow(cells, "all", "", "", "")
 	})
 	if more := len(p.hosts) - maxForecastRows; more > 0 {
 		s.writeLine("… and %d hosts more: --output names them all", more)
@@ -60,7 +60,7 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 		}
 	}
 	s.writeLine("%s", bytesSourceText(p))
-	s.writeParkedReasons("Would not be visited:", p.refusals, maxForecastRows)
+	s.writeParkedReasons("Would not be visited:", p.parkedByRule, maxForecastRows)
 	s.writeRefusalCounts("Refused where they were found, by reason:", p.RefusalCounts)
 	s.writeLine("")
 	s.writeLine("Not known, and not in it:")
@@ -71,8 +71,8 @@ func (p *crawlForecast) writeTable(w io.Writer) error {
 	return err
 }
 
-// writeRow writes one row of the table.
-func (o *forecastTotals) writeRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
+// writeForecastRow writes one row of the table.
+func (o *forecastStats) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
 	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
 		formatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }

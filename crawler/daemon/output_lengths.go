@@ -20,18 +20,18 @@ import (
 // An outputFileCheckpoint is the record of a file of output in the state of a crawl.
 type outputFileCheckpoint struct {
 	bolt.OutputFileExtent
-	isRecorded      bool
-	storeWasUnclean bool // the state was not closed in order
-	log             *slog.Logger
+	isRecorded                 bool
+	uncheckedSinceUncleanClose bool // the state was not closed in order
+	log                        *slog.Logger
 }
 
 // durableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
 // The zero value has no lengths.
 type durableOutputLengths struct {
-	dir             stateDir
-	files           []bolt.OutputFileExtent
-	storeWasUnclean bool // the state was not closed in order, and the files have not been checked since
-	logger          *slog.Logger
+	stateDir                   stateDir
+	files                      []bolt.OutputFileExtent
+	uncheckedSinceUncleanClose bool // the state was not closed in order, and the files have not been checked since
+	logger                     *slog.Logger
 }
 
 // pathToRecord returns the name of a file or directory of output in the state. Names below
@@ -50,10 +50,10 @@ func (d stateDir) pathToRecord(name string) string {
 
 // find returns the record of a file or directory.
 func (k durableOutputLengths) find(name string) outputFileCheckpoint {
-	path := k.dir.pathToRecord(name)
+	path := k.stateDir.pathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return outputFileCheckpoint{OutputFileExtent: f, isRecorded: true, storeWasUnclean: k.storeWasUnclean, log: k.logger}
+			return outputFileCheckpoint{OutputFileExtent: f, isRecorded: true, uncheckedSinceUncleanClose: k.uncheckedSinceUncleanClose, log: k.logger}
 		}
 	}
 	return outputFileCheckpoint{log: k.logger}
@@ -77,12 +77,12 @@ func (d stateDir) readDurableOutputLengths(p Project, log *slog.Logger) (k durab
 	if p.Store.Redis.isUsed() {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{dir: d, logger: log}
+	k = durableOutputLengths{stateDir: d, logger: log}
 	var clean bool
 	if k.files, clean, err = bolt.ReadOutputFileRecords(d.path(storeFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
-	k.storeWasUnclean = !clean
+	k.uncheckedSinceUncleanClose = !clean
 	return k, nil
 }
 
@@ -91,7 +91,7 @@ func (d stateDir) durableOutputLengthsFromStores(ctx context.Context, s crawlSto
 	if s.isRemote {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{dir: d, logger: log}
+	k = durableOutputLengths{stateDir: d, logger: log}
 	b, ok := s.frontier.(interface {
 		OutputFiles(context.Context) ([]bolt.OutputFileExtent, error)
 		OutputMayBeTorn() bool
@@ -99,7 +99,7 @@ func (d stateDir) durableOutputLengthsFromStores(ctx context.Context, s crawlSto
 	if !ok {
 		return k, nil
 	}
-	k.storeWasUnclean = b.OutputMayBeTorn()
+	k.uncheckedSinceUncleanClose = b.OutputMayBeTorn()
 	k.files, err = b.OutputFiles(ctx)
 	return k, err
 }
@@ -115,10 +115,10 @@ const lengthsInterval = time.Second
 
 // durableLengthRecorder keeps how much of each file is on the disk, in a file.
 type durableLengthRecorder struct {
-	path               string
-	currentOutputFiles func() []bolt.OutputFileExtent
-	mu                 sync.Mutex // guards lastSaved
-	lastSaved          time.Time
+	path            string
+	listOutputFiles func() []bolt.OutputFileExtent
+	mu              sync.Mutex // guards lastSavedAt
+	lastSavedAt     time.Time
 }
 
 // saveIfDue writes the lengths, at most every lengthsInterval.
@@ -126,10 +126,10 @@ func (l *durableLengthRecorder) saveIfDue() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if now.Sub(l.lastSaved) < lengthsInterval {
+	if now.Sub(l.lastSavedAt) < lengthsInterval {
 		return nil
 	}
-	files := l.currentOutputFiles()
+	files := l.listOutputFiles()
 	if len(files) == 0 {
 		return nil
 	}
@@ -140,14 +140,14 @@ func (l *durableLengthRecorder) saveIfDue() error {
 	if err != nil {
 		return fmt.Errorf("cannot keep how long the files of output are: %w", err)
 	}
-	l.lastSaved = now
+	l.lastSavedAt = now
 	return nil
 }
 
 // readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
 // ended in order, so all lines are checked.
 func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, err error) {
-	k = durableOutputLengths{dir: d, storeWasUnclean: true, logger: log}
+	k = durableOutputLengths{stateDir: d, uncheckedSinceUncleanClose: true, logger: log}
 	text, err := os.ReadFile(d.path(outputLengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil

@@ -102,7 +102,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	defer o.Close()
 	r := OutputRecord{URL: "https://example.com/a/page?x=1", Status: 200, ContentType: "text/html", Title: "A page",
-		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), Source: "link"}
+		Referrer: "https://example.com/", SHA256: strings.Repeat("0", 64), URLSource: "link"}
 	for b.Loop() {
 		line, err := r.encodeLine()
 		if err == nil {

@@ -13,7 +13,7 @@ import (
 // outputOptions say how the outputs of a crawl are opened.
 type outputOptions struct {
 	resume, startFresh bool
-	confinement        *pathConfinement     // of the files that the project names; nil: none
+	pathConfinement    *pathConfinement     // of the files that the project names; nil: none
 	durable            durableOutputLengths // how much of each file is on the disk, by the state
 	stdout             io.Writer            // for output.jsonl: "-"
 	log                *slog.Logger
@@ -29,7 +29,7 @@ type outputs struct {
 
 // openOutputs opens the outputs of a project.
 func openOutputs(p Project, opts outputOptions) (o outputs, err error) {
-	if o.jsonl, err = openJSONLAndMoveOldCrawl(stateDir(p.Store.Path), p, opts); err != nil {
+	if o.jsonl, err = openJSONLAndMoveOldIfFresh(stateDir(p.Store.Path), p, opts); err != nil {
 		return outputs{}, err
 	}
 	if o.archive, err = openArchive(p, opts); err != nil {
@@ -73,15 +73,15 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 	return files
 }
 
-// openJSONLAndMoveOldCrawl opens the output, and moves what is in the way of a crawl that
+// openJSONLAndMoveOldIfFresh opens the output, and moves what is in the way of a crawl that
 // starts anew: an output of the user's choice is tried first.
-func openJSONLAndMoveOldCrawl(dir stateDir, p Project, opts outputOptions) (out *jsonlRecorder, err error) {
+func openJSONLAndMoveOldIfFresh(dir stateDir, p Project, opts outputOptions) (out *jsonlRecorder, err error) {
 	name := p.Output.JSONL
 	if name != "" {
 		if dir.isOwnStateFile(name) {
 			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		out, err = openJSONLRecorder(opts.confinement, name, p.Output.JSONLMaxSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+		out, err = openJSONLRecorder(opts.pathConfinement, name, p.Output.JSONLMaxFileSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func openJSONLAndMoveOldCrawl(dir stateDir, p Project, opts outputOptions) (out 
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(
-			nil, dir.path(outputFile), p.Output.JSONLMaxSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+			nil, dir.path(outputFile), p.Output.JSONLMaxFileSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())

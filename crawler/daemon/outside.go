@@ -42,11 +42,11 @@ type refusalReporter struct {
 	refusedSeedCount atomic.Int64 // of count
 
 	mu           sync.Mutex
-	warnedLimits map[reachedHostLimit]bool // at most maxLimitWarnings
+	warnedLimits map[limitWarningKey]bool // at most maxLimitWarnings
 }
 
-// A reachedHostLimit is a limit that a host or a domain has reached.
-type reachedHostLimit struct {
+// A limitWarningKey is a limit that a host or a domain has reached.
+type limitWarningKey struct {
 	hostOrDomain string // the domain for a limit of a domain; empty: the whole crawl
 	reason       frontier.RefusalReason
 }
@@ -75,7 +75,7 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
 func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
-	limit := reachedHostLimit{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
+	limit := limitWarningKey{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {
 	case frontier.TooManyDomainHosts:
@@ -92,7 +92,7 @@ func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field str
 		return
 	}
 	if o.warnedLimits == nil {
-		o.warnedLimits = map[reachedHostLimit]bool{}
+		o.warnedLimits = map[limitWarningKey]bool{}
 	}
 	o.warnedLimits[limit] = true
 	var attrs []any

@@ -16,19 +16,19 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// A paramAnalysis looks through the output of a crawl for parameters that do not
+// A queryParamAnalysis looks through the output of a crawl for parameters that do not
 // change what a page is. It reads the output twice, line by line; memory is
 // bounded by subsets and maxParamPlaces, about 40 MB in all.
-type paramAnalysis struct {
+type queryParamAnalysis struct {
 	onlyHost string // host; empty: all
 
-	pagesByURL                *hashSampledMap[sampledPage] // by URL
-	variantsByURLWithoutParam *hashSampledMap[pageWithParam]
-	seenBodies                *hashSampledMap[struct{}] // by host and hash
-	evidence                  map[paramKey]*paramEvidence
-	duplicatesByHost          map[string]*hostDuplicates
-	pageCount                 int
-	skippedParamCount         int // parameters of places beyond maxParamPlaces
+	pagesByURL               *hashSampledMap[sampledPage] // by URL
+	variantByURLWithoutParam *hashSampledMap[paramVariantPage]
+	seenBodies               *hashSampledMap[struct{}] // by host and hash
+	evidence                 map[hostDirectoryParam]*queryParamEvidence
+	duplicatesByHost         map[string]*hostDuplicates
+	pageCount                int
+	skippedParamCount        int // parameters of places beyond maxParamPlaces
 }
 
 // A sampledPage is a page as it was at its last visit.
@@ -37,18 +37,18 @@ type sampledPage struct {
 	isCompared bool
 }
 
-// A pageWithParam is a page that has a parameter.
-type pageWithParam struct {
+// A paramVariantPage is a page that has a parameter.
+type paramVariantPage struct {
 	fullURLHash, bodyHash uint64 // of its URL, of its body
 	shownURL              string // as it is shown
 }
 
-// A paramKey is where a parameter is met: in a directory of a host.
-type paramKey struct{ host, parameter, directory string }
+// A hostDirectoryParam is where a parameter is met: in a directory of a host.
+type hostDirectoryParam struct{ host, parameter, directory string }
 
-// A paramEvidence is the evidence on a parameter in one place. A pair is two pages
+// A queryParamEvidence is the evidence on a parameter in one place. A pair is two pages
 // whose URLs differ in the parameter only: in its value, or in having it.
-type paramEvidence struct {
+type queryParamEvidence struct {
 	SameBodyPairs          int       `json:"agree"`           // pairs with the same body
 	DifferentBodyPairs     int       `json:"disagree"`        // pairs with another
 	CanonicalsWithoutParam int       `json:"canonical_drops"` // pages whose canonical link leaves the parameter out
@@ -72,12 +72,12 @@ type recordedPage struct {
 	Bytes     int    `json:"bytes"`
 	SHA256    string `json:"sha256"`
 	Canonical string `json:"canonical"`
-	Source    string `json:"source"`
+	URLSource string `json:"source"`
 }
 
-// readPages reads the output, and calls do for each page that has a body. Lines that
+// forEachOutputPage reads the output, and calls do for each page that has a body. Lines that
 // are none are passed over: the last of a killed crawl may be cut.
-func (s *paramAnalysis) readPages(ctx context.Context, r io.Reader, do func(decorum.URL, recordedPage, uint64)) error {
+func (s *queryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader, do func(decorum.URL, recordedPage, uint64)) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	var line []byte
 	for {
@@ -103,11 +103,11 @@ func (s *paramAnalysis) readPages(ctx context.Context, r io.Reader, do func(deco
 }
 
 // analyzeParams surveys an output: its file, and those that were full.
-func analyzeParams(ctx context.Context, name, onlyHost string) (*paramAnalysis, error) {
-	s := &paramAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantsByURLWithoutParam: newHashSampledMap[pageWithParam](), seenBodies: newHashSampledMap[struct{}](),
-		evidence: map[paramKey]*paramEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
+func analyzeParams(ctx context.Context, name, onlyHost string) (*queryParamAnalysis, error) {
+	s := &queryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantPage](), seenBodies: newHashSampledMap[struct{}](),
+		evidence: map[hostDirectoryParam]*queryParamEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
 	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
-		if err := forEachJSONLFile(name, func(r io.Reader) error { return s.readPages(ctx, r, do) }); err != nil {
+		if err := forEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}
@@ -116,10 +116,10 @@ func analyzeParams(ctx context.Context, name, onlyHost string) (*paramAnalysis, 
 
 // countPage takes note of a page and its body. A page counts once: what the subset
 // lets go of is known for a revisit by what the line says of it.
-func (s *paramAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
+func (s *queryParamAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
 	_, isRepeated := s.pagesByURL.get(key)
-	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.Source == storage.SourceRevisit.String()
+	isRepeated = isRepeated || !s.pagesByURL.accepts(key) && p.URLSource == storage.SourceRevisit.String()
 	s.pagesByURL.put(key, sampledPage{bodyHash: hash})
 	if isRepeated {
 		return
@@ -145,7 +145,7 @@ func (s *paramAnalysis) countPage(u decorum.URL, p recordedPage, hash uint64) {
 
 // comparePage compares a page with those that have one parameter less, or another
 // value of it.
-func (s *paramAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
+func (s *queryParamAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) {
 	key := hashForSample(u.String())
 	if w, isSampled := s.pagesByURL.get(key); isSampled {
 		if w.bodyHash != hash || w.isCompared {
@@ -165,7 +165,7 @@ func (s *paramAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) 
 		}
 	}
 	for _, name := range names {
-		evidence := s.evidenceFor(u, name)
+		evidence := s.getOrCreateEvidence(u, name)
 		if evidence == nil {
 			continue
 		}
@@ -177,21 +177,21 @@ func (s *paramAnalysis) comparePage(u decorum.URL, p recordedPage, hash uint64) 
 
 // compareVariants compares u with the page without the parameter, and with one of another
 // value.
-func (s *paramAnalysis) compareVariants(evidence *paramEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
+func (s *queryParamAnalysis) compareVariants(evidence *queryParamEvidence, u decorum.URL, urlWithout, name string, hash uint64) {
 	if pageWithoutParam, ok := s.pagesByURL.get(hashForSample(urlWithout)); ok {
-		evidence.addPair(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
+		evidence.addBodyComparison(hash == pageWithoutParam.bodyHash, u.String(), urlWithout)
 	}
 	urlHash, key := hashForSample(u.String()), hashForSample(urlWithout+"\n"+name)
-	otherVariant, ok := s.variantsByURLWithoutParam.get(key)
+	otherVariant, ok := s.variantByURLWithoutParam.get(key)
 	switch {
 	case !ok:
-		s.variantsByURLWithoutParam.put(key, pageWithParam{urlHash, hash, truncateURL(u.String())})
+		s.variantByURLWithoutParam.put(key, paramVariantPage{urlHash, hash, truncateURL(u.String())})
 	case otherVariant.fullURLHash != urlHash:
-		evidence.addPair(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
+		evidence.addBodyComparison(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}
 }
 
-func (at *paramEvidence) addPair(agree bool, u, other string) {
+func (at *queryParamEvidence) addBodyComparison(agree bool, u, other string) {
 	if !agree {
 		at.DifferentBodyPairs++
 		return
@@ -203,7 +203,7 @@ func (at *paramEvidence) addPair(agree bool, u, other string) {
 
 // addCanonical counts what the page itself says of the parameter. A canonical link
 // to another page says nothing of it.
-func (at *paramEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
+func (at *queryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name string) {
 	page, query, _ := strings.Cut(canonical, "?")
 	ownPage, _, _ := strings.Cut(u.String(), "?")
 	switch {
@@ -217,17 +217,17 @@ func (at *paramEvidence) addCanonical(u decorum.URL, canonical, urlWithout, name
 	}
 }
 
-// evidenceFor returns the evidence on a parameter where u is; nil if there is too
+// getOrCreateEvidence returns the evidence on a parameter where u is; nil if there is too
 // much.
-func (s *paramAnalysis) evidenceFor(u decorum.URL, parameter string) *paramEvidence {
+func (s *queryParamAnalysis) getOrCreateEvidence(u decorum.URL, parameter string) *queryParamEvidence {
 	path, _, _ := strings.Cut(u.PathAndQuery(), "?")
-	key := paramKey{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
+	key := hostDirectoryParam{u.Origin().Host(), parameter, path[:strings.LastIndexByte(path, '/')+1]}
 	if s.evidence[key] == nil {
 		if len(s.evidence) >= maxParamPlaces {
 			s.skippedParamCount++
 			return nil
 		}
-		s.evidence[key] = &paramEvidence{}
+		s.evidence[key] = &queryParamEvidence{}
 	}
 	return s.evidence[key]
 }
@@ -247,12 +247,12 @@ func withoutParam(page, query, name string) string {
 }
 
 // favorsDropping reports whether the evidence speaks for taking the parameter off.
-func (at *paramEvidence) favorsDropping() bool {
+func (at *queryParamEvidence) favorsDropping() bool {
 	forDropping, againstDropping := at.SameBodyPairs+at.CanonicalsWithoutParam, at.DifferentBodyPairs+at.CanonicalsWithParam
 	return forDropping >= minEvidence && forDropping >= minEvidenceRatio*againstDropping
 }
 
-func (at *paramEvidence) merge(more *paramEvidence) {
+func (at *queryParamEvidence) merge(more *queryParamEvidence) {
 	at.SameBodyPairs += more.SameBodyPairs
 	at.DifferentBodyPairs += more.DifferentBodyPairs
 	at.CanonicalsWithoutParam += more.CanonicalsWithoutParam
@@ -264,24 +264,24 @@ func (at *paramEvidence) merge(more *paramEvidence) {
 
 // report returns what the survey suggests: places of a parameter are one if
 // the evidence agrees in all of them, and else each stands alone.
-func (s *paramAnalysis) report() *paramReport {
-	r := &paramReport{Pages: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantsByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
-		Suggestions: []paramSuggestion{}, HostDuplicates: []*hostDuplicates{}}
-	merged := map[paramKey]*paramSuggestion{}
-	isMixed := map[paramKey]bool{}
+func (s *queryParamAnalysis) report() *queryParamReport {
+	r := &queryParamReport{PagesWithBody: s.pageCount, SampledOneIn: max(s.pagesByURL.keysPerSampledKey(), s.variantByURLWithoutParam.keysPerSampledKey()), SkippedParams: s.skippedParamCount,
+		Suggestions: []queryParamSuggestion{}, HostDuplicates: []*hostDuplicates{}}
+	merged := map[hostDirectoryParam]*queryParamSuggestion{}
+	isMixed := map[hostDirectoryParam]bool{}
 	for key, at := range s.evidence {
-		hostParam := paramKey{host: key.host, parameter: key.parameter}
+		hostParam := hostDirectoryParam{host: key.host, parameter: key.parameter}
 		if at.DifferentBodyPairs+at.CanonicalsWithParam > 0 && !at.favorsDropping() {
 			isMixed[hostParam] = true
 		}
 	}
 	for key, at := range s.evidence {
-		group := paramKey{host: key.host, parameter: key.parameter}
+		group := hostDirectoryParam{host: key.host, parameter: key.parameter}
 		if isMixed[group] {
 			group.directory = key.directory
 		}
 		if merged[group] == nil {
-			merged[group] = &paramSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
+			merged[group] = &queryParamSuggestion{Host: key.host, Parameter: key.parameter, PathPrefix: key.directory}
 		}
 		merged[group].PathPrefix = commonDirectory(merged[group].PathPrefix, key.directory)
 		merged[group].merge(at)
@@ -295,7 +295,7 @@ func (s *paramAnalysis) report() *paramReport {
 		}
 		r.Suggestions = append(r.Suggestions, *m)
 	}
-	slices.SortFunc(r.Suggestions, paramSuggestion.compare)
+	slices.SortFunc(r.Suggestions, queryParamSuggestion.compare)
 	for _, d := range s.duplicatesByHost {
 		if d.DuplicateBodies+d.CanonicalElsewhere > 0 {
 			r.HostDuplicates = append(r.HostDuplicates, d)
@@ -307,22 +307,22 @@ func (s *paramAnalysis) report() *paramReport {
 	return r
 }
 
-// A paramReport is what a survey of parameters suggests. Nothing of it is applied
+// A queryParamReport is what a survey of parameters suggests. Nothing of it is applied
 // by itself.
-type paramReport struct {
-	Pages          int               `json:"pages"`  // with a body
-	SampledOneIn   int               `json:"one_in"` // of so many URLs, one was compared with others
-	Suggestions    []paramSuggestion `json:"suggestions"`
-	HostDuplicates []*hostDuplicates `json:"duplicates"` // of hosts that have any, most first
-	SkippedParams  int               `json:"skipped"`    // parameters met in too many places to be counted
+type queryParamReport struct {
+	PagesWithBody  int                    `json:"pages"`  // with a body
+	SampledOneIn   int                    `json:"one_in"` // of so many URLs, one was compared with others
+	Suggestions    []queryParamSuggestion `json:"suggestions"`
+	HostDuplicates []*hostDuplicates      `json:"duplicates"` // of hosts that have any, most first
+	SkippedParams  int                    `json:"skipped"`    // parameters met in too many places to be counted
 }
 
-// A paramSuggestion is a parameter that seems not to matter somewhere.
-type paramSuggestion struct {
+// A queryParamSuggestion is a parameter that seems not to matter somewhere.
+type queryParamSuggestion struct {
 	Host       string `json:"host"`
 	Parameter  string `json:"parameter"`
 	PathPrefix string `json:"path"` // what paths there begin with
-	paramEvidence
+	queryParamEvidence
 	CleanParam string `json:"clean_param,omitempty"` // the line one could write; empty: the evidence is too weak
 }
 
@@ -334,8 +334,8 @@ const (
 )
 
 // compare puts first what a line can be written of, and of that what takes most.
-func (m paramSuggestion) compare(n paramSuggestion) int {
-	weak := func(s paramSuggestion) int {
+func (m queryParamSuggestion) compare(n queryParamSuggestion) int {
+	weak := func(s queryParamSuggestion) int {
 		if s.CleanParam == "" {
 			return 1
 		}

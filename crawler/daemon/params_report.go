@@ -11,7 +11,7 @@ import (
 )
 
 // writeParamReport writes the report in the form that was asked for.
-func writeParamReport(r *paramReport, w io.Writer, q reportOptions) error {
+func writeParamReport(r *queryParamReport, w io.Writer, q reportOptions) error {
 	if q.limit > 0 {
 		r.Suggestions = r.Suggestions[:min(q.limit, len(r.Suggestions))]
 		r.HostDuplicates = r.HostDuplicates[:min(q.limit, len(r.HostDuplicates))]
@@ -33,9 +33,9 @@ func writeParamReport(r *paramReport, w io.Writer, q reportOptions) error {
 }
 
 // writeParamTable writes the report for people.
-func writeParamTable(r *paramReport, w io.Writer, dataDir string) error {
+func writeParamTable(r *queryParamReport, w io.Writer, dataDir string) error {
 	var p textBuilder
-	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.Pages, dataDir)
+	p.writeLine("Parameters that may not matter, by the %d pages in the output of the crawl in %s", r.PagesWithBody, dataDir)
 	if r.SampledOneIn > 1 {
 		p.writeLine("One in %d URLs was compared with others", r.SampledOneIn)
 	}

@@ -54,7 +54,7 @@ func TestReportParams(t *testing.T) {
 	runCommand(t, v.crawlArgs("http://noisy.example/")...).want(t, ExitDone)
 	r := runCommand(t, "report", "--params", "--data", v.dataDir(), "--format=json")
 	r.want(t, ExitDone)
-	got := decodeJSON[paramReport](t, r.stdout)
+	got := decodeJSON[queryParamReport](t, r.stdout)
 	type row struct {
 		path                       string
 		same, other, without, with int
@@ -108,7 +108,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	}
 	// With the bare page: x=1 and x agree, x=3 does not; and so with x=1.
 	r := s.report()
-	if len(r.Suggestions) != 1 || r.Pages != 4 {
+	if len(r.Suggestions) != 1 || r.PagesWithBody != 4 {
 		t.Fatalf("%+v", r)
 	}
 	if m := r.Suggestions[0]; m.SameBodyPairs != 3 || m.DifferentBodyPairs != 2 || m.CleanParam != "" {
@@ -153,8 +153,8 @@ func TestReportParamsIsBounded(t *testing.T) {
 	if len(r.Suggestions) != 1 || r.Suggestions[0].Parameter != "ref" || r.SampledOneIn < 2 {
 		t.Fatalf("%+v", r)
 	}
-	if r.Pages != 2*pages || r.HostDuplicates[0].PagesWithBody != 2*pages {
-		t.Errorf("%d pages, %d of the host, want %d", r.Pages, r.HostDuplicates[0].PagesWithBody, 2*pages)
+	if r.PagesWithBody != 2*pages || r.HostDuplicates[0].PagesWithBody != 2*pages {
+		t.Errorf("%d pages, %d of the host, want %d", r.PagesWithBody, r.HostDuplicates[0].PagesWithBody, 2*pages)
 	}
 	if m := r.Suggestions[0]; m.SameBodyPairs < pages/r.SampledOneIn/2 || m.DifferentBodyPairs != 0 {
 		t.Errorf("%+v", m)

@@ -2,19 +2,19 @@ package daemon
 
 import "slices"
 
-// A pathUse says what decorum does with the files that a field of a project names.
-type pathUse int
+// A filePathUse says what decorum does with the files that a field of a project names.
+type filePathUse int
 
 const (
-	stateDirectory pathUse = iota // keeps the state; projects of a daemon cannot set it
-	inputFile                     // is read; in a daemon, relative to the folder of project files
-	outputPath                    // is written; in a daemon, relative to the project's directory
+	stateDirectory filePathUse = iota // keeps the state; projects of a daemon cannot set it
+	inputFile                         // is read; in a daemon, relative to the folder of project files
+	outputPath                        // is written; in a daemon, relative to the project's directory
 )
 
 // A filePathField is a field of the project file that names a file or a directory.
 type filePathField struct {
 	name string
-	use  pathUse
+	use  filePathUse
 	// valuePointers returns pointers to the field's values. It copies a list first, since other
 	// Projects may share it.
 	valuePointers func(*Project) []*string
@@ -30,7 +30,7 @@ var filePathFields = []filePathField{
 	{"store.redis.ca_file", inputFile, func(p *Project) []*string { return []*string{&p.Store.Redis.CAFile} }},
 	{"output.jsonl", outputPath, func(p *Project) []*string { return []*string{&p.Output.JSONL} }},
 	{"output.warc", outputPath, func(p *Project) []*string { return []*string{&p.Output.WARCDir} }},
-	{"output.ledger_key", inputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKey} }},
+	{"output.ledger_key", inputFile, func(p *Project) []*string { return []*string{&p.Output.LedgerKeyFile} }},
 }
 
 // pointersToClonedItems copies a list, and returns pointers to the items of the copy.

@@ -29,7 +29,7 @@ func TestPatternLimits(t *testing.T) {
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
 		var f *fieldProblem
 		cost := allocatedBytes(func() { f = checkScopeSettings(&p) })
-		if f == nil || !strings.HasPrefix(f.field, tt.field) || !strings.Contains(f.problem, tt.says) {
+		if f == nil || !strings.HasPrefix(f.fieldPath, tt.field) || !strings.Contains(f.problem, tt.says) {
 			t.Errorf("%s: %.300v; want %s: %s", tt.name, f, tt.field, tt.says)
 		}
 		if cost > 10*maxProgramsSize {

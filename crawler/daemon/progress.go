@@ -81,7 +81,7 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 	}
 	parts = append(parts,
 		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), formatBytes(st.Bytes))
-	if remaining, ok := p.estimatedTimeLeft(now, st, rate); ok {
+	if remaining, ok := p.estimatedTimeToLimit(now, st, rate); ok {
 		parts = append(parts, "at most "+remaining.Round(time.Second).String()+" left")
 	}
 	return strings.Join(parts, ", ")
@@ -103,8 +103,8 @@ func (p *progressReporter) smoothedPageRate(now time.Time, pages int64) float64 
 	return p.lastSample.rate
 }
 
-// estimatedTimeLeft estimates when a limit will end the crawl; false if none will.
-func (p *progressReporter) estimatedTimeLeft(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
+// estimatedTimeToLimit estimates when a limit will end the crawl; false if none will.
+func (p *progressReporter) estimatedTimeToLimit(now time.Time, st crawler.Stats, rate float64) (time.Duration, bool) {
 	remaining, ok := time.Duration(0), false
 	if limit := time.Duration(p.limits.Duration); limit > 0 {
 		remaining, ok = max(0, limit-now.Sub(p.start)), true

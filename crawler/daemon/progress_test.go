@@ -79,7 +79,7 @@ func TestProgressLeft(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progressReporter{limits: tt.limits, start: start}
-			if got, ok := p.estimatedTimeLeft(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
+			if got, ok := p.estimatedTimeToLimit(start.Add(10*time.Second), crawler.Stats{Pages: tt.pages, Bytes: tt.pages << 10}, tt.rate); got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %v; want %v, %v", got, ok, tt.want, tt.ok)
 			}
 		})

@@ -47,7 +47,7 @@ type AgentSettings struct {
 // ScopeSettings says which URLs belong to the crawl. The limits from max_params on are
 // against sites that make up URLs without end; for them 0 is the default.
 type ScopeSettings struct {
-	Within            string     `yaml:"within"`               // origin, host, domain or any, relative to the seeds
+	ScopeMode         string     `yaml:"within"`               // origin, host, domain or any, relative to the seeds
 	Include           []string   `yaml:"include"`              // RE2 patterns; a URL must match one of them. Empty: all do
 	Exclude           []string   `yaml:"exclude"`              // RE2 patterns; a URL that matches one is left out, whatever include says
 	MaxDepth          int        `yaml:"max_depth"`            // links from a seed; 0: seeds only
@@ -75,10 +75,10 @@ type ParamRules struct {
 
 // RobotsSettings says how robots.txt and its relatives are read.
 type RobotsSettings struct {
-	Dialect      string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
-	Extensions   bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
-	MaxTTL       Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
-	ObeyMetaTags bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
+	Dialect        string   `yaml:"dialect"`    // google, yandex or google-oss: Google's published parser to the letter
+	ObeyExtensions bool     `yaml:"extensions"` // Crawl-delay, Request-rate, Visit-time, Clean-param, Host, Content-Signal, Content-Usage
+	MaxTTL         Duration `yaml:"max_ttl"`    // for how long a robots.txt holds at most: for what its Cache-Control says, or else a day
+	ObeyMetaTags   bool     `yaml:"meta"`       // robots meta elements, X-Robots-Tag, rel=nofollow
 	// Purposes is what the crawl is for: search, ai-input, ai-train, archive. Pages
 	// whose robots.txt or tdmrep.json asks not to be used for it are not visited, and
 	// of those that ask so themselves the content is not kept. Empty: not stated.
@@ -180,17 +180,17 @@ type StoreSettings struct {
 
 // OutputSettings says what is written down of each visit.
 type OutputSettings struct {
-	JSONL        string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
-	JSONLMaxSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
-	WARCDir      string `yaml:"warc"`           // directory for WARC files; empty: none are written
-	WARCMaxSize  Size   `yaml:"warc_max_size"`  // of each WARC file
-	FileMode     string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
-	WriteBodies  bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
-	WriteLedger  bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
+	JSONL            string `yaml:"jsonl"`          // "-": standard output; empty: pages.jsonl in the store's directory
+	JSONLMaxFileSize Size   `yaml:"jsonl_max_size"` // of each file of lines; 0: one without end
+	WARCDir          string `yaml:"warc"`           // directory for WARC files; empty: none are written
+	WARCMaxFileSize  Size   `yaml:"warc_max_size"`  // of each WARC file
+	FileMode         string `yaml:"mode"`           // of new files of lines, WARC, bodies and the ledger: 0600, 0640 or 0644; what is there keeps its own
+	WriteBodies      bool   `yaml:"bodies"`         // bodies of pages, as decoded, into bodies/ in the store's directory
+	WriteLedger      bool   `yaml:"ledger"`         // of what permitted each request, into ledger/ in the store's directory
 
 	RecordRefusalsInLedger   bool     `yaml:"ledger_refusals"`   // of URLs, too
-	LedgerMaxSize            Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
-	LedgerKey                string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
+	LedgerMaxFileSize        Size     `yaml:"ledger_max_size"`   // of each file of it, before it is compressed
+	LedgerKeyFile            string   `yaml:"ledger_key"`        // file of the Ed25519 key that signs checkpoints; empty: there are none
 	LedgerCheckpointInterval Duration `yaml:"ledger_checkpoint"` // the time between two of them
 }
 
@@ -208,13 +208,13 @@ func DefaultProject() Project {
 	return Project{
 		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
 		Scope: ScopeSettings{
-			Within: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
+			ScopeMode: "host", MaxDepth: frontier.DefaultMaxDepth, MaxURLLength: frontier.DefaultMaxURLLength,
 			MaxParams: frontier.DefaultMaxParams, MaxPathDepth: frontier.DefaultMaxPathDepth,
 			MaxPathRepeats: frontier.DefaultMaxPathRepeats, MaxRedirects: frontier.DefaultMaxRedirects,
 			MaxURLsPerPattern: frontier.DefaultMaxURLsPerPattern, MaxURLsPerHost: frontier.DefaultMaxURLsPerHost,
 			MaxHostsPerDomain: frontier.DefaultMaxHostsPerDomain, MaxHosts: frontier.DefaultMaxHosts,
 		},
-		Robots: RobotsSettings{Dialect: "google", Extensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
+		Robots: RobotsSettings{Dialect: "google", ObeyExtensions: true, MaxTTL: Duration(24 * time.Hour), ObeyMetaTags: true},
 		Politeness: PolitenessSettings{
 			Delay: Duration(time.Second), AdaptiveFactor: 1, Concurrency: 1, MaxCrawlDelay: Duration(time.Hour),
 		},
@@ -230,7 +230,7 @@ func DefaultProject() Project {
 			Mode: "none", Interval: Duration(day), MinInterval: Duration(time.Hour), MaxInterval: Duration(30 * day),
 		},
 		Store: StoreSettings{Path: "decorum-data", Redis: defaultRedisConfig()},
-		Output: OutputSettings{FileMode: allowedFileModes[0], WARCMaxSize: warc.DefaultMaxFileSize, WriteLedger: true,
-			LedgerMaxSize: ledger.DefaultMaxSegmentSize, LedgerCheckpointInterval: Duration(ledger.DefaultCheckpointInterval)},
+		Output: OutputSettings{FileMode: allowedFileModes[0], WARCMaxFileSize: warc.DefaultMaxFileSize, WriteLedger: true,
+			LedgerMaxFileSize: ledger.DefaultMaxSegmentSize, LedgerCheckpointInterval: Duration(ledger.DefaultCheckpointInterval)},
 	}
 }

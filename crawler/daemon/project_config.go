@@ -142,7 +142,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	}
 	maxTTL := time.Duration(p.Robots.MaxTTL)
 	cfg := robots.GateConfig{
-		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.Extensions,
+		Agent: agent, UserAgent: p.cacheKeyUserAgent(), Dialect: dialect, NoExtensions: !p.Robots.ObeyExtensions,
 		MinTTL: min(time.Minute, maxTTL), MaxTTL: maxTTL, Purposes: p.Robots.Purposes,
 	}
 	if dialect == robots.Yandex {
@@ -152,7 +152,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 }
 
 func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
-	mode, err := frontier.ParseScopeMode(p.Scope.Within)
+	mode, err := frontier.ParseScopeMode(p.Scope.ScopeMode)
 	if err != nil {
 		return frontier.ScopeConfig{}, err
 	}

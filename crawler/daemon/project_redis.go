@@ -45,8 +45,8 @@ func (s *StoreSettings) leaseTTL() time.Duration {
 // isUsed reports whether the state is in Redis.
 func (r *RedisSettings) isUsed() bool { return len(r.Addresses) > 0 }
 
-// location says where a state is: in files if it is nowhere else.
-func (r *RedisSettings) location() string {
+// storeIdentity says where a state is: in files if it is nowhere else.
+func (r *RedisSettings) storeIdentity() string {
 	if !r.isUsed() {
 		return ""
 	}

@@ -17,7 +17,7 @@ import (
 // operator who names the file.
 type projectFileError struct {
 	file     string
-	position filePosition // zero: the field is not in the file
+	position textPosition // zero: the field is not in the file
 	field    string       // path of the field; empty: the file as a whole
 	problem  string       // follows the field in a sentence; values are in quotes
 	excerpt  string       // the line, and a mark below the column; empty: at is not known
@@ -56,13 +56,13 @@ func detailedErrorText(err error) string {
 
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
 // about the file as a whole. problem must have the values of the file in quotes only.
-func (d *projectWithPositions) errorAt(at filePosition, field, problem string) error {
+func (d *projectWithPositions) errorAt(at textPosition, field, problem string) error {
 	return &projectFileError{d.file, at, field, problem, d.excerptAt(at)}
 }
 
 // excerptAt returns the line of a place, with a mark below its column, for the terminal.
 // It hides control characters, since another user may have written the file.
-func (d *projectWithPositions) excerptAt(at filePosition) string {
+func (d *projectWithPositions) excerptAt(at textPosition) string {
 	lines := strings.Split(d.text, "\n")
 	if at.line < 1 || at.line > len(lines) {
 		return ""
@@ -76,16 +76,16 @@ func (d *projectWithPositions) excerptAt(at filePosition) string {
 // fieldError says where the value of a faulty field came from, and what is wrong
 // with it.
 func (d *projectWithPositions) fieldError(f fieldProblem) error {
-	for path := f.field; path != ""; path = parentFieldPath(path) {
-		if setBy, ok := d.setBy[path]; ok {
+	for path := f.fieldPath; path != ""; path = parentFieldPath(path) {
+		if setBy, ok := d.commandLineArgByField[path]; ok {
 			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuoted(f.problem))
 		}
 		if at, ok := d.positions[path]; ok {
-			return d.errorAt(at, f.field, f.problem)
+			return d.errorAt(at, f.fieldPath, f.problem)
 		}
 	}
 	if d.file != "" {
-		return d.errorAt(filePosition{}, f.field, f.problem)
+		return d.errorAt(textPosition{}, f.fieldPath, f.problem)
 	}
-	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.problem), ": "), f.field))
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.problem), ": "), f.fieldPath))
 }

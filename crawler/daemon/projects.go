@@ -108,7 +108,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
+	r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
 	<-r.ended
 	if err := r.storeHandle.closeForGood(); err != nil { // what was lost is lost as a whole
 		r.env.log.Error("the last moment of the project is lost", "error", err)
@@ -124,7 +124,7 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 		s.reloadProject(name) // it is not deleted
 		return err
 	}
-	s.retireKeyring(r, time.Now())
+	s.retireDeletedProjectKeyring(r, time.Now())
 	s.metrics.DeleteProject(name)
 	s.eventBroker.publish(api.Event{Type: "state", Project: name, State: api.StateStopped, Message: "deleted"})
 	return nil
@@ -194,7 +194,7 @@ func (s *supervisor) Throughput(_ context.Context, name string, perMinute bool) 
 	if err != nil {
 		return nil, err
 	}
-	return r.meter.throughputSamples(perMinute), nil
+	return r.statsTracker.throughputSamples(perMinute), nil
 }
 
 // Events tells what happens to a project, or to all, until ctx is done.
@@ -227,7 +227,7 @@ func (s *supervisor) CheckReady(context.Context) error {
 // should not run.
 func (r *projectRunner) readinessError() error {
 	state, reason := r.currentState()
-	unavailable, diskFull := r.availabilityError(), r.diskFullState.currentError()
+	unavailable, diskFull := r.storeAvailabilityError(), r.diskFullState.currentError()
 	switch {
 	case state == api.StateFailed:
 		return api.Conflict("project %s has failed: %s", r.name, reason)
@@ -238,7 +238,7 @@ func (r *projectRunner) readinessError() error {
 	case unavailable != nil && isDiskFull(unavailable):
 		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, unavailable)
 	case unavailable != nil:
-		return r.toUnavailableError(nil)
+		return r.wrapErrorIfUnavailable(nil)
 	}
 	return nil
 }

@@ -29,16 +29,16 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 		return nil, nil
 	}
 	cfg := ledger.Config{
-		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: ledgerRun(&p), FileMode: p.Output.fileMode(),
+		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.fileMode(),
 		OnRecovered: func(bytesCut int64) {
 			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
 	cfg.DurableExtent = opts.durable.ledgerExtent(cfg.Dir)
-	if name := p.Output.LedgerKey; name != "" {
+	if name := p.Output.LedgerKeyFile; name != "" {
 		var err error
-		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.confinement.openInput, name, ledger.ParsePrivateKey); err != nil {
+		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.pathConfinement.openInput, name, ledger.ParsePrivateKey); err != nil {
 			return nil, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
@@ -49,13 +49,13 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 	return &ledgerWriter{ledger: l, log: opts.log, onDiskFull: opts.onDiskFull}, nil
 }
 
-// ledgerRun returns what a project's records are made by.
-func ledgerRun(p *Project) ledger.RunStart {
+// newLedgerRunStart returns what a project's records are made by.
+func newLedgerRunStart(p *Project) ledger.RunStart {
 	agent, _ := p.robotsAgent() // it has been checked
 	run := crawler.NewLedgerRunStart(p.politenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
 	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.Extensions, p.Robots.Purposes
+	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.ObeyExtensions, p.Robots.Purposes
 	run.RecordsRefusals = p.Output.RecordRefusalsInLedger
 	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0
 	return run

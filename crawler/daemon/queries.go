@@ -31,7 +31,7 @@ func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.U
 		return nil, api.InvalidInput("%q is not a URL: %s", url, innerErrorText(err))
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		e, err = q.explain(ctx, url)
+		e, err = q.buildURLExplanation(ctx, url)
 		return err
 	})
 	return e, err
@@ -48,7 +48,7 @@ func (s *supervisor) Report(ctx context.Context, name string, query api.ReportQu
 		return nil, api.InvalidInput("limit: %d is not a number of hosts", query.Limit)
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		r, err = q.report(ctx, host, query.Limit)
+		r, err = q.crawlReport(ctx, host, query.Limit)
 		return err
 	})
 	if err == nil && host != "" && len(r.Hosts) == 0 {
@@ -72,7 +72,7 @@ func (s *supervisor) Hosts(ctx context.Context, name string, query api.HostQuery
 		return nil, err
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
-		r, err := s.hostLists.getOrBuild(ctx, name, func() (*hostList, error) { return q.newHostList(ctx) })
+		r, err := s.hostLists.getOrBuild(ctx, name, func() (*hostListSnapshot, error) { return q.newHostList(ctx) })
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func checkHostQuery(query api.HostQuery) error {
 // hostWithDetails adds to a host what is not known of all of them: why it is held, its
 // robots.txt, its brake.
 func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostReport) (api.Host, error) {
-	if err := q.setHoldReason(ctx, &h); err != nil {
+	if err := q.setHostHoldReason(ctx, &h); err != nil {
 		return h.Host, err
 	}
 	status, err := q.gate.LastFetchSummary(ctx, h.firstOrigin)
@@ -142,12 +142,12 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 			return cmp.Or(err, newUnknownHostError(name, host))
 		}
 		for _, o := range origins {
-			if err := q.classifyParked(ctx, o, h); err != nil {
+			if err := q.countParkedURLsByReason(ctx, o, h); err != nil {
 				return err
 			}
 		}
 		recalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.refusals.sorted()
+		h.ParkedByRule = h.parkedURLTally.sorted()
 		d = &api.HostDetail{RobotsFiles: []api.RobotsFile{}}
 		if d.Host, err = s.hostWithDetails(ctx, q, *h); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (s *supervisor) RobotsFile(ctx context.Context, name, origin, version strin
 	}
 	err = s.withInspector(ctx, name, func(ctx context.Context, q *inspector) error {
 		q.anyProjectReachesPrivate = s.anyProjectMayReachPrivateAddrs()
-		f, err = q.robotsFileWithText(ctx, u.Origin(), version)
+		f, err = q.robotsFileInfoAndText(ctx, u.Origin(), version)
 		return err
 	})
 	return f, err

@@ -36,17 +36,17 @@ func (r *projectRunner) recordStoreAvailability(err error) {
 	if err == nil {
 		r.storeAvailability = newStoreAvailability()
 		r.env.log.Info("the project goes on: its state can be used again")
-		r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
+		r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: "its state can be used again"})
 		return
 	}
 	cause := r.explainStoreError(err)
 	r.storeAvailability.setUnavailable(cause)
 	r.env.log.Error("the project waits", "why", cause)
-	r.events.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
+	r.eventBroker.publish(api.Event{Type: "state", Project: r.name, State: r.state, Message: cause.Error()})
 }
 
-// resetAvailability is the end of waiting for a state that is not used any more.
-func (r *projectRunner) resetAvailability() {
+// resetStoreAvailability is the end of waiting for a state that is not used any more.
+func (r *projectRunner) resetStoreAvailability() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.storeAvailability.availableContext.Err() != nil {
@@ -63,9 +63,9 @@ func (r *projectRunner) explainStoreError(err error) error {
 		strings.Join(r.command.lastValidProject.project.Store.Redis.Addresses, ", "), err)
 }
 
-// withUnavailableCancel returns a context that is done, too, when the project's state cannot
+// contextWhileStoreAvailable returns a context that is done, too, when the project's state cannot
 // be used.
-func (r *projectRunner) withUnavailableCancel(ctx context.Context) (_ context.Context, stop func()) {
+func (r *projectRunner) contextWhileStoreAvailable(ctx context.Context) (_ context.Context, stop func()) {
 	r.mu.Lock()
 	availabilityCtx := r.storeAvailability.availableContext
 	r.mu.Unlock()
@@ -74,28 +74,28 @@ func (r *projectRunner) withUnavailableCancel(ctx context.Context) (_ context.Co
 	return ctx, func() { stopWatching(); cancel(nil) }
 }
 
-// availabilityError returns why the project's state cannot be used for now, nil if it can.
-func (r *projectRunner) availabilityError() error {
+// storeAvailabilityError returns why the project's state cannot be used for now, nil if it can.
+func (r *projectRunner) storeAvailabilityError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return context.Cause(r.storeAvailability.availableContext)
 }
 
-// toUnavailableError returns an error about the project's state as the API tells it, if it
+// wrapErrorIfUnavailable returns an error about the project's state as the API tells it, if it
 // is that the state is out of reach.
-func (r *projectRunner) toUnavailableError(err error) error {
-	if cause := r.availabilityError(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
+func (r *projectRunner) wrapErrorIfUnavailable(err error) error {
+	if cause := r.storeAvailabilityError(); cause != nil || errors.Is(err, storage.ErrWriteStalled) {
 		return api.Unavailable("%s: %w", r.name, cmp.Or(cause, err))
 	}
 	return err
 }
 
-// retryLater has the orders carried out again in a while: what they need is out of
+// retryCommandLater has the orders carried out again in a while: what they need is out of
 // reach.
-func (r *projectRunner) retryLater(cause error) {
+func (r *projectRunner) retryCommandLater(cause error) {
 	r.recordStoreAvailability(cause)
 	r.setState(api.StateRunning, "")
-	time.AfterFunc(unavailableRetryInterval, func() { r.updateCommand(func(*runnerCommand) {}) })
+	time.AfterFunc(unavailableRetryInterval, func() { r.updateRunnerCommand(func(*runnerCommand) {}) })
 }
 
 // hasRemoteStore reports whether the project's state is where others work on it.

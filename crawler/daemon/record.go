@@ -14,29 +14,29 @@ import (
 // An OutputRecord is one line of output: one visit to a page. Every line has every
 // field but method, not_for_indexing and ai_use; what is not known is empty, 0 or null.
 type OutputRecord struct {
-	URL             string                `json:"url"`                        // in canonical form
-	Method          string                `json:"method,omitempty"`           // how it was asked for, where not by GET
-	Status          int                   `json:"status"`                     // of the answer; 0: no whole one came
-	Error           string                `json:"error"`                      // why there was no whole answer, or the content was not kept
-	FetchedAt       time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
-	DurationMS      int64                 `json:"duration_ms"`                // to the end of the answer, in milliseconds
-	IP              string                `json:"ip"`                         // of the server
-	ContentType     string                `json:"content_type"`               // as the header says
-	Bytes           int                   `json:"bytes"`                      // of the body, as decoded
-	SHA256          string                `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
-	Depth           int                   `json:"depth"`                      // links from the seed
-	Referrer        string                `json:"referrer"`                   // the page that led to it
-	Source          string                `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
-	Title           string                `json:"title"`                      // of an HTML page
-	LinkCount       int                   `json:"links"`                      // that the page, or its callbacks, led on to
-	RedirectTo      string                `json:"redirect_to"`                // the target, which is a visit of its own
-	Canonical       string                `json:"canonical"`                  // the URL that the page names as its canonical one
-	RobotsVerdict   AllowingRobotsRule    `json:"robots"`                     // what allowed the visit
-	NotForIndexing  bool                  `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
-	DelayRequiredMS int64                 `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
-	DelayObservedMS int64                 `json:"delay_observed_ms"`          // the rest that it had
-	MetaRobots      string                `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
-	AIUseSignals    *RecordedUsageSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
+	URL                    string                `json:"url"`                        // in canonical form
+	Method                 string                `json:"method,omitempty"`           // how it was asked for, where not by GET
+	Status                 int                   `json:"status"`                     // of the answer; 0: no whole one came
+	Error                  string                `json:"error"`                      // why there was no whole answer, or the content was not kept
+	FetchedAt              time.Time             `json:"fetched_at"`                 // when the request began, in UTC (RFC 3339)
+	DurationMS             int64                 `json:"duration_ms"`                // to the end of the answer, in milliseconds
+	IP                     string                `json:"ip"`                         // of the server
+	ContentType            string                `json:"content_type"`               // as the header says
+	Bytes                  int                   `json:"bytes"`                      // of the body, as decoded
+	SHA256                 string                `json:"sha256"`                     // of the same; empty if the body was cut or not read, and for 304
+	Depth                  int                   `json:"depth"`                      // links from the seed
+	Referrer               string                `json:"referrer"`                   // the page that led to it
+	URLSource              string                `json:"source"`                     // what led to it: seed, link, redirect, sitemap, feed or revisit
+	Title                  string                `json:"title"`                      // of an HTML page
+	LinkCount              int                   `json:"links"`                      // that the page, or its callbacks, led on to
+	RedirectTo             string                `json:"redirect_to"`                // the target, which is a visit of its own
+	Canonical              string                `json:"canonical"`                  // the URL that the page names as its canonical one
+	RobotsVerdict          AllowingRobotsRule    `json:"robots"`                     // what allowed the visit
+	DisallowedForMainRobot bool                  `json:"not_for_indexing,omitempty"` // true: never to be indexed, since robots.txt closes it to the main robot of the operator of this agent
+	DelayRequiredMS        int64                 `json:"delay_required_ms"`          // the rest that the host was owed, in milliseconds; 0 for its first visit
+	DelayObservedMS        int64                 `json:"delay_observed_ms"`          // the rest that it had
+	MetaRobots             string                `json:"meta_robots"`                // what X-Robots-Tag and robots meta elements say to this crawl
+	AIUseSignals           *RecordedUsageSignals `json:"ai_use,omitempty"`           // what the site asks of the use of the content
 }
 
 // RecordedUsageSignals is what the site asks of the use of the page's content, if it asks
@@ -62,10 +62,10 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 	r := OutputRecord{
 		URL: v.URL().String(), Status: v.Status(),
 		FetchedAt: v.Start.UTC().Truncate(time.Millisecond), DurationMS: v.End.Sub(v.Start).Milliseconds(),
-		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, Source: v.SourceKind().String(), LinkCount: v.LinkCount,
-		RobotsVerdict:   AllowingRobotsRule{FileSHA256: v.Clearance.FetchSummary().SHA256, Rule: verdict.Rule, Line: verdict.Line},
-		NotForIndexing:  verdict.DisallowedForMainRobot,
-		DelayRequiredMS: v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
+		Depth: v.Lease.Depth, Referrer: v.Lease.Referrer, URLSource: v.SourceKind().String(), LinkCount: v.LinkCount,
+		RobotsVerdict:          AllowingRobotsRule{FileSHA256: v.Clearance.FetchSummary().SHA256, Rule: verdict.Rule, Line: verdict.Line},
+		DisallowedForMainRobot: verdict.DisallowedForMainRobot,
+		DelayRequiredMS:        v.RequiredDelay().Milliseconds(), DelayObservedMS: v.ObservedDelay().Milliseconds(),
 	}
 	if usagePolicy := v.ContentUsageAssessment(); len(usagePolicy.Signals) > 0 {
 		r.AIUseSignals = &RecordedUsageSignals{usagePolicy.Signals, usagePolicy.PurposeConflict}
@@ -128,7 +128,7 @@ func (r *OutputRecord) encodeLine() ([]byte, error) {
 	o.String("sha256", r.SHA256)
 	o.Int("depth", int64(r.Depth))
 	o.String("referrer", r.Referrer)
-	o.String("source", r.Source)
+	o.String("source", r.URLSource)
 	o.String("title", r.Title)
 	o.Int("links", int64(r.LinkCount))
 	o.String("redirect_to", r.RedirectTo)
@@ -138,7 +138,7 @@ func (r *OutputRecord) encodeLine() ([]byte, error) {
 	o.String("rule", r.RobotsVerdict.Rule)
 	o.Int("line", int64(r.RobotsVerdict.Line))
 	o.CloseObject()
-	o.BoolIfTrue("not_for_indexing", r.NotForIndexing)
+	o.BoolIfTrue("not_for_indexing", r.DisallowedForMainRobot)
 	o.Int("delay_required_ms", r.DelayRequiredMS)
 	o.Int("delay_observed_ms", r.DelayObservedMS)
 	o.String("meta_robots", r.MetaRobots)

@@ -24,10 +24,10 @@ func (r *projectOutputs) openForProject(env *environment, loaded *loadedProject,
 		return err
 	}
 	r.mu.Lock()
-	durable.storeWasUnclean = durable.storeWasUnclean && !r.filesChecked
+	durable.uncheckedSinceUncleanClose = durable.uncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
 	o, err := openOutputs(loaded.project, outputOptions{
-		resume: true, confinement: loaded.confinement, durable: durable, stdout: env.standardOutput, log: env.log, onDiskFull: env.onDiskFull,
+		resume: true, pathConfinement: loaded.pathConfinement, durable: durable, stdout: env.standardOutput, log: env.log, onDiskFull: env.onDiskFull,
 	})
 	if err != nil {
 		return err
@@ -74,8 +74,8 @@ func (r *projectOutputs) close() error {
 	return err
 }
 
-// resetAfterReopen lets a state that is opened anew be written.
-func (r *projectOutputs) resetAfterReopen() {
+// resetForStoreReopen lets a state that is opened anew be written.
+func (r *projectOutputs) resetForStoreReopen() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.syncErr, r.filesChecked = nil, false

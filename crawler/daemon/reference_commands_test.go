@@ -18,7 +18,7 @@ func TestCommandReference(t *testing.T) {
 
 // writeCommands writes what --help says of every command.
 func writeCommands(w *bytes.Buffer) {
-	root := (&program{}).rootCommand()
+	root := (&program{}).newRootCommand()
 	w.WriteString("# Commands\n\n" + doctest.Notice("crawler/daemon", "TestCommandReference") + `What ` + "`--help`" + ` says of each command. ` + "`decorum completion SHELL`" + ` prints the script
 that completes them in bash, zsh, fish or PowerShell.
 

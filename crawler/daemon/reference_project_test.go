@@ -38,7 +38,7 @@ their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+
 	defaults := DefaultProject()
 	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}}
 	for _, p := range projectFieldFlags {
-		f.flags[p.field] = "--" + p.flagName
+		f.flags[p.fieldPath] = "--" + p.flagName
 	}
 	f.writeStruct(t, "", reflect.ValueOf(defaults))
 }

@@ -10,7 +10,7 @@ import (
 func (r *projectRunner) reloadResultIfUnchanged(digest string) *api.ProjectReloadResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.lastReadDigest != digest || r.command.isFileGone || r.command.fileError != "" {
+	if r.lastReadDigest != digest || r.command.isProjectFileGone || r.command.projectFileError != "" {
 		return nil
 	}
 	return &api.ProjectReloadResult{Project: r.name, Outcome: "none"}
@@ -25,14 +25,14 @@ func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest strin
 		result.Outcome = "none"
 		return result
 	}
-	r.updateCommand(func(o *runnerCommand) {
+	r.updateRunnerCommand(func(o *runnerCommand) {
 		if o.lastValidProject == nil {
 			result.Outcome = "new"
 		}
-		o.lastValidProject, o.fileError, o.isFileGone, r.lastReadDigest, r.loadedProjectDigest = loaded, "", false, digest, digest
+		o.lastValidProject, o.projectFileError, o.isProjectFileGone, r.lastReadDigest, r.loadedProjectDigest = loaded, "", false, digest, digest
 	})
 	r.env.log.Info("the project file is followed")
-	r.events.publish(api.Event{Type: "file", Project: r.name, Message: result.Outcome})
+	r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: result.Outcome})
 	return result
 }
 
@@ -41,10 +41,10 @@ func (r *projectRunner) applyReloadedProject(loaded *loadedProject, digest strin
 func (r *projectRunner) clearFileErrorIfReverted(digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.loadedProjectDigest != digest || r.command.isFileGone {
+	if r.loadedProjectDigest != digest || r.command.isProjectFileGone {
 		return false
 	}
-	r.command.fileError, r.lastReadDigest = "", digest
+	r.command.projectFileError, r.lastReadDigest = "", digest
 	return true
 }
 
@@ -53,15 +53,15 @@ func (r *projectRunner) clearFileErrorIfReverted(digest string) bool {
 func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: r.name, Outcome: "refused", Error: reason}
 	r.mu.Lock()
-	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.fileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.revision == 0) || r.command.isFileGone
-	r.command.fileError, r.lastReadDigest = reason, digest
+	isKnown, hasNoRevision := r.lastReadDigest == digest && r.command.projectFileError == reason, r.command.lastValidProject == nil && (lastValid != nil || r.command.revision == 0) || r.command.isProjectFileGone
+	r.command.projectFileError, r.lastReadDigest = reason, digest
 	r.mu.Unlock()
 	if isKnown && !hasNoRevision {
 		return result
 	}
 	if hasNoRevision {
-		r.updateCommand(func(o *runnerCommand) {
-			o.isFileGone = false
+		r.updateRunnerCommand(func(o *runnerCommand) {
+			o.isProjectFileGone = false
 			if o.lastValidProject == nil {
 				o.lastValidProject = lastValid
 			}
@@ -73,7 +73,7 @@ func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProje
 			outcome = "the project waits for one that makes sense"
 		}
 		r.env.log.Error("the project file is not followed; "+outcome, "error", reason)
-		r.events.publish(api.Event{Type: "file", Project: r.name, Message: reason})
+		r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: reason})
 	}
 	return result
 }
@@ -83,18 +83,18 @@ func (r *projectRunner) rejectFile(reason, digest string, lastValid *loadedProje
 func (r *projectRunner) handleProjectFileGone(lastValid func() *loadedProject) api.ProjectReloadResult {
 	result := api.ProjectReloadResult{Project: r.name, Outcome: "gone"}
 	r.mu.Lock()
-	isNew, wasGone := r.command.revision == 0, r.command.isFileGone
+	isNew, wasGone := r.command.revision == 0, r.command.isProjectFileGone
 	r.mu.Unlock()
 	switch {
 	case isNew:
 		loaded := lastValid()
-		r.updateCommand(func(o *runnerCommand) { o.lastValidProject = loaded })
+		r.updateRunnerCommand(func(o *runnerCommand) { o.lastValidProject = loaded })
 	case wasGone:
 		return result
 	default:
-		r.updateCommand(func(o *runnerCommand) { o.isFileGone = true })
+		r.updateRunnerCommand(func(o *runnerCommand) { o.isProjectFileGone = true })
 	}
 	r.env.log.Warn("the project file is gone: the project is stopped, and its state kept")
-	r.events.publish(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
+	r.eventBroker.publish(api.Event{Type: "file", Project: r.name, Message: "the project file is gone"})
 	return result
 }

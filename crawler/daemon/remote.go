@@ -42,7 +42,7 @@ const clientTimeout = 30 * time.Second
 
 // newClient returns a client of the daemon.
 func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error) {
-	if c := r.newSocketClient(ctx); c != nil {
+	if c := r.newSocketClientIfListening(ctx); c != nil {
 		return c, nil
 	}
 	if !r.isExplicit() && stateDir(r.dataDir).wasUsedButIsIdle() {
@@ -71,10 +71,10 @@ func (r *daemonClientOptions) isExplicit() bool {
 	return r.flagSet == nil || r.flagSet.Changed("server") || r.flagSet.Changed("token-file")
 }
 
-// newSocketClient returns a client that uses the daemon's socket. It returns nil if the
+// newSocketClientIfListening returns a client that uses the daemon's socket. It returns nil if the
 // flags name another way, or if no daemon listens there: older daemons have no socket,
 // and some directories cannot hold one.
-func (r *daemonClientOptions) newSocketClient(ctx context.Context) *api.Client {
+func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *api.Client {
 	if r.isExplicit() {
 		return nil
 	}

@@ -173,7 +173,7 @@ func TestTopRender(t *testing.T) {
 			{Name: "news", State: api.StateFailed, StateReason: "no \x1b[2Jroom"},
 		},
 		throughputSamples: []api.ThroughputSample{{PagesPerSecond: 0}, {PagesPerSecond: 1}, {PagesPerSecond: 4}, {PagesPerSecond: 2}},
-		hostPage:          &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
+		hostListPage:      &api.HostListPage{Hosts: []api.Host{{Host: "a.example", State: "due", CrawlDelay: api.Milliseconds(2 * time.Second), LastStatus: 200}}},
 		activeVisits:      []api.ActiveVisit{{URL: "http://a.example/x", RequestedAt: now.Add(-1500 * time.Millisecond)}},
 		brakes:            []api.Brake{{Host: "b.example", Stop: true, Reason: "asked to", By: "operator", Since: now}},
 	}

@@ -38,7 +38,7 @@ in memory: about 1 KiB a URL.
 Exit codes: 0 every decision was made again, 1 failed, 2 wrong usage, 3 something is
 different, 4 interrupted.`
 
-func (a *program) replayCommand() *cobra.Command {
+func (a *program) newReplayCommand() *cobra.Command {
 	var warcDir string
 	var limit int
 	c := &cobra.Command{
@@ -58,7 +58,7 @@ func (a *program) replayCommand() *cobra.Command {
 
 // replayCrawl replays the crawl in a directory, and tells what is different.
 func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string, limit int) error {
-	p, seedPerOrigin, err := a.loadRecordedProject(dir)
+	p, seedPerOrigin, err := a.loadProjectForReplay(dir)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	if err != nil {
 		return err
 	}
-	replayer.CurrentRunSettings = ledgerRun(&p)
+	replayer.CurrentRunSettings = newLedgerRunStart(&p)
 	differences := 0
 	replayer.OnDifference = func(d replay.Difference) {
 		if differences++; limit == 0 || differences <= limit {
@@ -85,7 +85,7 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	}
 	ctx, stop := a.withSignalCancel(ctx)
 	defer stop()
-	report, err := a.runReplay(ctx, replayer, p, seedPerOrigin)
+	report, err := a.replayRecordedCrawl(ctx, replayer, p, seedPerOrigin)
 	if errors.Is(context.Cause(ctx), errInterrupted) {
 		return &exitError{ExitStopped, errInterrupted}
 	}
@@ -95,8 +95,8 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 	return a.printReplayReport(report, limit)
 }
 
-// loadRecordedProject returns the project of the crawl in a directory, and its roots.
-func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, error) {
+// loadProjectForReplay returns the project of the crawl in a directory, and its roots.
+func (a *program) loadProjectForReplay(dir stateDir) (Project, []decorum.URL, error) {
 	if err := dir.requireCrawl(); err != nil {
 		return Project{}, nil, err
 	}
@@ -107,19 +107,19 @@ func (a *program) loadRecordedProject(dir stateDir) (Project, []decorum.URL, err
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
 		return Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
-	if f := a.namedHandlers.checkHandler(d.Handler); f != nil {
+	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
 		return Project{}, nil, d.fieldError(*f)
 	}
 	seedPerOrigin, err := d.firstSeedPerOrigin(os.Open)
 	return d.Project, seedPerOrigin, err
 }
 
-// runReplay puts a crawl together on the player, and plays it.
-func (a *program) runReplay(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
+// replayRecordedCrawl puts a crawl together on the player, and plays it.
+func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  crawlStores{frontier: replayer.Store, robots: memory.New(memory.Config{})},
-		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedHandlers: a.namedHandlers, log: a.log,
+		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedCallbacks: a.namedCallbacks, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}
 	r, err := g.newCrawlEngine(p, seedPerOrigin)

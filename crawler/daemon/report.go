@@ -77,7 +77,7 @@ type reportOptions struct {
 	suggestParams         bool
 }
 
-func (a *program) reportCommand() *cobra.Command {
+func (a *program) newReportCommand() *cobra.Command {
 	var q reportOptions
 	c := &cobra.Command{
 		Use: "report [--host HOST]", Short: "Say how a crawl stands, host by host",
@@ -114,11 +114,11 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.withOfflineCrawl(ctx, q.dataDir, func(ctx context.Context, k *offlineCrawl) error {
+	return a.withStoppedCrawl(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}
-		s, err := k.newStreamedReport(ctx, host, q.limit, maxHostsInMemory)
+		s, err := k.buildStreamedReport(ctx, host, q.limit, maxHostsInMemory)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type streamedReport struct {
 // A rankedHost is a host in the order of a report: what it takes to sort it and to
 // read it again, in about 100 bytes.
 type rankedHost struct {
-	sortKey     hostSortKey
+	sortKey     hostSortValues
 	firstOrigin decorum.Origin
 	details     *rankedHostDetails // nil if the host has one origin
 }
@@ -41,9 +41,9 @@ func (h *rankedHost) compare(g *rankedHost) int {
 
 // hostRanking keeps the hosts that come first in a report: all of them if limit is 0.
 type hostRanking struct {
-	limit       int
-	maxInMemory int // hosts that are kept whole, at most
-	hosts       []rankedHost
+	limit          int
+	maxFullReports int // hosts that are kept whole, at most
+	hosts          []rankedHost
 }
 
 // addHost adds a host. Hosts with parked URLs are kept whole, too: to judge these again
@@ -51,7 +51,7 @@ type hostRanking struct {
 // each host costs little.
 func (l *hostRanking) addHost(h *hostReport) {
 	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.firstOrigin}
-	if len(l.hosts) < l.maxInMemory || len(h.ParkedByRule) > 0 {
+	if len(l.hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
 		r.details = &rankedHostDetails{report: h}
 	} else if len(h.otherOrigins) > 0 {
 		r.details = &rankedHostDetails{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
@@ -81,7 +81,7 @@ func (s *streamedReport) forEachReportedHost(ctx context.Context, yield func(*ap
 		if h == nil {
 			continue
 		}
-		if err := s.setHoldReason(ctx, h); err != nil {
+		if err := s.setHostHoldReason(ctx, h); err != nil {
 			return err
 		}
 		if err := yield(&h.Host); err != nil {

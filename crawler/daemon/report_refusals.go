@@ -70,14 +70,14 @@ func (rs refusalTally) sorted() []api.RefusalSummary {
 	return list
 }
 
-// classifyParked finds out for each parked URL of an origin what keeps it parked.
-func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hostReport) error {
+// countParkedURLsByReason finds out for each parked URL of an origin what keeps it parked.
+func (q *inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origin, h *hostReport) error {
 	evaluate, err := crawler.NewVerdictFunc(ctx, q.gate, q.frontierStore, o)
 	if err != nil {
 		return err
 	}
-	if h.refusals == nil {
-		h.refusals = refusalTally{}
+	if h.parkedURLTally == nil {
+		h.parkedURLTally = refusalTally{}
 	}
 	return q.frontierStore.OriginURLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.parkedReason(e, evaluate)
@@ -89,7 +89,7 @@ func (q *inspector) classifyParked(ctx context.Context, o decorum.Origin, h *hos
 		case parkedByTDMRep:
 			h.BlockedByTDMRep++
 		}
-		h.refusals.addURL(reason, u)
+		h.parkedURLTally.addURL(reason, u)
 		return true
 	})
 }

@@ -16,14 +16,14 @@ import (
 // are judged; done must not ask the store. Besides what done keeps, forEachHostReport holds
 // nine bytes a host, and the names of the origins that it reads again.
 func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yield func(*hostReport)) error {
-	index, err := q.newHostReportStateIndex(ctx)
+	index, err := q.newHostOriginStatusIndex(ctx)
 	if err != nil {
 		return err
 	}
 	var incomplete []decorum.Origin
 	err = q.frontierStore.Origins(ctx, func(o storage.OriginInfo) bool {
 		name := o.Origin.Host()
-		switch index.testAndMarkReported(name) {
+		switch index.getAndMarkReported(name) {
 		case hostReported: // this origin is new since the index was made
 			return true
 		case hostOfSeveralOrigins:
@@ -65,7 +65,7 @@ func (q *inspector) readAndYieldHost(ctx context.Context, origins []decorum.Orig
 	}
 	if withParked && h.ParkedURLs > 0 {
 		for _, o := range origins {
-			if err := q.classifyParked(ctx, o, h); err != nil {
+			if err := q.countParkedURLsByReason(ctx, o, h); err != nil {
 				return err
 			}
 		}
@@ -102,54 +102,54 @@ func (q *inspector) completeHostReport(h *hostReport) {
 	h.markSuspendedIfCrawlDelayTooLong(q.project.Politeness.MaxCrawlDelay)
 }
 
-// A hostReportStateIndex is the hosts that a store knew at one moment, as sorted hashes of their
+// A hostOriginStatusIndex is the hosts that a store knew at one moment, as sorted hashes of their
 // names. Two hosts with the same hash count as one of several origins, which costs
 // memory but changes no result.
-type hostReportStateIndex struct {
-	hashSeed maphash.Seed
-	hashes   []uint64
-	states   []hostReportState // of the hosts in hashes
+type hostOriginStatusIndex struct {
+	hashSeed       maphash.Seed
+	hostNameHashes []uint64
+	statuses       []hostOriginStatus // of the hosts in hashes
 }
 
-// A hostReportState says what forEachHostReport does with an origin of a host.
-type hostReportState byte
+// A hostOriginStatus says what forEachHostReport does with an origin of a host.
+type hostOriginStatus byte
 
 const (
-	hostOfOneOrigin hostReportState = iota
+	hostOfOneOrigin hostOriginStatus = iota
 	hostOfSeveralOrigins
 	hostReported
 )
 
-// newHostReportStateIndex lists the names of all origins.
-func (q *inspector) newHostReportStateIndex(ctx context.Context) (*hostReportStateIndex, error) {
-	index := hostReportStateIndex{hashSeed: maphash.MakeSeed()}
+// newHostOriginStatusIndex lists the names of all origins.
+func (q *inspector) newHostOriginStatusIndex(ctx context.Context) (*hostOriginStatusIndex, error) {
+	index := hostOriginStatusIndex{hashSeed: maphash.MakeSeed()}
 	err := storage.OriginNames(ctx, q.frontierStore, func(o decorum.Origin) bool {
-		index.hashes = append(index.hashes, maphash.String(index.hashSeed, o.Host()))
+		index.hostNameHashes = append(index.hostNameHashes, maphash.String(index.hashSeed, o.Host()))
 		return true
 	})
-	slices.Sort(index.hashes)
-	unique := index.hashes[:0]
-	for i, hash := range index.hashes {
+	slices.Sort(index.hostNameHashes)
+	unique := index.hostNameHashes[:0]
+	for i, hash := range index.hostNameHashes {
 		if i > 0 && hash == unique[len(unique)-1] {
-			index.states[len(unique)-1] = hostOfSeveralOrigins
+			index.statuses[len(unique)-1] = hostOfSeveralOrigins
 			continue
 		}
-		unique, index.states = append(unique, hash), append(index.states, hostOfOneOrigin)
+		unique, index.statuses = append(unique, hash), append(index.statuses, hostOfOneOrigin)
 	}
-	index.hashes = unique
+	index.hostNameHashes = unique
 	return &index, err
 }
 
-// testAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
+// getAndMarkReported returns the mark of a host, and marks one of a single origin as done. A host
 // that is new since the index was made may have any number of origins.
-func (x *hostReportStateIndex) testAndMarkReported(host string) hostReportState {
-	at, found := slices.BinarySearch(x.hashes, maphash.String(x.hashSeed, host))
+func (x *hostOriginStatusIndex) getAndMarkReported(host string) hostOriginStatus {
+	at, found := slices.BinarySearch(x.hostNameHashes, maphash.String(x.hashSeed, host))
 	if !found {
 		return hostOfSeveralOrigins
 	}
-	mark := x.states[at]
+	mark := x.statuses[at]
 	if mark == hostOfOneOrigin {
-		x.states[at] = hostReported
+		x.statuses[at] = hostReported
 	}
 	return mark
 }

@@ -105,20 +105,20 @@ func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
 	})
 	var err error
 	for _, o := range parked {
-		err = errors.Join(err, q.classifyParked(t.Context(), o, hosts[o.Host()]))
+		err = errors.Join(err, q.countParkedURLsByReason(t.Context(), o, hosts[o.Host()]))
 	}
 	total := refusalTally{}
 	for _, name := range slices.Sorted(maps.Keys(hosts)) {
 		h := hosts[name]
 		recalculateCoverage(&h.HostTotals)
-		h.ParkedByRule = h.refusals.sorted()
+		h.ParkedByRule = h.parkedURLTally.sorted()
 		total.merge(h.ParkedByRule)
 		r.HostCount++
 		r.HostsByState[h.State]++
 		r.LargestDelayShortfall = max(r.LargestDelayShortfall, h.LargestDelayShortfall)
 		addHostTotals(&r.HostTotals, &h.HostTotals)
 		r.Hosts = append(r.Hosts, &h.Host)
-		err = errors.Join(err, q.setHoldReason(t.Context(), h))
+		err = errors.Join(err, q.setHostHoldReason(t.Context(), h))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestStreamedReportIsTheSame(t *testing.T) {
 				want.ParkedURLs, want.HostsByState, want.OriginCount)
 		}
 		for _, maxInMemory := range []int{0, 7, 1000} {
-			s, err := q.newStreamedReport(t.Context(), "", limit, maxInMemory)
+			s, err := q.buildStreamedReport(t.Context(), "", limit, maxInMemory)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func checkSameLines(t *testing.T, want *api.CrawlReport, lines *bytes.Buffer) {
 func TestStreamedStatsAreTheSame(t *testing.T) {
 	q := inspectorOfHosts(t, 1000)
 	want := reportInMemory(t, q, 0)
-	s, err := (&offlineCrawl{inspector: *q}).countFrontier(t.Context())
+	s, err := (&stoppedCrawl{inspector: *q}).countFrontier(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func recalculateCoverage(t *api.HostTotals) {
 // A hostReport is what is said of a host, and what that rests on.
 type hostReport struct {
 	api.Host
-	refusals         refusalTally
+	parkedURLTally   refusalTally
 	hostDueAt        time.Time      // of the host's clock
 	heldOrigin       decorum.Origin // whose hold State tells of
 	pagesTowardLimit int64          // pages that count for max_pages_per_host
@@ -54,25 +54,25 @@ type hostReport struct {
 	otherOrigins     []decorum.Origin
 }
 
-// report asks the stores for the report, of one host if it is named. The hosts come in
+// crawlReport asks the stores for the report, of one host if it is named. The hosts come in
 // the order of what matters, at most limit of them unless it is 0.
-func (q *inspector) report(ctx context.Context, onlyHost string, limit int) (*api.CrawlReport, error) {
-	s, err := q.newStreamedReport(ctx, onlyHost, limit, maxHostsInMemory)
+func (q *inspector) crawlReport(ctx context.Context, onlyHost string, limit int) (*api.CrawlReport, error) {
+	s, err := q.buildStreamedReport(ctx, onlyHost, limit, maxHostsInMemory)
 	if err != nil {
 		return nil, err
 	}
 	return s.fullReport(ctx)
 }
 
-// newStreamedReport adds up what report returns, and holds only so many hosts. Of the others it
+// buildStreamedReport adds up what report returns, and holds only so many hosts. Of the others it
 // keeps what it takes to read them again, or nothing if they are beyond the limit.
-func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*streamedReport, error) {
-	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxInMemory: maxInMemory}, totals: api.CrawlReport{
+func (q *inspector) buildStreamedReport(ctx context.Context, onlyHost string, limit, maxInMemory int) (*streamedReport, error) {
+	s := &streamedReport{inspector: q, ranking: hostRanking{limit: limit, maxFullReports: maxInMemory}, totals: api.CrawlReport{
 		AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: api.Milliseconds(q.project.Politeness.MaxCrawlDelay)}}
 	r, refusals := &s.totals, refusalTally{}
 	addHost := func(h *hostReport) {
 		recalculateCoverage(&h.HostTotals) // again: URLs out of scope are known by now
-		h.ParkedByRule = h.refusals.sorted()
+		h.ParkedByRule = h.parkedURLTally.sorted()
 		refusals.merge(h.ParkedByRule)
 		r.HostCount++
 		r.OriginCount += len(h.Origins)
@@ -88,7 +88,7 @@ func (q *inspector) newStreamedReport(ctx context.Context, onlyHost string, limi
 		err = q.findAndYieldHost(ctx, onlyHost, addHost)
 	}
 	if err == nil {
-		err = q.addRefusalCounts(ctx, onlyHost, r)
+		err = q.addRefusalAndSessionIDCounts(ctx, onlyHost, r)
 	}
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (q *inspector) hostOrigins(ctx context.Context, host string) (origins []dec
 	return origins, err
 }
 
-// addRefusalCounts adds what was not queued as it was found.
-func (q *inspector) addRefusalCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
+// addRefusalAndSessionIDCounts adds what was not queued as it was found.
+func (q *inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost string, s *api.CrawlReport) (err error) {
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.frontierStore); err != nil {
 		return err
 	}
@@ -218,8 +218,8 @@ func (h *hostReport) markSuspendedIfCrawlDelayTooLong(maxDelay Duration) {
 	}
 }
 
-// setHoldReason says why the gate holds a host, or that its budget is used up.
-func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
+// setHostHoldReason says why the gate holds a host, or that its budget is used up.
+func (q *inspector) setHostHoldReason(ctx context.Context, h *hostReport) error {
 	if h.heldOrigin.IsZero() {
 		return nil
 	}
@@ -237,19 +237,19 @@ func (q *inspector) setHoldReason(ctx context.Context, h *hostReport) error {
 	return err
 }
 
-// A hostSortKey is what hosts are sorted by, the smallest first.
-type hostSortKey [3]int64
+// A hostSortValues is what hosts are sorted by, the smallest first.
+type hostSortValues [3]int64
 
 // attentionSortKey is the smallest for what asks most to be looked at: rests cut short,
 // hosts that stand still, and those with most to do.
-func attentionSortKey(h *api.Host) hostSortKey {
+func attentionSortKey(h *api.Host) hostSortValues {
 	waiting := int64(h.QueuedURLs)
 	if h.State == stateSuspended || h.State == stateHeld {
 		waiting += 1 << 60
 	}
-	return hostSortKey{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
+	return hostSortValues{-int64(h.LargestDelayShortfall), -waiting, -h.Requests}
 }
 
-func (k hostSortKey) compare(l hostSortKey) int {
+func (k hostSortValues) compare(l hostSortValues) int {
 	return cmp.Or(cmp.Compare(k[0], l[0]), cmp.Compare(k[1], l[1]), cmp.Compare(k[2], l[2]))
 }

@@ -57,7 +57,7 @@ func writeReportText(ctx context.Context, s *streamedReport, w io.Writer, dataDi
 	}
 	p.Write(heldLines.Bytes())
 	p.writeParkedReasons("Parked:", r.ParkedByRule, limit)
-	p.writeAllRefusalCounts(r)
+	p.writeRefusalAndSessionIDCounts(r)
 	_, err := p.WriteTo(w)
 	return err
 }
@@ -79,8 +79,8 @@ func (p *textBuilder) writeHosts(ctx context.Context, s *streamedReport, heldLin
 	return err
 }
 
-// writeAllRefusalCounts writes what was not queued as it was found.
-func (p *textBuilder) writeAllRefusalCounts(s *api.CrawlReport) {
+// writeRefusalAndSessionIDCounts writes what was not queued as it was found.
+func (p *textBuilder) writeRefusalAndSessionIDCounts(s *api.CrawlReport) {
 	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
 	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.SessionIDCountsByHost)
 }
@@ -189,7 +189,7 @@ func writeHostReport(w io.Writer, s *api.CrawlReport, limit int) error {
 		}
 	})
 	p.writeParkedReasons("Parked:", h.ParkedByRule, limit)
-	p.writeAllRefusalCounts(s)
+	p.writeRefusalAndSessionIDCounts(s)
 	_, err := p.WriteTo(w)
 	return err
 }

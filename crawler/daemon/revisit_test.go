@@ -34,7 +34,7 @@ func TestRevisitAndResume(t *testing.T) {
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--progress=none").want(t, ExitDone,
 		"pages: 1 (", "revisits: 1, unchanged (sitemaps too): 1, recalled by sitemaps: 0", "resting until their revisit: 1")
 	rs := readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl"))
-	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].Source != "revisit" || rs[1].SHA256 != "" {
+	if len(rs) != 2 || rs[0].SHA256 == "" || rs[1].Status != http.StatusNotModified || rs[1].URLSource != "revisit" || rs[1].SHA256 != "" {
 		t.Errorf("records %+v: want a first visit, and a revisit that was answered with 304", rs)
 	}
 }

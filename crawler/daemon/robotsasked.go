@@ -54,9 +54,9 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 	return f, err
 }
 
-// robotsFileWithText is robotsFileInfo with the text. Of an old version, if one is named, it
+// robotsFileInfoAndText is robotsFileInfo with the text. Of an old version, if one is named, it
 // says since when that was known, and nothing of what counts now.
-func (q *inspector) robotsFileWithText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
+func (q *inspector) robotsFileInfoAndText(ctx context.Context, o decorum.Origin, version string) (*api.RobotsFile, error) {
 	f, err := q.robotsFileInfo(ctx, o)
 	switch {
 	case err != nil:

@@ -48,7 +48,7 @@ answers not written, 2 wrong usage.`
 const robotsBatchExample = `  printf '%s\n' '{"robots":"User-agent: *\nDisallow: /a","url":"https://example.com/ab"}' | decorum robots batch
   decorum robots batch --dialect google-oss --agent Googlebot questions.jsonl > answers.jsonl`
 
-func (a *program) robotsBatchCommand() *cobra.Command {
+func (a *program) newRobotsBatchCommand() *cobra.Command {
 	var dialect, agent string
 	c := &cobra.Command{
 		Use: "batch [FILE]", Short: "Answer questions given as JSON Lines",

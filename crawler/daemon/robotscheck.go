@@ -48,7 +48,7 @@ type robotsCheckOptions struct {
 	explain, asJSON      bool
 }
 
-func (a *program) robotsCheckCommand() *cobra.Command {
+func (a *program) newRobotsCheckCommand() *cobra.Command {
 	var q robotsCheckOptions
 	c := &cobra.Command{
 		Use: "check --agent NAME [--file FILE|URL] URL…", Short: "Ask whether an agent may visit URLs",
@@ -102,7 +102,7 @@ func (a *program) checkRobots(ctx context.Context, q robotsCheckOptions, urls []
 			continue
 		}
 		isDisallowed = isDisallowed || !e.Allowed
-		if err := q.printExplanation(a.stdout, u, e); err != nil {
+		if err := q.printCheckResult(a.stdout, u, e); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ type robotsDiffOptions struct {
 	agents   []string
 }
 
-func (a *program) robotsDiffCommand() *cobra.Command {
+func (a *program) newRobotsDiffCommand() *cobra.Command {
 	var q robotsDiffOptions
 	c := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Compare two versions of a robots.txt",

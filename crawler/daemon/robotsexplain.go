@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// printExplanation writes what is said of u as the flags ask.
-func (q robotsCheckOptions) printExplanation(w io.Writer, u decorum.URL, e robots.Explanation) error {
+// printCheckResult writes what is said of u as the flags ask.
+func (q robotsCheckOptions) printCheckResult(w io.Writer, u decorum.URL, e robots.Explanation) error {
 	if q.asJSON {
 		return jsonline.NewEscapingEncoder(w).Encode(struct {
 			URL string `json:"url"`

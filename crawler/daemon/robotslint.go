@@ -31,7 +31,7 @@ type robotsLintOptions struct {
 	robotsCheckOptions
 }
 
-func (a *program) robotsLintCommand() *cobra.Command {
+func (a *program) newRobotsLintCommand() *cobra.Command {
 	var q robotsLintOptions
 	c := &cobra.Command{
 		Use: "lint FILE|URL", Short: "Look for mistakes in a robots.txt",

@@ -115,7 +115,7 @@ func TestRobotsDiff(t *testing.T) {
 func TestRobotsDiffReadsURLsFromStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
-	root := a.rootCommand()
+	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("/a\n"))
 	root.SetArgs([]string{"robots", "diff", testfile.Write(t, "old.txt", ""), testfile.Write(t, "new.txt", "User-agent: *\nDisallow: /\n"), "--urls=-"})
 	if code := printError(a.stderr, root.Execute()); code != ExitCheckFailed || !strings.Contains(stdout.String(), "closes\t*\t/a\tdisallow: / (line 2)\n") {

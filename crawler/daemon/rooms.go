@@ -22,25 +22,25 @@ import (
 
 // An engineConfig is what a crawl stands on: what outlives one setting of its project.
 type engineConfig struct {
-	stores      crawlStores
-	confinement *pathConfinement // of the files that the project names
+	stores          crawlStores
+	pathConfinement *pathConfinement // of the files that the project names
 	outputs
-	namedHandlers NamedCallbacks
-	hooks         crawler.Hooks
+	namedCallbacks NamedCallbacks
+	hooks          crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
 	transport http.RoundTripper
 	now       func() time.Time
 	// Discovered and refused are told of URLs that are queued, and that are not;
 	// nil: nobody is.
-	onDiscovered func(storage.Entry)
-	onRefused    func(storage.Entry, error)
+	onNewURLQueued func(storage.Entry)
+	onRefused      func(storage.Entry, error)
 	sharedResources
-	log             *slog.Logger
-	restartedAt     time.Time // when an earlier run was gone on with; zero if the crawl begins
-	waitForRevisits bool      // for revisits and dormant origins, as a daemon does
-	fastRetries     bool      // retry soon: see setFastRobotsRetries
-	mustRenewLimits bool      // limits of all processes that are reached count anew
-	onLimitsRenewed func()    // called when they do; it must not block. nil: nobody is told
+	log                           *slog.Logger
+	restartedAt                   time.Time // when an earlier run was gone on with; zero if the crawl begins
+	waitForRevisitsAndSuspensions bool      // for revisits and dormant origins, as a daemon does
+	fastRetries                   bool      // retry soon: see setFastRobotsRetries
+	resetCountsIfLimitReached     bool      // limits of all processes that are reached count anew
+	onLimitCountsReset            func()    // called when they do; it must not block. nil: nobody is told
 }
 
 // What crawls of one process share, so that together they are as polite as one,
@@ -59,7 +59,7 @@ type sharedResources struct {
 type crawlComponents struct {
 	stores            crawlStores
 	project           Project
-	confinement       *pathConfinement // of the files that the project names
+	pathConfinement   *pathConfinement // of the files that the project names
 	scope             *frontier.Scope
 	gate              *robots.Gate
 	frontier          *frontier.Frontier
@@ -69,8 +69,8 @@ type crawlComponents struct {
 	closeIdleConns    func()             // when nobody crawls any more; nil: nobody did
 }
 
-// politenessPolicy returns the pace of p.
-func (g engineConfig) politenessPolicy(p Project) politeness.Policy {
+// politenessPolicyOf returns the pace of p.
+func (g engineConfig) politenessPolicyOf(p Project) politeness.Policy {
 	policy := p.politenessPolicy()
 	if g.fastRetries {
 		setFastHostRetries(&policy)
@@ -103,13 +103,13 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 		}
 	}
 	r := &crawlComponents{
-		stores: g.stores, project: p, confinement: g.confinement,
+		stores: g.stores, project: p, pathConfinement: g.pathConfinement,
 		scope: frontier.NewScope(scopeConfig, seedPerOrigin), gate: robots.NewGate(gateConfig, g.stores.robots),
 		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
-		Now: g.now, WaitForRevisitsAndHolds: g.waitForRevisits, MaxNextWait: maxPolitenessDelay(g.politenessPolicy(p)), OnNewURLQueued: g.onDiscovered, OnRefused: r.refusalReporter.countAndReportRefusal,
+		Now: g.now, WaitForRevisitsAndHolds: g.waitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.onNewURLQueued, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
 	})
 	return r, nil
@@ -125,11 +125,11 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
-	httpFetcher, err := newFetcher(&p, g.confinement, g.stores.frontier, g.transport, bodyMemory)
+	httpFetcher, err := newFetcher(&p, g.pathConfinement, g.stores.frontier, g.transport, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
-	fetcher, err := newSchemeFetcher(&p, httpFetcher, bodyMemory)
+	fetcher, err := newMultiSchemeFetcher(&p, httpFetcher, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		g.log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.crawler = &crawler.Crawler{
-		Frontier: r.frontier, Gate: r.gate, Policy: g.politenessPolicy(p), Limiter: limiter, Brakes: g.brakes, HostDueStore: g.hostDueStore,
+		Frontier: r.frontier, Gate: r.gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.brakes, HostDueStore: g.hostDueStore,
 		Fetcher: fetcher, PageRecorder: g.jsonl, Hooks: g.hooks,
 		Settings: settings, Log: g.log, Now: g.now,
 	}
@@ -155,7 +155,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 		r.crawler.Coordinator, r.workerCoordinator = coordinator, coordinator
 	}
 	r.closeIdleConns = httpFetcher.CloseIdleConnections
-	g.namedHandlers.attachCallbacks(r.crawler, p, httpFetcher)
+	g.namedCallbacks.attachCallbacks(r.crawler, p, httpFetcher)
 	if g.ledger != nil {
 		r.crawler.Ledger = g.ledger
 	}
@@ -166,15 +166,15 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	return r, nil
 }
 
-// releaseHolds offers again what an earlier run, which may have been set otherwise, has
+// endOutdatedSuspensions offers again what an earlier run, which may have been set otherwise, has
 // put away.
-func (r *crawlComponents) releaseHolds(ctx context.Context) error {
+func (r *crawlComponents) endOutdatedSuspensions(ctx context.Context) error {
 	return r.frontier.ReleaseSuspendedOrigins(ctx, r.crawler.ShouldStaySuspended)
 }
 
 // queueSeeds discovers the project's seeds.
 func (r *crawlComponents) queueSeeds(ctx context.Context) error {
-	return queueSeeds(ctx, &r.project, r.confinement.openInput, r.frontier)
+	return queueSeeds(ctx, &r.project, r.pathConfinement.openInput, r.frontier)
 }
 
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
@@ -186,7 +186,7 @@ func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir
 			return err
 		}
 	}
-	return dir.saveProject(r.project, r.confinement != nil)
+	return dir.saveProject(r.project, r.pathConfinement != nil)
 }
 
 // setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within

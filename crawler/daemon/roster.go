@@ -13,9 +13,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 )
 
-// A hostList is the hosts of a project at one moment. Parked URLs are not judged for it,
+// A hostListSnapshot is the hosts of a project at one moment. Parked URLs are not judged for it,
 // and it reads robots.txt files only for the order that needs them.
-type hostList struct {
+type hostListSnapshot struct {
 	createdAt          time.Time
 	expiresAt          time.Time // until when it may be shown
 	hosts              []hostSortEntry
@@ -31,7 +31,7 @@ type hostList struct {
 // bytes, the name, and 4 more for each order.
 type hostSortEntry struct {
 	firstOrigin  decorum.Origin // the first
-	attentionKey hostSortKey    // see concern
+	attentionKey hostSortValues // see concern
 	queuedURLs   int64
 	dueAt        int64
 	medianDelay  int64
@@ -42,8 +42,8 @@ type hostSortEntry struct {
 }
 
 // newHostList lists the hosts. 100,000 of them take about 16 MiB.
-func (q *inspector) newHostList(ctx context.Context) (*hostList, error) {
-	r := &hostList{
+func (q *inspector) newHostList(ctx context.Context) (*hostListSnapshot, error) {
+	r := &hostListSnapshot{
 		createdAt: q.inspectionTime.UTC(), countByState: map[string]int{}, originsByHostIndex: map[int32][]decorum.Origin{}, indexesBySort: map[string][]int32{},
 	}
 	if err := q.forEachHostReport(ctx, false, r.addHost); err != nil {
@@ -54,7 +54,7 @@ func (q *inspector) newHostList(ctx context.Context) (*hostList, error) {
 }
 
 // addHost adds a host.
-func (r *hostList) addHost(h *hostReport) {
+func (r *hostListSnapshot) addHost(h *hostReport) {
 	r.countByState[h.State]++
 	switch {
 	case len(r.hosts) < maxHostsInMemory:
@@ -71,7 +71,7 @@ func (r *hostList) addHost(h *hostReport) {
 // page returns the hosts that the query selects, and how many there are of them on all
 // pages. Hosts beyond the first maxHostsInMemory are read again: what is said of them is
 // newer than their order.
-func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) (page []*hostReport, total int, err error) {
+func (r *hostListSnapshot) page(ctx context.Context, q *inspector, query api.HostQuery) (page []*hostReport, total int, err error) {
 	order, err := r.sortedIndexes(ctx, q, query.Sort)
 	if err != nil {
 		return nil, 0, err
@@ -90,7 +90,7 @@ func (r *hostList) page(ctx context.Context, q *inspector, query api.HostQuery) 
 }
 
 // filterAndPaginate selects a page from an order.
-func (r *hostList) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
+func (r *hostListSnapshot) filterAndPaginate(order []int32, query api.HostQuery) (indexes []int32, total int) {
 	search := strings.ToLower(strings.TrimSpace(query.Search))
 	if search == "" && query.State == "" {
 		for i := query.Offset; i < min(query.Offset+query.Limit, len(order)); i++ {
@@ -112,7 +112,7 @@ func (r *hostList) filterAndPaginate(order []int32, query api.HostQuery) (indexe
 }
 
 // hostReportAt returns the host at a place, from memory or from the store.
-func (r *hostList) hostReportAt(ctx context.Context, q *inspector, index int32) (*hostReport, error) {
+func (r *hostListSnapshot) hostReportAt(ctx context.Context, q *inspector, index int32) (*hostReport, error) {
 	if int(index) < len(r.cachedReports) {
 		return r.cachedReports[index], nil
 	}
@@ -131,7 +131,7 @@ func orderedIndexAt(order []int32, i int, descending bool) int32 {
 }
 
 // sortedIndexes returns the places of the hosts in an order, which is worked out once.
-func (r *hostList) sortedIndexes(ctx context.Context, q *inspector, key string) ([]int32, error) {
+func (r *hostListSnapshot) sortedIndexes(ctx context.Context, q *inspector, key string) ([]int32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if order := r.indexesBySort[key]; order != nil {
@@ -162,7 +162,7 @@ func (r *hostList) sortedIndexes(ctx context.Context, q *inspector, key string) 
 
 // robotsAges returns how old the robots.txt of each host's first origin is. One that
 // was never fetched is the oldest.
-func (r *hostList) robotsAges(ctx context.Context, q *inspector) ([]time.Duration, error) {
+func (r *hostListSnapshot) robotsAges(ctx context.Context, q *inspector) ([]time.Duration, error) {
 	ages := make([]time.Duration, len(r.hosts))
 	for i := range r.hosts {
 		status, err := q.gate.LastFetchSummary(ctx, r.hosts[i].firstOrigin)
@@ -182,17 +182,19 @@ const sortByRobotsAge = "robots_age"
 
 // hostSortKeys are the orders that hosts can be asked for in. A time that will not
 // come, and a pace that is not known, are the largest.
-var hostSortKeys = map[string]func(*hostSortEntry) hostSortKey{
-	"":              func(h *hostSortEntry) hostSortKey { return h.attentionKey },
-	"host":          nil, // see roster.sortedIndexes
-	"state":         func(h *hostSortEntry) hostSortKey { return hostSortKey{int64(h.stateIndex)} },
-	"queued":        func(h *hostSortEntry) hostSortKey { return hostSortKey{h.queuedURLs} },
-	"due":           func(h *hostSortEntry) hostSortKey { return hostSortKey{h.dueAt} },
-	"pace":          func(h *hostSortEntry) hostSortKey { return hostSortKey{cmp.Or(h.medianDelay, int64(maxDuration))} },
-	"last_status":   func(h *hostSortEntry) hostSortKey { return hostSortKey{int64(h.lastStatus)} },
+var hostSortKeys = map[string]func(*hostSortEntry) hostSortValues{
+	"":       func(h *hostSortEntry) hostSortValues { return h.attentionKey },
+	"host":   nil, // see roster.sortedIndexes
+	"state":  func(h *hostSortEntry) hostSortValues { return hostSortValues{int64(h.stateIndex)} },
+	"queued": func(h *hostSortEntry) hostSortValues { return hostSortValues{h.queuedURLs} },
+	"due":    func(h *hostSortEntry) hostSortValues { return hostSortValues{h.dueAt} },
+	"pace": func(h *hostSortEntry) hostSortValues {
+		return hostSortValues{cmp.Or(h.medianDelay, int64(maxDuration))}
+	},
+	"last_status":   func(h *hostSortEntry) hostSortValues { return hostSortValues{int64(h.lastStatus)} },
 	sortByRobotsAge: nil, // likewise
-	"failures":      func(h *hostSortEntry) hostSortKey { return hostSortKey{h.failures} },
-	"requests":      func(h *hostSortEntry) hostSortKey { return hostSortKey{h.requests} },
+	"failures":      func(h *hostSortEntry) hostSortValues { return hostSortValues{h.failures} },
+	"requests":      func(h *hostSortEntry) hostSortValues { return hostSortValues{h.requests} },
 }
 
 // maxDuration is longer than any rest, or age.

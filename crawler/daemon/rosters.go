@@ -22,17 +22,17 @@ type hostListCache struct {
 	buildSlot chan struct{} // held by who makes one
 
 	mu         sync.Mutex
-	lists      map[string]*hostList // by project
+	lists      map[string]*hostListSnapshot // by project
 	sweepTimer *time.Timer
 }
 
 func newHostListCache() *hostListCache {
-	return &hostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*hostList{}}
+	return &hostListCache{buildSlot: make(chan struct{}, 1), lists: map[string]*hostListSnapshot{}}
 }
 
 // getOrBuild returns the roster of a project, which make makes if there is none that is
 // fresh.
-func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build func() (*hostList, error)) (*hostList, error) {
+func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build func() (*hostListSnapshot, error)) (*hostListSnapshot, error) {
 	if r := rs.unexpired(project); r != nil {
 		return r, nil
 	}
@@ -56,7 +56,7 @@ func (rs *hostListCache) getOrBuild(ctx context.Context, project string, build f
 	return r, nil
 }
 
-func (rs *hostListCache) unexpired(project string) *hostList {
+func (rs *hostListCache) unexpired(project string) *hostListSnapshot {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r := rs.lists[project]; r != nil && time.Now().Before(r.expiresAt) {
@@ -66,7 +66,7 @@ func (rs *hostListCache) unexpired(project string) *hostList {
 }
 
 // put keeps a roster, and drops those that nobody has asked for lately.
-func (rs *hostListCache) put(project string, r *hostList) {
+func (rs *hostListCache) put(project string, r *hostListSnapshot) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for len(rs.lists) >= maxCachedHostLists && rs.lists[project] == nil {

@@ -18,10 +18,10 @@ func TestHostListCache(t *testing.T) {
 		rs := newHostListCache()
 		var made atomic.Int32
 		ask := func(project string, takes time.Duration) {
-			_, err := rs.getOrBuild(t.Context(), project, func() (*hostList, error) {
+			_, err := rs.getOrBuild(t.Context(), project, func() (*hostListSnapshot, error) {
 				made.Add(1)
 				time.Sleep(takes)
-				return &hostList{createdAt: time.Now()}, nil
+				return &hostListSnapshot{createdAt: time.Now()}, nil
 			})
 			if err != nil {
 				t.Error(err)
@@ -70,13 +70,13 @@ func TestHostListCache(t *testing.T) {
 // Who waits for a list goes when its context ends; a failure is not kept.
 func TestHostListCacheErrors(t *testing.T) {
 	rs, broken := newHostListCache(), errors.New("the disk is gone")
-	if _, err := rs.getOrBuild(t.Context(), "a", func() (*hostList, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := rs.getOrBuild(t.Context(), "a", func() (*hostListSnapshot, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("made of nothing: %v", err)
 	}
 	rs.buildSlot <- struct{}{} // somebody makes another
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rs.getOrBuild(ctx, "a", func() (*hostList, error) { return &hostList{}, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := rs.getOrBuild(ctx, "a", func() (*hostListSnapshot, error) { return &hostListSnapshot{}, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("waits on: %v", err)
 	}
 }

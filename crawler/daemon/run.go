@@ -55,7 +55,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 		return nil, err
 	}
 	g := engineConfig{
-		stores: j.stores, outputs: o, namedHandlers: a.namedHandlers, log: a.log,
+		stores: j.stores, outputs: o, namedCallbacks: a.namedCallbacks, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory},
 	}
@@ -63,7 +63,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 		g.restartedAt = j.startedAt
 	}
 	if p.Store.Redis.isUsed() {
-		err = j.joinSharedBrakes(p.Store.Redis, &g)
+		err = j.followSharedBrakes(p.Store.Redis, &g)
 	}
 	if err == nil {
 		j.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin)
@@ -74,9 +74,9 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 	return j, nil
 }
 
-// joinSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
+// followSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *crawlRun) joinSharedBrakes(r RedisSettings, g *engineConfig) (err error) {
+func (j *crawlRun) followSharedBrakes(r RedisSettings, g *engineConfig) (err error) {
 	g.brakes = &politeness.Brakes{}
 	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
@@ -84,7 +84,7 @@ func (j *crawlRun) joinSharedBrakes(r RedisSettings, g *engineConfig) (err error
 		}
 		return nil, true // it posts nothing
 	}, g.log)
-	g.sharedBrakes, g.mustRenewLimits = j.sharedBrakes, true
+	g.sharedBrakes, g.resetCountsIfLimitReached = j.sharedBrakes, true
 	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
@@ -113,7 +113,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := dir.checkStart(s.resume, s.startFresh); err != nil {
+	if err := dir.checkResumeOrFresh(s.resume, s.startFresh); err != nil {
 		return err
 	}
 	if s.startFresh && p.Store.Redis.isUsed() {
@@ -172,17 +172,17 @@ func (a *program) runCrawl(ctx context.Context, j *crawlRun, progressMode string
 	defer close(ended)
 	background.Go(func() { a.handleSignals(j, stop, ended) })
 	background.Go(func() { a.showProgress(j, progressMode, ended) })
-	defer j.workerCoordinator.startReporting(stop)()
-	if err := j.prepareFrontier(ctx); err != nil {
+	defer j.workerCoordinator.startHeartbeats(stop)()
+	if err := j.releaseHoldsAndQueueSeeds(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return j.crawler.Run(ctx)
 }
 
-// prepareFrontier plants the seeds, and offers again what an earlier run has put away.
-func (j *crawlRun) prepareFrontier(ctx context.Context) error {
+// releaseHoldsAndQueueSeeds plants the seeds, and offers again what an earlier run has put away.
+func (j *crawlRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
 	if j.isResumed {
-		if err := j.releaseHolds(ctx); err != nil {
+		if err := j.endOutdatedSuspensions(ctx); err != nil {
 			return err
 		}
 	}

@@ -19,12 +19,12 @@ import (
 // A projectRunner runs one project of a daemon. One goroutine carries its orders out:
 // it alone crawls.
 type projectRunner struct {
-	name        string
-	env         *environment // its log says which project speaks
-	dir         stateDir
-	events      *eventBroker
-	stateStore  *daemonStateStore
-	robotsStore inspectableStore // of all projects
+	name             string
+	env              *environment // its log says which project speaks
+	dir              stateDir
+	eventBroker      *eventBroker
+	daemonStateStore *daemonStateStore
+	robotsStore      inspectableStore // of all projects
 	sharedResources
 	getOrStartSharedBrakes func(*loadedProject) *sharedBrakes
 	metrics                *metrics.Metrics
@@ -33,23 +33,23 @@ type projectRunner struct {
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
 
-	mu                  sync.Mutex
-	commandChanged      sync.Cond // the orders have
-	command             runnerCommand
-	interruptRun        func(error) // ends the run that goes on; nil: none does
-	urlsAddedDuringRun  bool        // URLs were added to it
-	state               api.ProjectState
-	stateReason         string
-	stateSince          time.Time
-	lastReadDigest      string           // of the file as it was read last: see projectFilesDigest
-	loadedProjectDigest string           // and of the one that is followed
-	engine              *crawlComponents // see consult; nil: there are none
-	engineProject       *loadedProject   // that they are of
-	storeAvailability   storeAvailability
-	diskFullState       diskFullState
-	mustRenewLimits     bool // limits of all processes that are reached are to count anew, of which these do not know yet
-	meter               projectStatsTracker
-	ended               chan struct{} // closed when live has returned
+	mu                        sync.Mutex
+	commandChanged            sync.Cond // the orders have
+	command                   runnerCommand
+	interruptRun              func(error) // ends the run that goes on; nil: none does
+	wereURLsAddedDuringRun    bool        // URLs were added to it
+	state                     api.ProjectState
+	stateReason               string
+	stateSince                time.Time
+	lastReadDigest            string           // of the file as it was read last: see projectFilesDigest
+	loadedProjectDigest       string           // and of the one that is followed
+	engine                    *crawlComponents // see consult; nil: there are none
+	engineProject             *loadedProject   // that they are of
+	storeAvailability         storeAvailability
+	diskFullState             diskFullState
+	resetCountsIfLimitReached bool // limits of all processes that are reached are to count anew, of which these do not know yet
+	statsTracker              projectStatsTracker
+	ended                     chan struct{} // closed when live has returned
 }
 
 // newProjectRunner returns a runner that has no orders yet.
@@ -57,24 +57,24 @@ func (s *supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.log = newProjectLogger(s.env.log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), events: &s.eventBroker, stateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
-	env.onDiskFull = r.diskFullState.recordOutputStall
-	r.storeHandle = newStoreHandle(r.dir, r.redisLocation, r.openStores)
+	env.onDiskFull = r.diskFullState.updateWaitingWrites
+	r.storeHandle = newStoreHandle(r.dir, r.redisStoreIdentity, r.openStores)
 	r.storeHandle.beforeClose = r.clearEngine
-	r.command.desired, r.command.isFileGone = s.stateStore.desiredState(name), true
+	r.command.desired, r.command.isProjectFileGone = s.stateStore.desiredState(name), true
 	if r.command.desired.State == api.StateStopped {
 		r.stateReason = r.command.desired.Reason
 	}
 	return r
 }
 
-// redisLocation says where the project's part of its state is, as its file says now.
-func (r *projectRunner) redisLocation() string {
+// redisStoreIdentity says where the project's part of its state is, as its file says now.
+func (r *projectRunner) redisStoreIdentity() string {
 	if loaded := r.loadedProject(); loaded != nil {
-		return loaded.project.Store.Redis.location()
+		return loaded.project.Store.Redis.storeIdentity()
 	}
 	return ""
 }
@@ -94,9 +94,9 @@ func (r *projectRunner) openStores() (crawlStores, error) {
 func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err error) {
 	p, confinement := DefaultProject(), (*pathConfinement)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
-		p, confinement = loaded.project, loaded.confinement
+		p, confinement = loaded.project, loaded.pathConfinement
 	}
-	r.outputs.resetAfterReopen()
+	r.outputs.resetForStoreReopen()
 	opts := r.env.boltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.isUsed() {
@@ -107,8 +107,8 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 		return crawlStores{}, err
 	}
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
-	r.diskFullState.recordStoreStall(nil)
-	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.recordStoreStall(err) }
+	r.diskFullState.setStoreError(nil)
+	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.setStoreError(err) }
 	s.robots = r.robotsStore
 	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
 	return s, err
@@ -122,8 +122,8 @@ func (r *projectRunner) loadedProject() *loadedProject {
 
 func (r *projectRunner) now() time.Time { return time.Now().UTC() }
 
-// runCommands carries out orders until it is told to quit.
-func (r *projectRunner) runCommands() {
+// runCommandLoop carries out orders until it is told to quit.
+func (r *projectRunner) runCommandLoop() {
 	defer close(r.ended)
 	isAcquired := false // the vault
 	for version := 0; ; {
@@ -151,7 +151,7 @@ func (r *projectRunner) runCommands() {
 			return
 		}
 		if !isAcquired {
-			r.resetAvailability()
+			r.resetStoreAvailability()
 		}
 		r.setInactiveState(o)
 	}
@@ -162,7 +162,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 	// Before the first visit the disk must record that the daemon runs. Otherwise a
 	// crash would look like an orderly end, and hosts would not get their full rest
 	// after it.
-	err := r.stateStore.retryWrite()
+	err := r.daemonStateStore.retryWrite()
 	if err == nil {
 		_, err = r.storeHandle.acquire()
 	}
@@ -171,7 +171,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 		r.recordStoreAvailability(nil)
 		return true
 	case errors.Is(err, storage.ErrWriteStalled), isDiskFull(err):
-		r.retryLater(err)
+		r.retryCommandLater(err)
 	default:
 		r.setFailed(err)
 	}
@@ -190,7 +190,7 @@ func (r *projectRunner) releaseStores() (isAcquired bool) {
 // setInactiveState is what a project does that does not run.
 func (r *projectRunner) setInactiveState(o runnerCommand) {
 	switch reason := o.blockedReason(); {
-	case o.isFileGone:
+	case o.isProjectFileGone:
 		r.setState(api.StateStopped, reason)
 	case o.desired.State == api.StateRunning:
 		r.setState(api.StateFailed, reason)
@@ -224,9 +224,9 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 		r.pauseAtLimit(o.revision, crawlErr)
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
-		r.retryLater(crawlErr)
+		r.retryCommandLater(crawlErr)
 	case isDiskFull(crawlErr): // an output could not be opened, or closed, on a full disk
-		r.retryLater(crawlErr)
+		r.retryCommandLater(crawlErr)
 		return true
 	default:
 		r.setFailed(crawlErr)
@@ -249,7 +249,7 @@ func (r *projectRunner) pauseAtLimit(version int, limit error) {
 	if r.command.revision != version {
 		return
 	}
-	if err := r.stateStore.setDesiredState(r.name, desired); err != nil {
+	if err := r.daemonStateStore.setDesiredState(r.name, desired); err != nil {
 		r.env.log.Error("after a restart the project goes on beyond its limit", "error", err)
 	}
 	r.command.desired = desired
@@ -262,7 +262,7 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	if loaded.project.Store.Redis.isUsed() {
 		limits = LimitSettings{} // they are the crew's
 	}
-	remaining, err := r.meter.remainingLimits(limits)
+	remaining, err := r.statsTracker.remainingLimits(limits)
 	if err != nil {
 		return err
 	}
@@ -286,11 +286,11 @@ func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedPr
 	defer engine.closeIdleConns()
 	engine.crawler.Settings.MaxPages, engine.crawler.Settings.MaxReceivedBytes = remaining.pages, remaining.bytes
 	r.setEngine(engine, loaded)
-	r.meter.beginRun(engine.crawler)
-	defer r.meter.endRun()
+	r.statsTracker.beginRun(engine.crawler)
+	defer r.statsTracker.endRun()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer engine.workerCoordinator.startReporting(stop)()
+	defer engine.workerCoordinator.startHeartbeats(stop)()
 	if err := r.applyLoadedProject(ctx, engine, loaded); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
@@ -304,26 +304,26 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
 	hooks.Acked = r.recordDelayShortfall
 	g = engineConfig{
-		stores: *r.storeHandle.stores, confinement: loaded.confinement, namedHandlers: r.env.namedHandlers, log: r.env.log,
-		hooks: hooks, onDiscovered: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
-		restartedAt: r.hostDueStore.RestartedAt, waitForRevisits: true,
+		stores: *r.storeHandle.stores, pathConfinement: loaded.pathConfinement, namedCallbacks: r.env.namedCallbacks, log: r.env.log,
+		hooks: hooks, onNewURLQueued: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
+		restartedAt: r.hostDueStore.RestartedAt, waitForRevisitsAndSuspensions: true,
 	}
 	if g.sharedBrakes = r.getOrStartSharedBrakes(loaded); g.sharedBrakes != nil {
 		hostDueStore := *r.hostDueStore
 		hostDueStore.Store, err = g.sharedBrakes.waitForStore(ctx)
 		g.hostDueStore = &hostDueStore
 		r.mu.Lock()
-		g.mustRenewLimits, g.onLimitsRenewed = r.mustRenewLimits, r.clearRenewLimitsFlag
+		g.resetCountsIfLimitReached, g.onLimitCountsReset = r.resetCountsIfLimitReached, r.clearLimitResetFlag
 		r.mu.Unlock()
 	}
 	return g, err
 }
 
-// clearRenewLimitsFlag takes note that limits of all processes count anew.
-func (r *projectRunner) clearRenewLimitsFlag() {
+// clearLimitResetFlag takes note that limits of all processes count anew.
+func (r *projectRunner) clearLimitResetFlag() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mustRenewLimits = false
+	r.resetCountsIfLimitReached = false
 }
 
 // applyLoadedProject makes the state that of an edition of the project. What is cut short is
@@ -336,7 +336,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}
-	if err := errors.Join(engine.releaseHolds(ctx), engine.queueSeeds(ctx)); err != nil {
+	if err := errors.Join(engine.endOutdatedSuspensions(ctx), engine.queueSeeds(ctx)); err != nil {
 		return err
 	}
 	r.appliedProject = loaded
@@ -345,7 +345,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 
 // publishVisit tells of a visit.
 func (r *projectRunner) publishVisit(v *crawler.Visit) {
-	if !r.events.hasSubscribers() {
+	if !r.eventBroker.hasSubscribers() {
 		return
 	}
 	e := api.Event{
@@ -355,15 +355,15 @@ func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	if v.Err != nil {
 		e.Message = v.Err.Error()
 	}
-	r.events.publish(e)
+	r.eventBroker.publish(e)
 }
 
-// recordDelayShortfall watches the promise that no rest is cut short.
+// updateLargestDelayShortfall watches the promise that no rest is cut short.
 func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
 	if a.HostState == nil {
 		return
 	}
 	if shortfall := crawler.DecodeHostStats(a.HostState.EncodedStats).LargestDelayShortfall; shortfall > 0 {
-		r.storeHandle.recordDelayShortfall(shortfall)
+		r.storeHandle.updateLargestDelayShortfall(shortfall)
 	}
 }

@@ -41,7 +41,7 @@ type serveOptions struct {
 	listenOptions listenOptions
 }
 
-func (a *program) serveCommand() *cobra.Command {
+func (a *program) newServeCommand() *cobra.Command {
 	var s serveOptions
 	c := &cobra.Command{
 		Use: "serve", Short: "Run projects for months", Long: serveHelp, Example: serveExample, Args: argsOrUsageError(cobra.NoArgs),

@@ -23,21 +23,21 @@ func (r *projectRunner) setDesiredState(s api.ProjectState) error {
 	if s == api.StatePaused && o.desired.State == api.StateStopped {
 		return api.Conflict("%s is stopped: only what runs can pause", r.name)
 	}
-	isSaved := r.stateStore.desiredState(r.name).State == s
+	isSaved := r.daemonStateStore.desiredState(r.name).State == s
 	if isSaved && o.desired.State == s && (s != api.StateRunning || r.interruptRun != nil) {
 		return nil
 	}
-	err := r.stateStore.setDesiredState(r.name, desiredState{State: s})
+	err := r.daemonStateStore.setDesiredState(r.name, desiredState{State: s})
 	switch {
 	case err != nil && s == api.StateRunning:
 		return err
 	case err != nil:
 		err = fmt.Errorf("%s is %s, which may not survive the daemon: %w", r.name, s, err)
 	}
-	r.updateCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
+	r.updateRunnerCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
 	if s == api.StateRunning {
-		r.meter.beginLimitPeriod()
-		r.mustRenewLimits = true
+		r.statsTracker.beginLimitPeriod()
+		r.resetCountsIfLimitReached = true
 		r.setStateLocked(s, "")
 	}
 	return err
@@ -53,19 +53,19 @@ func (r *projectRunner) currentState() (api.ProjectState, string) {
 // apiProject returns the project as the API shows it.
 func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	r.mu.Lock()
-	p := api.Project{Name: r.name, State: r.state, StateReason: r.stateReason, FileError: r.command.fileError, StateSince: r.stateSince}
+	p := api.Project{Name: r.name, State: r.state, StateReason: r.stateReason, FileError: r.command.projectFileError, StateSince: r.stateSince}
 	loaded := r.command.lastValidProject
 	r.mu.Unlock()
 	if loaded != nil {
 		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
 		p.UserAgent = loaded.project.userAgent()
 	}
-	p.Stats, p.RecentThroughput = r.meter.totalStats(), r.meter.recentRate()
-	p.MachinePauseReason, p.MachineLoadVisitLimit = r.meter.machinePauseAndLoadLimit()
+	p.Stats, p.RecentThroughput = r.statsTracker.totalStats(), r.statsTracker.recentThroughput()
+	p.MachinePauseReason, p.MachineLoadVisitLimit = r.statsTracker.machinePauseAndLoadLimit()
 	if p.MachinePauseReason != "" && p.StateReason == "" {
 		p.StateReason = "visits are paused, and no host is charged: " + p.MachinePauseReason
 	}
-	if unavailable := r.availabilityError(); unavailable != nil && p.StateReason == "" {
+	if unavailable := r.storeAvailabilityError(); unavailable != nil && p.StateReason == "" {
 		p.StateReason = unavailable.Error()
 	}
 	if diskFull := r.diskFullState.currentError(); diskFull != nil && p.StateReason == "" {
@@ -87,8 +87,8 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	return p
 }
 
-// publishSample takes a sample of what the project does, if it does anything.
-func (r *projectRunner) publishSample(ctx context.Context, now time.Time) {
+// publishThroughputSample takes a sample of what the project does, if it does anything.
+func (r *projectRunner) publishThroughputSample(ctx context.Context, now time.Time) {
 	if state, _ := r.currentState(); state == api.StateStopped || state == api.StateFailed {
 		return
 	}
@@ -99,8 +99,8 @@ func (r *projectRunner) publishSample(ctx context.Context, now time.Time) {
 	if r.hasRemoteStore() && c.counts.QueuedURLs > 0 {
 		r.resumeIfDone()
 	}
-	s := r.meter.takeSample(now, c.counts.QueuedURLs)
-	r.events.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Throughput: &s})
+	s := r.statsTracker.takeSample(now, c.counts.QueuedURLs)
+	r.eventBroker.publish(api.Event{At: s.At, Type: "sample", Project: r.name, Throughput: &s})
 }
 
 // haltCrawl breaks off what the project has in hand.

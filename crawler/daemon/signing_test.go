@@ -321,7 +321,7 @@ func TestKeysOfProjectsThatAreNoMore(t *testing.T) {
 	if n := len(f.retiredKeyrings); n != 1 {
 		t.Errorf("%d keyrings are kept of one project that was deleted", n)
 	}
-	f.retireKeyring(r, time.Now().Add(time.Hour)) // another, later
+	f.retireDeletedProjectKeyring(r, time.Now().Add(time.Hour)) // another, later
 	if n := len(f.retiredKeyrings); n != 1 {
 		t.Errorf("%d keyrings are kept, of which one is over", n)
 	}

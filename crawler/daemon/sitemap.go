@@ -48,13 +48,13 @@ const sitemapExample = `  decorum sitemap https://example.com/sitemap.xml | jq -
 // A sitemapOptions is what somebody asks of a sitemap.
 type sitemapOptions struct {
 	robotsCheckOptions
-	projectFlags          []*pflag.Flag
-	baseURL               string
-	followIndexes, strict bool
-	limit                 int
+	projectFlags                  []*pflag.Flag
+	baseURL                       string
+	followIndexes, strictLocation bool
+	limit                         int
 }
 
-func (a *program) sitemapCommand() *cobra.Command {
+func (a *program) newSitemapCommand() *cobra.Command {
 	var q sitemapOptions
 	c := &cobra.Command{
 		Use: "sitemap SITEMAP", Short: "List the entries of a sitemap",
@@ -65,7 +65,7 @@ func (a *program) sitemapCommand() *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.BoolVar(&q.followIndexes, "follow", false, "list what the sitemaps of an index list, too")
-	fs.BoolVar(&q.strict, "strict", false, "leave out URLs that are not for this sitemap to list")
+	fs.BoolVar(&q.strictLocation, "strict", false, "leave out URLs that are not for this sitemap to list")
 	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
 	fs.StringVar(&q.baseURL, "base", "", "`URL` that a file is, or will be, found at")
 	q.projectFlags = addProjectFieldFlags(fs, "agent", "delay", "dialect")
@@ -114,7 +114,7 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 		return decorum.URL{}, usage.Errorf("--base: says where a file is to be found, and %q is no file", name)
 	case hasURLScheme(name):
 		argName, address = "SITEMAP", name
-	case q.baseURL == "" && q.strict:
+	case q.baseURL == "" && q.strictLocation:
 		return decorum.URL{}, usage.Errorf("--strict: which URLs a file may list depends on where it is found; set --base")
 	case q.baseURL == "":
 		return decorum.URL{}, nil

@@ -88,7 +88,7 @@ func TestSitemapFile(t *testing.T) {
 func TestSitemapReadsStdin(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	a := &program{stdout: newStickyErrorWriter(&stdout), stderr: newStatusLineWriter(&stderr)}
-	root := a.rootCommand()
+	root := a.newRootCommand()
 	root.SetIn(strings.NewReader("https://example.com/1\n"))
 	root.SetArgs([]string{"sitemap", "-"})
 	if code := printError(a.stderr, root.Execute()); code != ExitDone || stdout.String() != `{"url":"https://example.com/1","index":false,"priority":0.5}`+"\n" {

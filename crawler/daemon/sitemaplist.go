@@ -116,7 +116,7 @@ func (l *sitemapLister) printLocalSitemap(stdin io.Reader, name string, base dec
 		defer f.Close()
 		in = f
 	}
-	return l.printSitemapEntries(in, name, pendingSitemap{url: base})
+	return l.printAndFollowEntries(in, name, pendingSitemap{url: base})
 }
 
 // fetchAndPrintNext fetches and reads the next sitemap. The error is one of writing.
@@ -140,16 +140,16 @@ func (l *sitemapLister) fetchAndPrintNext(ctx context.Context) error {
 		l.printProblem(name, fmt.Errorf("status %d", res.Status))
 		return nil
 	}
-	return l.printSitemapEntries(bytes.NewReader(res.Body), name, f)
+	return l.printAndFollowEntries(bytes.NewReader(res.Body), name, f)
 }
 
-// printSitemapEntries prints what a sitemap lists, and says what is wrong with it.
-func (l *sitemapLister) printSitemapEntries(r io.Reader, name string, f pendingSitemap) error {
+// printAndFollowEntries prints what a sitemap lists, and says what is wrong with it.
+func (l *sitemapLister) printAndFollowEntries(r io.Reader, name string, f pendingSitemap) error {
 	var printErr error
 	var entryErrs []sitemap.EntryError
 	more := 0
 	err := sitemap.Read(r, f.url, sitemap.Options{
-		MaxBytes: maxSitemapBytes, StrictLocation: l.options.strict, AllowsCrossSubmit: l.crossSubmitChecker(f.urlBeforeRedirects()),
+		MaxBytes: maxSitemapBytes, StrictLocation: l.options.strictLocation, AllowsCrossSubmit: l.crossSubmitChecker(f.urlBeforeRedirects()),
 		OnEntryError: func(entryErr sitemap.EntryError) {
 			if len(entryErrs) < maxPrintedEntryErrors {
 				entryErrs = append(entryErrs, entryErr)

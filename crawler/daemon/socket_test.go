@@ -66,7 +66,7 @@ func TestWithoutSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir)}
-		fs := (&program{}).brakeCommand().Flags()
+		fs := (&program{}).newBrakeCommand().Flags()
 		r.flagSet = fs
 		c, err := r.newClient(t.Context())
 		if err != nil || c.Token != s.token {
@@ -79,7 +79,7 @@ func TestWithoutSocket(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.path(tokenFile)} {
-		c := (&program{}).brakeCommand()
+		c := (&program{}).newBrakeCommand()
 		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.path(tokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)

@@ -87,10 +87,10 @@ func (d stateDir) requireCrawl() error {
 	return nil
 }
 
-// checkStart returns an error unless the directory is fit for a crawl that goes on,
+// checkResumeOrFresh returns an error unless the directory is fit for a crawl that goes on,
 // or that starts anew, or, if neither is said, for one that must find nothing
 // here.
-func (d stateDir) checkStart(resume, startFresh bool) error {
+func (d stateDir) checkResumeOrFresh(resume, startFresh bool) error {
 	hasCrawl, err := d.hasCrawl()
 	switch {
 	case err != nil:

@@ -59,7 +59,7 @@ func openRedisStores(p Project, open inputfile.OpenFunc, boltOpts bolt.Options) 
 		return s, err
 	}
 	if boltOpts.ListOutputFiles != nil {
-		l := durableLengthRecorder{path: dir.path(outputLengthsFile), currentOutputFiles: boltOpts.ListOutputFiles}
+		l := durableLengthRecorder{path: dir.path(outputLengthsFile), listOutputFiles: boltOpts.ListOutputFiles}
 		beforeWrite := boltOpts.BeforeWrite
 		boltOpts.BeforeWrite = func() error {
 			if err := beforeWrite(); err != nil {

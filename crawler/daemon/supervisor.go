@@ -110,12 +110,12 @@ func (s *supervisor) openDaemonStores() (err error) {
 	if err = s.loadBrakes(); err != nil {
 		return err
 	}
-	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.recordStoreStall(err) }
+	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
 	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
 		return err
 	}
-	previousEnd, err := s.stateStore.recordDaemonStart(time.Now())
+	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *supervisor) addAndStartRunner(r *projectRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[r.name] = r
-	go r.runCommands()
+	go r.runCommandLoop()
 }
 
 // findRunner returns the runner of a project.
@@ -186,8 +186,8 @@ func (s *supervisor) run(ctx context.Context) {
 		select {
 		case now := <-tick.C:
 			s.dropExpiredBrakes(now)
-			s.startAndCloseSharedBrakes()
-			s.publishSamples(ctx, now)
+			s.startUsedCloseUnusedSharedBrakes()
+			s.publishThroughputSamples(ctx, now)
 			s.recordMemory(now)
 		case <-ctx.Done():
 			return
@@ -195,13 +195,13 @@ func (s *supervisor) run(ctx context.Context) {
 	}
 }
 
-// publishSamples takes a sample of what the projects do, side by side: that of one may be
+// publishThroughputSamples takes a sample of what the projects do, side by side: that of one may be
 // out of reach.
-func (s *supervisor) publishSamples(ctx context.Context, now time.Time) {
+func (s *supervisor) publishThroughputSamples(ctx context.Context, now time.Time) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, r := range s.allRunners() {
-		all.Go(func() { r.publishSample(ctx, now) })
+		all.Go(func() { r.publishThroughputSample(ctx, now) })
 	}
 }
 
@@ -223,7 +223,7 @@ func (s *supervisor) Close() (err error) {
 	s.projectFilesMu.Unlock()
 	runners := s.allRunners()
 	for _, r := range runners {
-		r.updateCommand(func(o *runnerCommand) { o.mustQuit = true })
+		r.updateRunnerCommand(func(o *runnerCommand) { o.mustQuit = true })
 	}
 	closeErrs := make([]error, len(runners))
 	var background sync.WaitGroup // side by side: each may wait for servers
@@ -237,8 +237,8 @@ func (s *supervisor) Close() (err error) {
 	}
 	background.Wait()
 	err = errors.Join(closeErrs...)
-	for _, c := range s.allSharedBrakes() {
-		s.closeSharedBrakes(c)
+	for _, c := range s.sharedBrakesOfAllStores() {
+		s.closeOneSharedBrakes(c)
 	}
 	if s.robotsStore != nil {
 		err = errors.Join(err, s.robotsStore.Close())

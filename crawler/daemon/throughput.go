@@ -42,8 +42,8 @@ func (t *throughputHistory) addSnapshot(snapshot statsSnapshot, queued int) api.
 	return s
 }
 
-// recentRate returns the average of the last seconds.
-func (t *throughputHistory) recentRate() api.ThroughputSample {
+// recentThroughput returns the average of the last seconds.
+func (t *throughputHistory) recentThroughput() api.ThroughputSample {
 	var mean api.ThroughputSample
 	recent := t.perSecondSamples.samples()
 	recent = recent[max(0, len(recent)-rateWindowSamples):]

@@ -22,7 +22,7 @@ written once.
 
 Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.`
 
-func (a *program) topCommand() *cobra.Command {
+func (a *program) newTopCommand() *cobra.Command {
 	var r daemonClientOptions
 	var interval Duration = Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
@@ -35,13 +35,13 @@ func (a *program) topCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.explainError(ctx, a.runTop(ctx, &topProjectView{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
+		return r.explainError(ctx, a.runTop(ctx, &topSession{client: client}, max(time.Duration(interval), 100*time.Millisecond)))
 	}
 	return c
 }
 
 // runTop shows what there is to see, once or until somebody has seen enough.
-func (a *program) runTop(ctx context.Context, w *topProjectView, interval time.Duration) error {
+func (a *program) runTop(ctx context.Context, w *topSession, interval time.Duration) error {
 	out, ok := a.stdout.w.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
 		v, err := w.fetchSnapshot(ctx)
@@ -63,7 +63,7 @@ func (a *program) runTop(ctx context.Context, w *topProjectView, interval time.D
 }
 
 // redrawUntilQuit draws until a key or a signal ends it.
-func (a *program) redrawUntilQuit(ctx context.Context, w *topProjectView, out *os.File, interval time.Duration) error {
+func (a *program) redrawUntilQuit(ctx context.Context, w *topSession, out *os.File, interval time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	keys := make(chan byte, 16)
@@ -131,10 +131,10 @@ func drawScreen(out *os.File, text string) error {
 	return err
 }
 
-// A topProjectView knows which project is looked at.
-type topProjectView struct {
-	client   *api.Client
-	selected string
+// A topSession knows which project is looked at.
+type topSession struct {
+	client          *api.Client
+	selectedProject string
 }
 
 // A daemonSnapshot is what a daemon shows at a moment.
@@ -142,7 +142,7 @@ type daemonSnapshot struct {
 	selectedProject      string
 	projects             []api.Project
 	throughputSamples    []api.ThroughputSample // of the chosen project, as what follows
-	hostPage             *api.HostListPage
+	hostListPage         *api.HostListPage
 	activeVisits         []api.ActiveVisit
 	selectedProjectError string // why the daemon does not say what the chosen project does
 	brakes               []api.Brake
@@ -156,18 +156,18 @@ const (
 )
 
 // fetchSnapshot asks the daemon.
-func (w *topProjectView) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
+func (w *topSession) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err error) {
 	if v.projects, err = w.client.Projects(ctx); err != nil {
 		return v, err
 	}
 	if v.brakes, err = w.client.Brakes(ctx); err != nil || len(v.projects) == 0 {
 		return v, err
 	}
-	if v.projectIndex(w.selected) < 0 {
-		w.selected = v.projects[0].Name
+	if v.projectIndex(w.selectedProject) < 0 {
+		w.selectedProject = v.projects[0].Name
 	}
-	v.selectedProject = w.selected
-	err = w.fetchProject(ctx, &v)
+	v.selectedProject = w.selectedProject
+	err = w.fetchProjectActivity(ctx, &v)
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
 		v.selectedProjectError = p.Error() // of one project: it may have no file that makes sense, or be out of reach
 		return v, nil
@@ -175,15 +175,15 @@ func (w *topProjectView) fetchSnapshot(ctx context.Context) (v daemonSnapshot, e
 	return v, err
 }
 
-// fetchProject asks the daemon what the chosen project does.
-func (w *topProjectView) fetchProject(ctx context.Context, v *daemonSnapshot) (err error) {
+// fetchProjectActivity asks the daemon what the chosen project does.
+func (w *topSession) fetchProjectActivity(ctx context.Context, v *daemonSnapshot) (err error) {
 	if v.throughputSamples, err = w.client.Throughput(ctx, v.selectedProject, false); err != nil {
 		return err
 	}
 	if v.activeVisits, err = w.client.ActiveVisits(ctx, v.selectedProject); err != nil {
 		return err
 	}
-	v.hostPage, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})
+	v.hostListPage, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})
 	return err
 }
 
@@ -198,14 +198,14 @@ func (v *daemonSnapshot) projectIndex(name string) int {
 }
 
 // handleKey does what a key is for.
-func (w *topProjectView) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
+func (w *topSession) handleKey(ctx context.Context, key byte, v daemonSnapshot) error {
 	i := v.projectIndex(v.selectedProject)
 	switch {
 	case i < 0:
 	case key == 'j' || key == 'B':
-		w.selected = v.projects[min(i+1, len(v.projects)-1)].Name
+		w.selectedProject = v.projects[min(i+1, len(v.projects)-1)].Name
 	case key == 'k' || key == 'A':
-		w.selected = v.projects[max(i-1, 0)].Name
+		w.selectedProject = v.projects[max(i-1, 0)].Name
 	case key == 'p' && v.projects[i].State == api.StateRunning:
 		return w.client.ControlProject(ctx, v.selectedProject, api.ActionPause)
 	case key == 'p' && v.projects[i].State == api.StatePaused:
@@ -253,7 +253,7 @@ func (v daemonSnapshot) writeSelectedProject(s *textBuilder, now time.Time) {
 	s.writeLine("")
 	s.writeTable(func(row func(...any)) {
 		row("HOST", "STATE", "QUEUED", "DECLARED", "CONFIGURED", "MEDIAN", "LAST", "FAILED")
-		for _, h := range v.hostPage.Hosts {
+		for _, h := range v.hostListPage.Hosts {
 			row(h.Host, h.State, h.QueuedURLs, time.Duration(h.CrawlDelay), time.Duration(h.ConfiguredDelay), time.Duration(h.MedianObservedDelay), h.LastStatus, h.Failures)
 		}
 	})

@@ -19,21 +19,21 @@ const countTimeout = time.Second
 
 // A storeHandle keeps the state of a project, and is open while somebody is in it.
 type storeHandle struct {
-	dir            stateDir
-	wantedLocation func() string // where the state is, as the project's file says now
-	openStoresFunc func() (crawlStores, error)
-	beforeClose    func() // is called when it is about to be closed, and nobody is inside
+	dir                 stateDir
+	wantedStoreIdentity func() string // where the state is, as the project's file says now
+	openStoresFunc      func() (crawlStores, error)
+	beforeClose         func() // is called when it is about to be closed, and nobody is inside
 
-	mu                 sync.Mutex
-	userCount          int
-	stores             *crawlStores // nil: it is closed
-	openedLocation     string       // the place of files
-	isOpeningOrClosing bool         // it is being opened, or closed, which takes time where the state is elsewhere
-	directoryLock      *directoryLock
-	closedForGood      bool      // for good
-	stateChanged       sync.Cond // nobody is inside any more, or it is no more busy
-	closeTimer         *time.Timer
-	lastStats          storeStats
+	mu                  sync.Mutex
+	userCount           int
+	stores              *crawlStores // nil: it is closed
+	openedStoreIdentity string       // the place of files
+	isOpeningOrClosing  bool         // it is being opened, or closed, which takes time where the state is elsewhere
+	directoryLock       *directoryLock
+	closedForGood       bool      // for good
+	stateChanged        sync.Cond // nobody is inside any more, or it is no more busy
+	closeTimer          *time.Timer
+	lastStats           storeStats
 }
 
 // errStoreClosed refuses to look into a project that is being deleted, or whose daemon
@@ -41,7 +41,7 @@ type storeHandle struct {
 var errStoreClosed = errors.New("the project is closed for good")
 
 func newStoreHandle(dir stateDir, wantedLocation func() string, openStores func() (crawlStores, error)) *storeHandle {
-	v := &storeHandle{dir: dir, wantedLocation: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
+	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
 	v.stateChanged.L = &v.mu
 	return v
 }
@@ -87,7 +87,7 @@ func (v *storeHandle) acquire() (crawlStores, error) {
 // openLocked opens the state. It needs v.mu, and lets go of it meanwhile.
 func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = true
-	at := v.wantedLocation()
+	at := v.wantedStoreIdentity()
 	v.mu.Unlock()
 	lock, err := v.dir.lock()
 	var opened crawlStores
@@ -100,7 +100,7 @@ func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = false
 	v.stateChanged.Broadcast()
 	if err == nil {
-		v.stores, v.openedLocation, v.directoryLock = &opened, at, lock
+		v.stores, v.openedStoreIdentity, v.directoryLock = &opened, at, lock
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (v *storeHandle) needsReopen() bool {
 
 // needsReopenLocked is needsReopen for callers that hold v.mu.
 func (v *storeHandle) needsReopenLocked() bool {
-	return v.stores != nil && (v.openedLocation != v.wantedLocation() || v.stores.frontierHasFailed())
+	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.frontierHasFailed())
 }
 
 // release is the end of a stay: the vault is closed some time after the last.
@@ -216,8 +216,8 @@ func (v *storeHandle) lastKnownStats() storeStats {
 	return v.lastStats
 }
 
-// recordDelayShortfall is told of a shortfall that a host has had.
-func (v *storeHandle) recordDelayShortfall(d time.Duration) {
+// updateLargestDelayShortfall is told of a shortfall that a host has had.
+func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lastStats.largestDelayShortfall = max(v.lastStats.largestDelayShortfall, d)

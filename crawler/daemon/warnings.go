@@ -12,21 +12,21 @@ import (
 // too.
 type warningPublishingHandler struct {
 	slog.Handler
-	events  *eventBroker
-	project string
-	attrs   []slog.Attr
+	eventBroker *eventBroker
+	project     string
+	attrs       []slog.Attr
 }
 
 // newProjectLogger returns the log of one project.
 func newProjectLogger(log *slog.Logger, h *eventBroker, project string) *slog.Logger {
 	handler := log.With("project", project).Handler()
-	return slog.New(&warningPublishingHandler{Handler: handler, events: h, project: project})
+	return slog.New(&warningPublishingHandler{Handler: handler, eventBroker: h, project: project})
 }
 
 // Handle writes r to the log, and cries it out if it is a warning.
 func (c *warningPublishingHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn && c.events.hasSubscribers() {
-		c.events.publish(c.toEvent(r))
+	if r.Level >= slog.LevelWarn && c.eventBroker.hasSubscribers() {
+		c.eventBroker.publish(c.toEvent(r))
 	}
 	return c.Handler.Handle(ctx, r)
 }

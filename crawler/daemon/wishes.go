@@ -22,7 +22,7 @@ type desiredState struct {
 
 // Wishes are what a daemon was told and must not forget, whenever it is killed.
 type daemonStateStore struct {
-	file string
+	filePath string
 
 	mu         sync.Mutex // guards the fields below
 	state      daemonState
@@ -37,13 +37,13 @@ type daemonState struct {
 	// not there any more was lifted elsewhere.
 	LastSharedBrakes map[string]map[string]string `json:"shared,omitempty"`
 	// APIProjects holds, for each project from the API, the record of its files.
-	APIProjects map[string]apiCreatedProjectRecord `json:"api,omitempty"`
-	EndedAt     time.Time                          `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
+	APIProjects map[string]apiProjectOwnedFiles `json:"api,omitempty"`
+	EndedAt     time.Time                       `json:"ended,omitzero"` // when the daemon ended in order; zero: it runs, or was killed
 }
 
 // openDaemonStateStore reads what a daemon was told before.
 func openDaemonStateStore(file string) (*daemonStateStore, error) {
-	w := &daemonStateStore{file: file, state: daemonState{DesiredStates: map[string]desiredState{}}}
+	w := &daemonStateStore{filePath: file, state: daemonState{DesiredStates: map[string]desiredState{}}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
@@ -61,11 +61,11 @@ func openDaemonStateStore(file string) (*daemonStateStore, error) {
 	return w, nil
 }
 
-// recordDaemonStart records that the daemon runs, and returns when the previous one ended: now if
+// markDaemonRunning records that the daemon runs, and returns when the previous one ended: now if
 // it was killed at an unknown time, zero if there was none. On a full disk it leaves
 // the write to begun, so that the daemon can start and say why its projects wait.
-func (w *daemonStateStore) recordDaemonStart(now time.Time) (previousEnd time.Time, err error) {
-	switch _, err := os.Stat(w.file); {
+func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Time, err error) {
+	switch _, err := os.Stat(w.filePath); {
 	case errors.Is(err, fs.ErrNotExist):
 	case w.state.EndedAt.IsZero() || w.state.EndedAt.After(now):
 		previousEnd = now
@@ -111,7 +111,7 @@ func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = writeFileAtomic(w.file, append(text, '\n'))
+		err = writeFileAtomic(w.filePath, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep what the daemon was told: %w", err)

@@ -33,7 +33,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 // SharedValues returns what is on the board, by name, and its version; nil if that is the one
 // which is given. Before anything was put on it, that is empty. It asks once: a server
 // that does not answer is an error.
-func (s *Store) SharedValues(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
+func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, "", err

@@ -16,7 +16,7 @@ func TestSharedValues(t *testing.T) {
 	version := "none yet"
 	read := func(want map[string]string) {
 		t.Helper()
-		values, newVersion, err := other.SharedValues(t.Context(), version)
+		values, newVersion, err := other.SharedValuesIfChanged(t.Context(), version)
 		must(t, err)
 		if (values == nil) != (want == nil) || !maps.Equal(values, want) {
 			t.Errorf("the board is %v, want %v", values, want)
