@@ -46,7 +46,7 @@ func (q *inspector) buildURLExplanation(ctx context.Context, text string) (*api.
 		frontier.AssignDefaultOrder(&entry)
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
-	e.FrontierState.PriorityClass, e.FrontierState.Rank = uint8(entry.PriorityClass), entry.Rank
+	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.Rank
 	targets, err := q.urlsVisitWouldJudge(ctx, u, entry)
 	if err != nil {
 		return nil, err

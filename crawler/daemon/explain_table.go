@@ -89,7 +89,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 }
 
 func explainedStateText(s *api.ExplainedFrontierState) string {
-	order := fmt.Sprintf("class %d, rank %d", s.PriorityClass, s.Rank)
+	order := fmt.Sprintf("class %d, rank %d", s.PriorityClass, s.PriorityRank)
 	switch {
 	case s.Entry == nil && s.KnownAs != "":
 		return "unknown, but for " + s.KnownAs

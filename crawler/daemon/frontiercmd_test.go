@@ -425,9 +425,9 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 			ks.add(kind, comparableOrigin{l.Origin, l.HeldUntil.UnixNano(), l.Suspended, l.Host.Due.UnixNano(), l.Host.Delay, l.Host.Slots, l.Host.ConsecutiveFailures, l.Host.EncodedStats})
 		case "url":
 			l := decodeJSON[api.FrontierURL](t, line)
-			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.Original, l.PriorityClass, l.Rank, l.Depth, l.FailedAttempts, l.Redirects,
-				l.CallbackData, l.UseOriginal, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody), l.NotBefore.UnixNano(), nil, nil}
-			if p := l.VisitSummary; p != nil {
+			u := comparableURL{l.State, l.URL, l.Source, l.Referrer, l.RobotsFor, l.UncleanedURL, l.PriorityClass, l.PriorityRank, l.Depth, l.FailedAttempts, l.Redirects,
+				l.CallbackData, l.UseUncleanedURL, l.HTTPSUpgradeTried, l.Sent, l.Method, string(l.RequestBody), l.NotBefore.UnixNano(), nil, nil}
+			if p := l.VisitHistorySummary; p != nil {
 				hash, err := strconv.ParseUint(p.BodyHash, 16, 64)
 				if err != nil {
 					t.Fatal(err)

@@ -21,7 +21,7 @@ type signingKeyring struct {
 // SigningKeyDirectory returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
-func (s *supervisor) SigningKeyDirectory(host string) *botauth.KeyDirectory {
+func (s *supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {
 	return s.keyDirectoryForHost(host, time.Now())
 }
 

@@ -180,7 +180,7 @@ func (s *supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 }
 
 // ActiveVisits returns the visits that a project has in hand.
-func (s *supervisor) ActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
+func (s *supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (s *supervisor) ActiveVisits(_ context.Context, name string) ([]api.ActiveV
 }
 
 // Throughput returns what a project did lately.
-func (s *supervisor) Throughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
+func (s *supervisor) ProjectThroughput(_ context.Context, name string, perMinute bool) ([]api.ThroughputSample, error) {
 	r, err := s.findRunner(name)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (s *supervisor) Throughput(_ context.Context, name string, perMinute bool) 
 }
 
 // Events tells what happens to a project, or to all, until ctx is done.
-func (s *supervisor) Events(ctx context.Context, name string) (iter.Seq[api.Event], error) {
+func (s *supervisor) SubscribeEvents(ctx context.Context, name string) (iter.Seq[api.Event], error) {
 	if name != "" {
 		if _, err := s.findRunner(name); err != nil {
 			return nil, err
@@ -244,7 +244,7 @@ func (r *projectRunner) readinessError() error {
 }
 
 // About tells site owners under which names the daemon crawls.
-func (s *supervisor) About() api.CrawlerInfo {
+func (s *supervisor) CrawlerInfo() api.CrawlerInfo {
 	about := api.CrawlerInfo{Version: decorum.Version(), Identities: []api.CrawlerIdentity{}}
 	seen := map[api.CrawlerIdentity]bool{}
 	for _, r := range s.allRunners() {

@@ -39,7 +39,7 @@ func (s *supervisor) ExplainURL(ctx context.Context, name, url string) (e *api.U
 
 // Report says how a project stands, URL by URL where they are parked: of many
 // such it takes time.
-func (s *supervisor) Report(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
+func (s *supervisor) ProjectReport(ctx context.Context, name string, query api.ReportQuery) (r *api.CrawlReport, err error) {
 	host, err := parseHostParam(query.Host)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *supervisor) hostWithDetails(ctx context.Context, q *inspector, h hostRe
 const maxRobotsFiles = 100
 
 // Host returns all that is known of a host of a project.
-func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
+func (s *supervisor) HostDetail(ctx context.Context, name, host string) (d *api.HostDetail, err error) {
 	canonical, err := parseHostParam(host)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *supervisor) Host(ctx context.Context, name, host string) (d *api.HostDe
 		if d.Host, err = s.hostWithDetails(ctx, q, *h); err != nil {
 			return err
 		}
-		visits, err := s.ActiveVisits(ctx, name)
+		visits, err := s.ProjectActiveVisits(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func TestServeAnswers(t *testing.T) {
 		if want := "its Crawl-delay of 2h is longer than max_crawl_delay, 1h"; slow.State != stateSuspended || slow.HoldReason != want {
 			t.Errorf("%s: slow %+v", action, slow)
 		}
-		d, err := f.Host(ctx, "town", "SHOP.example")
+		d, err := f.HostDetail(ctx, "town", "SHOP.example")
 		if err != nil || d.BlockedByRobots != 1 || len(d.ParkedByRule) != 1 || d.ParkedByRule[0].Rule != "disallow: /till" || len(d.RobotsFiles) != 1 ||
 			d.RobotsFiles[0].Bytes == 0 || d.RobotsFiles[0].Text != "" || !d.RobotsFiles[0].ExpiresAt.After(time.Now()) {
 			t.Fatalf("%s: %+v, %v", action, d, err)
@@ -72,14 +72,14 @@ func TestServeAnswers(t *testing.T) {
 		if err != nil || e.Robots.MayVisit == nil || *e.Robots.MayVisit || e.Robots.Line != 3 || e.Host.Host != "shop.example" {
 			t.Errorf("%s: explained %+v, %v", action, e, err)
 		}
-		r, err := f.Report(ctx, "town", api.ReportQuery{Limit: 1})
+		r, err := f.ProjectReport(ctx, "town", api.ReportQuery{Limit: 1})
 		if err != nil || r.HostCount != 3 || len(r.Hosts) != 1 || r.BlockedByRobots != 1 || r.LargestDelayShortfall != 0 {
 			t.Errorf("%s: report %+v, %v", action, r, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"no project": errorOf(f.Hosts(ctx, "none", api.HostQuery{})), "no host": errorOf(f.Host(ctx, "town", "none.example")),
-		"report on no host": errorOf(f.Report(ctx, "town", api.ReportQuery{Host: "none.example"})),
+		"no project": errorOf(f.Hosts(ctx, "none", api.HostQuery{})), "no host": errorOf(f.HostDetail(ctx, "town", "none.example")),
+		"report on no host": errorOf(f.ProjectReport(ctx, "town", api.ReportQuery{Host: "none.example"})),
 		"no robots.txt":     errorOf(f.RobotsFile(ctx, "town", "http://none.example", "")),
 		"no version":        errorOf(f.RobotsFile(ctx, "town", "http://shop.example", strings.Repeat("a", 64))),
 	} {
@@ -90,8 +90,8 @@ func TestServeAnswers(t *testing.T) {
 	for what, err := range map[string]error{
 		"order": errorOf(f.Hosts(ctx, "town", api.HostQuery{Sort: "luck"})), "state": errorOf(f.Hosts(ctx, "town", api.HostQuery{State: "sad"})),
 		"offset": errorOf(f.Hosts(ctx, "town", api.HostQuery{Offset: -1})), "limit": errorOf(f.Hosts(ctx, "town", api.HostQuery{Limit: 1001})),
-		"URL": errorOf(f.ExplainURL(ctx, "town", "shop")), "host": errorOf(f.Host(ctx, "town", "a/b")),
-		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(f.Report(ctx, "town", api.ReportQuery{Limit: -1})),
+		"URL": errorOf(f.ExplainURL(ctx, "town", "shop")), "host": errorOf(f.HostDetail(ctx, "town", "a/b")),
+		"origin": errorOf(f.RobotsFile(ctx, "town", "http://shop.example/x", "")), "report": errorOf(f.ProjectReport(ctx, "town", api.ReportQuery{Limit: -1})),
 	} {
 		if problemStatus(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", what, err)

@@ -98,7 +98,7 @@ func (q *inspector) buildStreamedReport(ctx context.Context, onlyHost string, li
 	if limit > 0 {
 		r.ParkedByRule = r.ParkedByRule[:min(limit, len(r.ParkedByRule))]
 		r.RefusalCounts = r.RefusalCounts[:min(limit, len(r.RefusalCounts))]
-		r.SessionIDCountsByHost = r.SessionIDCountsByHost[:min(limit, len(r.SessionIDCountsByHost))]
+		r.StrippedSessionIDCounts = r.StrippedSessionIDCounts[:min(limit, len(r.StrippedSessionIDCounts))]
 	}
 	return s, nil
 }
@@ -128,9 +128,9 @@ func (q *inspector) addRefusalAndSessionIDCounts(ctx context.Context, onlyHost s
 	if s.RefusalCounts, err = frontier.LoadRefusalCounts(ctx, q.frontierStore); err != nil {
 		return err
 	}
-	s.SessionIDCountsByHost, err = frontier.LoadStrippedSessionIDCounts(ctx, q.frontierStore)
+	s.StrippedSessionIDCounts, err = frontier.LoadStrippedSessionIDCounts(ctx, q.frontierStore)
 	isOtherHost := func(r frontier.RefusalCount) bool { return onlyHost != "" && r.Host != onlyHost }
-	s.RefusalCounts, s.SessionIDCountsByHost = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.SessionIDCountsByHost, isOtherHost)
+	s.RefusalCounts, s.StrippedSessionIDCounts = slices.DeleteFunc(s.RefusalCounts, isOtherHost), slices.DeleteFunc(s.StrippedSessionIDCounts, isOtherHost)
 	return err
 }
 

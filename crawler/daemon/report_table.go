@@ -82,7 +82,7 @@ func (p *textBuilder) writeHosts(ctx context.Context, s *streamedReport, heldLin
 // writeRefusalAndSessionIDCounts writes what was not queued as it was found.
 func (p *textBuilder) writeRefusalAndSessionIDCounts(s *api.CrawlReport) {
 	p.writeRefusalCounts("Refused where they were found, by reason:", s.RefusalCounts)
-	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.SessionIDCountsByHost)
+	p.writeRefusalCounts("Session ids taken off where URLs were found:", s.StrippedSessionIDCounts)
 }
 
 func (p *textBuilder) writeRefusalCounts(title string, list []frontier.RefusalCount) {

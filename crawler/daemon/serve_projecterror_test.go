@@ -27,7 +27,7 @@ func TestServeHidesValuesOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.start(true)
-	events, err := f.Events(t.Context(), "")
+	events, err := f.SubscribeEvents(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 	f.putProjectFile("p", file("politeness: {delay: 10ms, adaptive: 0}"))
 	f.start(true)
 	ctx, stopEvents := context.WithCancel(t.Context())
-	events, err := f.Events(ctx, "p")
+	events, err := f.SubscribeEvents(ctx, "p")
 	if err != nil {
 		t.Fatal(err)
 	}

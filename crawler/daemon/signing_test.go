@@ -161,7 +161,7 @@ func TestSignedDaemon(t *testing.T) {
 	if res, err := http.Post("http://"+g.botListener.Addr().String()+botauth.DirectoryPath, "", nil); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a POST to the directory: %v, %v", res, err)
 	}
-	if about := d.About(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
+	if about := d.CrawlerInfo(); len(about.Identities) != 1 || about.Identities[0].SigningKeyDirectoryURL != "https://bot.example.com"+botauth.DirectoryPath {
 		t.Errorf("%+v", about)
 	}
 	if err := d.ControlProject(t.Context(), "signed", api.ActionStart); err != nil {
@@ -205,7 +205,7 @@ func TestKeyFileReplaced(t *testing.T) {
 	published := func() {
 		t.Helper()
 		w := httptest.NewRecorder()
-		f.SigningKeyDirectory("bot.example.com").ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
+		f.PublishedSigningKeys("bot.example.com").ServeHTTP(w, httptest.NewRequest(http.MethodGet, botauth.DirectoryPath, nil))
 		if !strings.Contains(w.Body.String(), k.ID()) {
 			t.Errorf("the directory is %s, want %s", w.Body, k.ID())
 		}
@@ -341,12 +341,12 @@ func TestKeyDirectories(t *testing.T) {
 	}
 	f.putProjectFile("unsigned", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://site.test/]\n")
 	f.start(false)
-	if d := f.SigningKeyDirectory("a.example"); d != nil {
+	if d := f.PublishedSigningKeys("a.example"); d != nil {
 		t.Errorf("without keys: %+v", d)
 	}
 	has := func(host string, names ...string) {
 		t.Helper()
-		d := f.SigningKeyDirectory(host)
+		d := f.PublishedSigningKeys(host)
 		if d == nil && len(names) == 0 {
 			return
 		}

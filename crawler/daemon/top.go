@@ -177,10 +177,10 @@ func (w *topSession) fetchSnapshot(ctx context.Context) (v daemonSnapshot, err e
 
 // fetchProjectActivity asks the daemon what the chosen project does.
 func (w *topSession) fetchProjectActivity(ctx context.Context, v *daemonSnapshot) (err error) {
-	if v.throughputSamples, err = w.client.Throughput(ctx, v.selectedProject, false); err != nil {
+	if v.throughputSamples, err = w.client.ProjectThroughput(ctx, v.selectedProject, false); err != nil {
 		return err
 	}
-	if v.activeVisits, err = w.client.ActiveVisits(ctx, v.selectedProject); err != nil {
+	if v.activeVisits, err = w.client.ProjectActiveVisits(ctx, v.selectedProject); err != nil {
 		return err
 	}
 	v.hostListPage, err = w.client.Hosts(ctx, v.selectedProject, api.HostQuery{Limit: maxTopHosts})

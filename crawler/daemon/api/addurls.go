@@ -25,7 +25,7 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 	if _, err := s.daemon.Project(r.Context(), r.PathValue("project")); err != nil {
 		return reply{}, err
 	}
-	body := &idleTimeoutReader{body: r.Body, stop: s.stopStreams, setDeadline: http.NewResponseController(w).SetReadDeadline}
+	body := &idleTimeoutReader{body: r.Body, serverStopping: s.streamStopSignal, setDeadline: http.NewResponseController(w).SetReadDeadline}
 	lines := bodyLines(body)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "application/json" {
 		lines = jsonArrayStrings(body)
@@ -53,16 +53,16 @@ func (s *Server) addURLs(w http.ResponseWriter, r *http.Request) (reply, error) 
 // An idleTimeoutReader gives a body as long as it takes: only a minute in which nothing
 // comes, though we ask, ends it.
 type idleTimeoutReader struct {
-	body        io.Reader
-	stop        <-chan struct{}
-	setDeadline func(time.Time) error
-	readErr     error // why the body could not be read to its end
+	body           io.Reader
+	serverStopping <-chan struct{}
+	setDeadline    func(time.Time) error
+	readErr        error // why the body could not be read to its end
 }
 
 // Read is part of io.Reader.
 func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	select {
-	case <-p.stop:
+	case <-p.serverStopping:
 		return 0, errStopping
 	default:
 	}

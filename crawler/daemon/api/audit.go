@@ -58,8 +58,8 @@ type AuditRotationLimits struct {
 // An AuditLog is a file of JSON lines to which calls are appended, in full files
 // beside it once it is full: audit-SEQ.jsonl, by their last entry.
 type AuditLog struct {
-	path     string
-	rotation AuditRotationLimits
+	path           string
+	rotationLimits AuditRotationLimits
 
 	mu        sync.Mutex // guards what follows, and writing
 	file      *os.File
@@ -73,7 +73,7 @@ type AuditLog struct {
 // that a crash tore is ended, and passed by by who reads.
 func OpenAuditLog(path string, rotation AuditRotationLimits) (*AuditLog, error) {
 	rotation.MaxFileSize, rotation.MaxFiles = cmp.Or(rotation.MaxFileSize, defaultMaxAuditFileSize), cmp.Or(rotation.MaxFiles, defaultMaxAuditFiles)
-	a := &AuditLog{path: path, rotation: rotation}
+	a := &AuditLog{path: path, rotationLimits: rotation}
 	if err := a.openFile(); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (a *AuditLog) syncUpTo(seq int64, f *os.File) error {
 func (a *AuditLog) writeEntry(e AuditEntry) (seq int64, f *os.File, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.file != nil && a.size >= a.rotation.MaxFileSize {
+	if a.file != nil && a.size >= a.rotationLimits.MaxFileSize {
 		err = a.rotate()
 	}
 	if a.file == nil {
@@ -173,7 +173,7 @@ func (a *AuditLog) rotate() error {
 	rotated := fmt.Sprintf("%s-%012d.jsonl", strings.TrimSuffix(a.path, ".jsonl"), a.lastSeq)
 	err = errors.Join(err, os.Rename(a.path, rotated), a.openFile())
 	files, listErr := a.rotatedFiles()
-	for err = errors.Join(err, listErr); len(files) > a.rotation.MaxFiles; files = files[:len(files)-1] {
+	for err = errors.Join(err, listErr); len(files) > a.rotationLimits.MaxFiles; files = files[:len(files)-1] {
 		err = errors.Join(err, os.Remove(files[len(files)-1]))
 	}
 	return err

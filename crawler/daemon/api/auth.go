@@ -66,9 +66,9 @@ func CallerFromContext(ctx context.Context) Caller {
 	return c
 }
 
-// authenticate identifies the caller of a call, and trusts the connection if it knows the
+// authenticateAndTrustConn identifies the caller of a call, and trusts the connection if it knows the
 // caller. It returns an error for an invalid token.
-func (s *Server) authenticate(r *http.Request) (Caller, error) {
+func (s *Server) authenticateAndTrustConn(r *http.Request) (Caller, error) {
 	c, err := s.identifyCaller(r)
 	if c != (Caller{}) {
 		connlimit.ConnFromContext(r.Context()).Trust()
@@ -103,14 +103,14 @@ func unauthorizedProblem(detail string) *Problem {
 	return newProblem(http.StatusUnauthorized, "%s", detail)
 }
 
-// authenticateForRole lets a call in that needs a role, and returns why not. A token that is
+// authenticateUnlessPublic lets a call in that needs a role, and returns why not. A token that is
 // none costs its address a slot of the throttle. One that is good always opens,
 // so that nobody is locked out by what others do from behind the same address:
 // tokens are random, and guessing them is not what the throttle is against.
-func (s *Server) authenticateForRole(r *http.Request, needed Role) (Caller, error) {
-	c, err := s.authenticate(r)
+func (s *Server) authenticateUnlessPublic(r *http.Request, needed Role) (Caller, error) {
+	c, err := s.authenticateAndTrustConn(r)
 	switch {
-	case err != nil && !s.tokenThrottle.allow(r.RemoteAddr):
+	case err != nil && !s.wrongTokenThrottle.allow(r.RemoteAddr):
 		return c, tooManyRequestsProblem()
 	case err != nil && needed != RolePublic:
 		return c, err

@@ -28,7 +28,7 @@ func BotPageHandler(d Daemon, page http.Handler) http.Handler {
 
 // serveSigningKeyDirectory answers with the key directory of the host that is asked.
 func serveSigningKeyDirectory(d Daemon, w http.ResponseWriter, r *http.Request) {
-	directory := d.SigningKeyDirectory(r.Host)
+	directory := d.PublishedSigningKeys(r.Host)
 	if directory == nil {
 		writeProblem(w, NotFound("no project signs its requests with keys of %s", r.Host))
 		return

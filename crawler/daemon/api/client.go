@@ -59,13 +59,13 @@ func (c *Client) Hosts(ctx context.Context, name string, q HostQuery) (page *Hos
 	return page, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "hosts"), params, nil, &page)
 }
 
-// ActiveVisits returns the visits in hand.
-func (c *Client) ActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
+// ProjectActiveVisits returns the visits in hand.
+func (c *Client) ProjectActiveVisits(ctx context.Context, name string) (all []ActiveVisit, err error) {
 	return all, c.callJSON(ctx, http.MethodGet, projectAPIPath(name, "visits"), nil, nil, &all)
 }
 
-// Throughput returns what a project did lately.
-func (c *Client) Throughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
+// ProjectThroughput returns what a project did lately.
+func (c *Client) ProjectThroughput(ctx context.Context, name string, coarse bool) (all []ThroughputSample, err error) {
 	params := url.Values{}
 	if coarse {
 		params.Set("coarse", "true")

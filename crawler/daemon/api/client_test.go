@@ -23,10 +23,10 @@ func TestClient(t *testing.T) {
 	if page, err := c.Hosts(ctx, "books", HostQuery{Search: "shop", State: "set aside", Sort: "queued", Descending: true, Offset: 5, Limit: 7}); err != nil || page.Offset != 5 {
 		t.Errorf("hosts %+v, %v", page, err)
 	}
-	if all, err := c.ActiveVisits(ctx, "books"); err != nil || len(all) != 1 {
+	if all, err := c.ProjectActiveVisits(ctx, "books"); err != nil || len(all) != 1 {
 		t.Errorf("visits %v, %v", all, err)
 	}
-	if all, err := c.Throughput(ctx, "books", true); err != nil || len(all) != 1 {
+	if all, err := c.ProjectThroughput(ctx, "books", true); err != nil || len(all) != 1 {
 		t.Errorf("throughput %v, %v", all, err)
 	}
 	if err := c.PutProject(ctx, "books", []byte("seeds: []")); err != nil {

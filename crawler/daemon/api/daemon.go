@@ -35,25 +35,25 @@ type Daemon interface {
 	// Hosts returns a page of the hosts of a project. They may be as they were some
 	// seconds ago: HostListPage.AsOf.
 	Hosts(ctx context.Context, name string, q HostQuery) (*HostListPage, error)
-	// Host returns all that is known of a host that the project has met.
-	Host(ctx context.Context, name, host string) (*HostDetail, error)
+	// HostDetail returns all that is known of a host that the project has met.
+	HostDetail(ctx context.Context, name, host string) (*HostDetail, error)
 	// ExplainURL says what the project makes of a URL, and makes no request.
 	ExplainURL(ctx context.Context, name, url string) (*URLExplanation, error)
-	// Report says how the project stands. It judges each parked URL: of many it
+	// ProjectReport says how the project stands. It judges each parked URL: of many it
 	// takes time.
-	Report(ctx context.Context, name string, q ReportQuery) (*CrawlReport, error)
+	ProjectReport(ctx context.Context, name string, q ReportQuery) (*CrawlReport, error)
 	// RobotsFile returns the robots.txt of an origin: as it was fetched last, or, if
 	// version is not empty, the one with that SHA-256.
 	RobotsFile(ctx context.Context, name, origin, version string) (*RobotsFile, error)
 
-	// ActiveVisits returns the visits in hand.
-	ActiveVisits(ctx context.Context, name string) ([]ActiveVisit, error)
-	// Throughput returns what the project did lately: a sample a second for the
+	// ProjectActiveVisits returns the visits in hand.
+	ProjectActiveVisits(ctx context.Context, name string) ([]ActiveVisit, error)
+	// ProjectThroughput returns what the project did lately: a sample a second for the
 	// last minutes, or, if coarse, one a minute for the last day.
-	Throughput(ctx context.Context, name string, coarse bool) ([]ThroughputSample, error)
-	// Events tells what happens, until ctx is done; of all projects if name is
+	ProjectThroughput(ctx context.Context, name string, coarse bool) ([]ThroughputSample, error)
+	// SubscribeEvents tells what happens, until ctx is done; of all projects if name is
 	// empty. Who is too slow misses some, and is told so by an event.
-	Events(ctx context.Context, name string) (iter.Seq[Event], error)
+	SubscribeEvents(ctx context.Context, name string) (iter.Seq[Event], error)
 
 	// Brakes returns the brakes that are on, for all projects.
 	Brakes(ctx context.Context) ([]Brake, error)
@@ -64,11 +64,11 @@ type Daemon interface {
 
 	// CheckReady returns nil if every project that should run does, or why not.
 	CheckReady(ctx context.Context) error
-	// About is what site owners may know.
-	About() CrawlerInfo
-	// SigningKeyDirectory returns the directory of the keys that requests are signed with,
+	// CrawlerInfo is what site owners may know.
+	CrawlerInfo() CrawlerInfo
+	// PublishedSigningKeys returns the directory of the keys that requests are signed with,
 	// for who asks for that of a host, which may have a port; nil: there is none.
-	SigningKeyDirectory(host string) *botauth.KeyDirectory
+	PublishedSigningKeys(host string) *botauth.KeyDirectory
 }
 
 // A ProjectAction is what a project can be asked to do.

@@ -24,13 +24,13 @@ const (
 // server stops. What Last-Event-ID asks for is not kept: events go on with what
 // happens now, and pages ask anew for how things stand.
 func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	limit := s.maxTotalStreamsForRole(CallerFromContext(r.Context()).Role)
+	limit := s.streamAdmissionLimit(CallerFromContext(r.Context()).Role)
 	if s.openStreamCount.Add(1) > int64(limit) {
 		s.openStreamCount.Add(-1)
 		return reply{}, newProblem(http.StatusServiceUnavailable, "%d callers read events already: that is the limit", limit)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	events, err := s.daemon.Events(ctx, r.PathValue("project"))
+	events, err := s.daemon.SubscribeEvents(ctx, r.PathValue("project"))
 	if err != nil {
 		cancel()
 		s.openStreamCount.Add(-1)
@@ -42,9 +42,9 @@ func (s *Server) streamEvents(_ http.ResponseWriter, r *http.Request) (reply, er
 	}}, nil
 }
 
-// maxTotalStreamsForRole returns how many streams may exist when a caller of a role begins one. A
+// streamAdmissionLimit returns how many streams may exist when a caller of a role begins one. A
 // quarter is reserved for the role operate, so that readers cannot take them all.
-func (s *Server) maxTotalStreamsForRole(role Role) int {
+func (s *Server) streamAdmissionLimit(role Role) int {
 	if role == RoleOperate {
 		return s.cfg.MaxEventStreams
 	}
@@ -83,7 +83,7 @@ func (s *Server) writeEvents(ctx context.Context, cancel func(), w http.Response
 			err = writeAndFlush(w, ": all is well\n\n")
 		case <-producerDone:
 			return nil
-		case <-s.stopStreams:
+		case <-s.streamStopSignal:
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -52,7 +52,7 @@ type ExplainedFrontierState struct {
 	URLsAhead     int          `json:"ahead"`           // URLs of the origin that go before it
 	Entry         *FrontierURL `json:"entry,omitempty"` // as it waits; none if it does not
 	PriorityClass uint8        `json:"class"`           // 0 to 3: of the URLs of its origin, lower ones go first
-	Rank          uint16       `json:"rank"`            // within its class, lower ones go first
+	PriorityRank  uint16       `json:"rank"`            // within its class, lower ones go first
 }
 
 // ExplainedNextVisit is when a URL is visited.
@@ -64,31 +64,31 @@ type ExplainedNextVisit struct {
 
 // A FrontierURL is all that is kept of a URL in the frontier.
 type FrontierURL struct {
-	ExportLineType    string        `json:"type,omitempty"` // url, in an export
-	URL               string        `json:"url"`
-	State             string        `json:"state"`               // queued, resting or parked
-	NotBefore         time.Time     `json:"at,omitzero"`         // not before; none if it waits for no time of its own
-	Reason            string        `json:"why,omitempty"`       // why it waits, or is parked; in lists only
-	Source            string        `json:"source"`              // seed, link, redirect, sitemap, feed, revisit or robots
-	PriorityClass     uint8         `json:"class"`               // 0 to 3: of the URLs of its origin, lower ones go first
-	Rank              uint16        `json:"rank,omitempty"`      // within its class, lower ones go first
-	Depth             int           `json:"depth"`               // links from a seed
-	Referrer          string        `json:"referrer,omitempty"`  // the page that it was found on
-	RobotsFor         string        `json:"for,omitempty"`       // the origin, of a hop of its robots.txt
-	FailedAttempts    int           `json:"attempt,omitempty"`   // visits in a row that failed
-	Redirects         int           `json:"redirects,omitempty"` // in a row, that led to it
-	CallbackData      []byte        `json:"context,omitempty"`   // what callbacks gave it on its way, in base64: at most 64 KiB
-	Original          string        `json:"found,omitempty"`     // what it was found as, if a rule took something off
-	UseOriginal       bool          `json:"as_found,omitempty"`  // found is visited: nothing is at url
-	HTTPSUpgradeTried bool          `json:"folded,omitempty"`    // on https: it was found on http; on http: nothing is at its twin on https
-	Method            string        `json:"method,omitempty"`    // how it is asked for; empty: by GET
-	RequestBody       []byte        `json:"body,omitempty"`      // of the request
-	Sent              bool          `json:"sent,omitempty"`      // it was sent, or about to be, and must not be sent again
-	VisitSummary      *VisitSummary `json:"page,omitempty"`      // what its last visit left; none if it was not visited
+	ExportLineType      string               `json:"type,omitempty"` // url, in an export
+	URL                 string               `json:"url"`
+	State               string               `json:"state"`               // queued, resting or parked
+	NotBefore           time.Time            `json:"at,omitzero"`         // not before; none if it waits for no time of its own
+	Reason              string               `json:"why,omitempty"`       // why it waits, or is parked; in lists only
+	Source              string               `json:"source"`              // seed, link, redirect, sitemap, feed, revisit or robots
+	PriorityClass       uint8                `json:"class"`               // 0 to 3: of the URLs of its origin, lower ones go first
+	PriorityRank        uint16               `json:"rank,omitempty"`      // within its class, lower ones go first
+	Depth               int                  `json:"depth"`               // links from a seed
+	Referrer            string               `json:"referrer,omitempty"`  // the page that it was found on
+	RobotsFor           string               `json:"for,omitempty"`       // the origin, of a hop of its robots.txt
+	FailedAttempts      int                  `json:"attempt,omitempty"`   // visits in a row that failed
+	Redirects           int                  `json:"redirects,omitempty"` // in a row, that led to it
+	CallbackData        []byte               `json:"context,omitempty"`   // what callbacks gave it on its way, in base64: at most 64 KiB
+	UncleanedURL        string               `json:"found,omitempty"`     // what it was found as, if a rule took something off
+	UseUncleanedURL     bool                 `json:"as_found,omitempty"`  // found is visited: nothing is at url
+	HTTPSUpgradeTried   bool                 `json:"folded,omitempty"`    // on https: it was found on http; on http: nothing is at its twin on https
+	Method              string               `json:"method,omitempty"`    // how it is asked for; empty: by GET
+	RequestBody         []byte               `json:"body,omitempty"`      // of the request
+	Sent                bool                 `json:"sent,omitempty"`      // it was sent, or about to be, and must not be sent again
+	VisitHistorySummary *VisitHistorySummary `json:"page,omitempty"`      // what its last visit left; none if it was not visited
 }
 
-// A VisitSummary is what the last visit left: storage.VisitSummary.
-type VisitSummary struct {
+// A VisitHistorySummary is what the last visit left: storage.VisitHistorySummary.
+type VisitHistorySummary struct {
 	VisitedAt             time.Time `json:"visited,omitzero"`        // the end of the last visit
 	Status                int       `json:"status"`                  // of its answer
 	ETag                  []byte    `json:"etag,omitempty"`          // in base64: a server may send any bytes

@@ -155,26 +155,26 @@ func (d *fakeDaemon) Hosts(_ context.Context, _ string, q HostQuery) (*HostListP
 	}
 	return p, err
 }
-func (d *fakeDaemon) Host(context.Context, string, string) (*HostDetail, error) {
+func (d *fakeDaemon) HostDetail(context.Context, string, string) (*HostDetail, error) {
 	return fakeAnswerPointer[HostDetail](d)
 }
 func (d *fakeDaemon) ExplainURL(context.Context, string, string) (*URLExplanation, error) {
 	return fakeAnswerPointer[URLExplanation](d)
 }
-func (d *fakeDaemon) Report(context.Context, string, ReportQuery) (*CrawlReport, error) {
+func (d *fakeDaemon) ProjectReport(context.Context, string, ReportQuery) (*CrawlReport, error) {
 	return fakeAnswerPointer[CrawlReport](d)
 }
 func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*RobotsFile, error) {
 	d.recordCall("robots", origin, version)
 	return fakeAnswerPointer[RobotsFile](d)
 }
-func (d *fakeDaemon) ActiveVisits(context.Context, string) ([]ActiveVisit, error) {
+func (d *fakeDaemon) ProjectActiveVisits(context.Context, string) ([]ActiveVisit, error) {
 	return fakeAnswer[[]ActiveVisit](d)
 }
-func (d *fakeDaemon) Throughput(context.Context, string, bool) ([]ThroughputSample, error) {
+func (d *fakeDaemon) ProjectThroughput(context.Context, string, bool) ([]ThroughputSample, error) {
 	return fakeAnswer[[]ThroughputSample](d)
 }
-func (d *fakeDaemon) Events(ctx context.Context, name string) (iter.Seq[Event], error) {
+func (d *fakeDaemon) SubscribeEvents(ctx context.Context, name string) (iter.Seq[Event], error) {
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -198,9 +198,9 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 	return d.recordCall("lift", host)
 }
 func (d *fakeDaemon) CheckReady(context.Context) error { return d.readyErr }
-func (d *fakeDaemon) About() CrawlerInfo               { a, _ := fakeAnswer[CrawlerInfo](d); return a }
+func (d *fakeDaemon) CrawlerInfo() CrawlerInfo         { a, _ := fakeAnswer[CrawlerInfo](d); return a }
 
-func (d *fakeDaemon) SigningKeyDirectory(string) *botauth.KeyDirectory {
+func (d *fakeDaemon) PublishedSigningKeys(string) *botauth.KeyDirectory {
 	k, err := botauth.GenerateKey()
 	if err != nil {
 		return nil

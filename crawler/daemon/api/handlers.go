@@ -75,7 +75,7 @@ func setPageLinks(h http.Header, u *url.URL, offset, limit, total int) {
 }
 
 func (s *Server) getHost(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	return jsonReply(s.daemon.Host(r.Context(), r.PathValue("project"), r.PathValue("host")))
+	return jsonReply(s.daemon.HostDetail(r.Context(), r.PathValue("project"), r.PathValue("host")))
 }
 
 func (s *Server) explainURL(_ http.ResponseWriter, r *http.Request) (reply, error) {
@@ -96,7 +96,7 @@ func (s *Server) getReport(_ http.ResponseWriter, r *http.Request) (reply, error
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	return jsonReply(s.daemon.Report(r.Context(), r.PathValue("project"), reportQuery))
+	return jsonReply(s.daemon.ProjectReport(r.Context(), r.PathValue("project"), reportQuery))
 }
 
 func (s *Server) getRobotsFile(_ http.ResponseWriter, r *http.Request) (reply, error) {
@@ -118,7 +118,7 @@ func (s *Server) getRobotsFile(_ http.ResponseWriter, r *http.Request) (reply, e
 }
 
 func (s *Server) listActiveVisits(_ http.ResponseWriter, r *http.Request) (reply, error) {
-	return jsonListReply(s.daemon.ActiveVisits(r.Context(), r.PathValue("project")))
+	return jsonListReply(s.daemon.ProjectActiveVisits(r.Context(), r.PathValue("project")))
 }
 
 func (s *Server) getThroughput(_ http.ResponseWriter, r *http.Request) (reply, error) {
@@ -127,7 +127,7 @@ func (s *Server) getThroughput(_ http.ResponseWriter, r *http.Request) (reply, e
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	return jsonListReply(s.daemon.Throughput(r.Context(), r.PathValue("project"), coarse))
+	return jsonListReply(s.daemon.ProjectThroughput(r.Context(), r.PathValue("project"), coarse))
 }
 
 func (s *Server) listBrakes(_ http.ResponseWriter, r *http.Request) (reply, error) {
@@ -144,7 +144,7 @@ func (s *Server) listAuditEntries(_ http.ResponseWriter, r *http.Request) (reply
 }
 
 func (s *Server) getAbout(http.ResponseWriter, *http.Request) (reply, error) {
-	return reply{body: s.daemon.About()}, nil
+	return reply{body: s.daemon.CrawlerInfo()}, nil
 }
 
 func (s *Server) getSigningKeyDirectory(_ http.ResponseWriter, r *http.Request) (reply, error) {
@@ -170,7 +170,7 @@ func (s *Server) getReadiness(_ http.ResponseWriter, r *http.Request) (reply, er
 	if !slices.ContainsFunc(reasons, func(err error) bool { return !errors.Is(err, ErrDiskFull) }) {
 		h.Status = "a project waits for room on the disk"
 	}
-	if c, err := s.authenticate(r); err == nil && c.Role.Allows(RoleRead) {
+	if c, err := s.authenticateAndTrustConn(r); err == nil && c.Role.Allows(RoleRead) {
 		for _, reason := range reasons {
 			h.Reasons = append(h.Reasons, reason.Error())
 		}

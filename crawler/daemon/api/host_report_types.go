@@ -136,10 +136,10 @@ type CrawlReport struct {
 	ParkedByRule          []RefusalSummary `json:"refusals,omitempty"` // of the parked URLs of all hosts, those of most URLs first
 	// RefusalCounts counts sightings of URLs that were never queued, by host and reason.
 	RefusalCounts []frontier.RefusalCount `json:"refused,omitempty"`
-	// SessionIDCountsByHost counts sightings of URLs with the id of a session in the path, which
+	// StrippedSessionIDCounts counts sightings of URLs with the id of a session in the path, which
 	// were queued without it, by host.
-	SessionIDCountsByHost []frontier.RefusalCount `json:"cleaned,omitempty"`
-	Hosts                 []*Host                 `json:"hosts"` // what asks most to be looked at comes first
+	StrippedSessionIDCounts []frontier.RefusalCount `json:"cleaned,omitempty"`
+	Hosts                   []*Host                 `json:"hosts"` // what asks most to be looked at comes first
 }
 
 // An AddURLsResult is what became of URLs that were offered.
@@ -168,7 +168,7 @@ type RobotsFile struct {
 	Text                  string          `json:"text,omitempty"`       // what is not UTF-8 is replaced
 	TextWithheldReason    string          `json:"withheld,omitempty"`   // why the text is not shown to the role read; empty: it is
 	History               []RobotsVersion `json:"history,omitempty"`    // the newest first
-	Diff                  *RobotsLineDiff `json:"diff,omitempty"`       // to another version, where one was named
+	Diff                  *RobotsTextDiff `json:"diff,omitempty"`       // to another version, where one was named
 }
 
 // A RobotsVersion is a robots.txt that an origin had.

@@ -67,9 +67,9 @@ func (s *Server) isAllowedHostHeader(host string) bool {
 // maxPageFormBytes is how long a form of the page may be: one may be a list of URLs.
 const maxPageFormBytes = 8 << 20
 
-// servePage lets a browser in to the page. What a form of it changes is in the
+// authorizeAndServePage lets a browser in to the page. What a form of it changes is in the
 // audit, as is what a call of the API does.
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+func (s *Server) authorizeAndServePage(w http.ResponseWriter, r *http.Request) {
 	r = requestWithAuditNote(r)
 	c, err := s.authorize(w, r, requiredPageRole(r))
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c == (Caller{}) {
-		c, _ = s.authenticate(r) // an open page may greet who is logged in
+		c, _ = s.authenticateAndTrustConn(r) // an open page may greet who is logged in
 	}
 	if strings.HasPrefix(r.URL.Path, assetsPath) {
 		w.Header().Set("Cache-Control", "no-cache")

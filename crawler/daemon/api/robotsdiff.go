@@ -6,9 +6,9 @@ import (
 	"github.com/decorum-crawler/decorum/robots"
 )
 
-// A RobotsLineDiff is how two versions of a robots.txt differ, line by line. What
+// A RobotsTextDiff is how two versions of a robots.txt differ, line by line. What
 // they mean to a crawler is compared by robots.Diff.
-type RobotsLineDiff struct {
+type RobotsTextDiff struct {
 	OldSHA256        string     `json:"old_sha256"`
 	NewSHA256        string     `json:"new_sha256"`
 	AddedLineCount   int        `json:"added"`                // lines of new only
@@ -33,13 +33,13 @@ const (
 )
 
 // maxDiffLines is how many lines of a file are compared: what is beyond is counted
-// in RobotsLineDiff.UncomparedLines. Few files have a thousand.
+// in RobotsTextDiff.UncomparedLines. Few files have a thousand.
 const maxDiffLines = 100_000
 
 // DiffRobotsLines compares the texts of two versions. It takes time in proportion to
 // their lines: where they differ in very many it finds a change, not the least.
-func DiffRobotsLines(old, new *RobotsFile) *RobotsLineDiff {
-	d := &RobotsLineDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
+func DiffRobotsLines(old, new *RobotsFile) *RobotsTextDiff {
+	d := &RobotsTextDiff{OldSHA256: old.SHA256, NewSHA256: new.SHA256}
 	before, after := d.linesToCompare(old.Text), d.linesToCompare(new.Text)
 	d.Lines = make([]DiffLine, 0, max(len(before), len(after)))
 	pos := 0
@@ -66,7 +66,7 @@ func DiffRobotsLines(old, new *RobotsFile) *RobotsLineDiff {
 }
 
 // linesToCompare returns the lines of a text that are compared.
-func (d *RobotsLineDiff) linesToCompare(text string) []string {
+func (d *RobotsTextDiff) linesToCompare(text string) []string {
 	var lines []string
 	for n, line := range robots.Lines(text) {
 		if n > maxDiffLines {

@@ -68,7 +68,7 @@ func (s *Server) appendAudit(r *http.Request, status int, err error) {
 	if n.Status == http.StatusTooManyRequests {
 		return
 	}
-	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.auditThrottle.allow(r.RemoteAddr) {
+	if untrusted := n.Who == "" || n.Status == http.StatusForbidden; untrusted && !s.untrustedAuditThrottle.allow(r.RemoteAddr) {
 		return
 	}
 	if err := s.cfg.AuditLog.Append(n.AuditEntry); err != nil {
@@ -163,7 +163,7 @@ func (s *Server) authorizeAndHandle(rt route, w http.ResponseWriter, r *http.Req
 // authorize says who makes a call: its token is looked at first, then whether a
 // browser was made to send it from elsewhere, then what the caller may do.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, needed Role) (Caller, error) {
-	c, err := s.authenticateForRole(r, needed)
+	c, err := s.authenticateUnlessPublic(r, needed)
 	n := pendingAuditEntryOf(r)
 	n.Who, n.Role = c.Name, c.Role
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 // starts has ended when it returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := NewHTTPServer(s, s.cfg.Log)
-	return s.serveUntil(ctx, h, func() error { return s.serveTLSIfConfigured(h, s.connLimiter.Listener(l)) })
+	return s.serveUntil(ctx, h, func() error { return s.serveTLSOrPlainHTTP(h, s.connLimiter.Listener(l)) })
 }
 
 // ServeSocket is Serve for a Unix domain socket. A caller without a token is the
@@ -78,9 +78,9 @@ func (s *Server) serveUntil(ctx context.Context, h *http.Server, serve func() er
 	return err
 }
 
-// serveTLSIfConfigured has h do the TLS if there is any: of connections that a listener of TLS
+// serveTLSOrPlainHTTP has h do the TLS if there is any: of connections that a listener of TLS
 // gives to another it would not know that, nor that they speak HTTP/2.
-func (s *Server) serveTLSIfConfigured(h *http.Server, l net.Listener) error {
+func (s *Server) serveTLSOrPlainHTTP(h *http.Server, l net.Listener) error {
 	if s.cfg.TLS == nil {
 		return h.Serve(l)
 	}

@@ -34,17 +34,17 @@ type Config struct {
 
 // A Server is the HTTP side of a daemon: its API, and around a page the door.
 type Server struct {
-	daemon                Daemon
-	cfg                   Config
-	mux                   *http.ServeMux
-	crossOriginProtection http.CrossOriginProtection
-	sessions              sessions
-	tokenThrottle         untrustedThrottle // of wrong tokens
-	auditThrottle         untrustedThrottle // of what the audit keeps of calls that were not let in
-	connLimiter           *connlimit.Limiter
-	openStreamCount       atomic.Int64
-	stopStreams           chan struct{} // closed when streams have to end
-	stopOnce              sync.Once
+	daemon                 Daemon
+	cfg                    Config
+	mux                    *http.ServeMux
+	crossOriginProtection  http.CrossOriginProtection
+	sessions               sessions
+	wrongTokenThrottle     untrustedThrottle // of wrong tokens
+	untrustedAuditThrottle untrustedThrottle // of what the audit keeps of calls that were not let in
+	connLimiter            *connlimit.Limiter
+	openStreamCount        atomic.Int64
+	streamStopSignal       chan struct{} // closed when streams have to end
+	stopOnce               sync.Once
 }
 
 // NewServer returns the server of a daemon. It starts nothing.
@@ -53,7 +53,7 @@ func NewServer(d Daemon, cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), stopStreams: make(chan struct{})}
+	s := &Server{daemon: d, cfg: cfg, mux: http.NewServeMux(), connLimiter: connlimit.New(cfg.ConnLimits), streamStopSignal: make(chan struct{})}
 	for _, rt := range routes {
 		s.mux.Handle(rt.method+" "+rt.path, s.routeHandler(rt))
 	}
@@ -61,7 +61,7 @@ func NewServer(d Daemon, cfg Config) *Server {
 }
 
 // endStreams ends what goes on without end: it is called when the server stops.
-func (s *Server) endStreams() { s.stopOnce.Do(func() { close(s.stopStreams) }) }
+func (s *Server) endStreams() { s.stopOnce.Do(func() { close(s.streamStopSignal) }) }
 
 // ServeHTTP answers a call of the API, or hands it to the page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/api/") || s.cfg.PageHandler == nil:
 		writeProblem(w, unroutedProblem(handler, r, w.Header()))
 	default:
-		s.servePage(w, r)
+		s.authorizeAndServePage(w, r)
 	}
 }
 

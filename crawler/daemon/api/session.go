@@ -38,15 +38,15 @@ func (s *sessions) create(c Caller, now time.Time) string {
 	if s.byIDHash == nil {
 		s.byIDHash = map[[sha256.Size]byte]session{}
 	}
-	s.evictOldestIfAtLimit(c)
+	s.evictOldestOfCallerIfAtLimit(c)
 	s.byIDHash[sha256.Sum256([]byte(id))] = session{c, now.Add(sessionLifetime)}
 	return id
 }
 
-// evictOldestIfAtLimit drops the caller's session that ends first if the caller has maxSessionsPerToken.
+// evictOldestOfCallerIfAtLimit drops the caller's session that ends first if the caller has maxSessionsPerToken.
 // It keeps the sessions of other callers, so that a reader cannot end an operator's
 // session. It requires the lock.
-func (s *sessions) evictOldestIfAtLimit(c Caller) {
+func (s *sessions) evictOldestOfCallerIfAtLimit(c Caller) {
 	var first [sha256.Size]byte
 	count := 0
 	for id, sess := range s.byIDHash {
@@ -102,7 +102,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) (reply, error) {
 	c, ok := authenticateToken(s.cfg.APIKeys, strings.TrimSpace(r.PostForm.Get("token")))
 	if !ok {
 		err := unauthorizedProblem("the token is not one of this daemon's")
-		if !s.tokenThrottle.allow(r.RemoteAddr) {
+		if !s.wrongTokenThrottle.allow(r.RemoteAddr) {
 			err = tooManyRequestsProblem()
 		}
 		if !acceptsHTML(r) {

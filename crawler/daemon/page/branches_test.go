@@ -28,7 +28,7 @@ func (bareDaemon) Hosts(context.Context, string, api.HostQuery) (*api.HostListPa
 	return &api.HostListPage{}, nil
 }
 
-func (bareDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
+func (bareDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDetail, error) {
 	return &api.HostDetail{Host: api.Host{Host: host, State: "due", Origins: []string{"https://" + host}}}, nil
 }
 
@@ -38,7 +38,7 @@ func (bareDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExplana
 		FrontierState: api.ExplainedFrontierState{State: "unknown"}, Visit: api.ExplainedNextVisit{When: "now"}}, nil
 }
 
-func (bareDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+func (bareDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
 	return &api.CrawlReport{}, nil
 }
 
@@ -46,13 +46,15 @@ func (bareDaemon) RobotsFile(_ context.Context, _, origin, _ string) (*api.Robot
 	return &api.RobotsFile{Origin: origin, Outcome: "allow_all"}, nil
 }
 
-func (bareDaemon) ActiveVisits(context.Context, string) ([]api.ActiveVisit, error) { return nil, nil }
-
-func (bareDaemon) Throughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
+func (bareDaemon) ProjectActiveVisits(context.Context, string) ([]api.ActiveVisit, error) {
 	return nil, nil
 }
 
-func (bareDaemon) About() api.CrawlerInfo { return api.CrawlerInfo{Version: "1.2.3"} }
+func (bareDaemon) ProjectThroughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
+	return nil, nil
+}
+
+func (bareDaemon) CrawlerInfo() api.CrawlerInfo { return api.CrawlerInfo{Version: "1.2.3"} }
 
 func (bareDaemon) AddURLs(context.Context, string, iter.Seq2[string, error]) (*api.AddURLsResult, error) {
 	return &api.AddURLsResult{Added: 1}, nil
@@ -104,8 +106,8 @@ func (d fullDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.Ho
 	return p, nil
 }
 
-func (d fullDaemon) Host(ctx context.Context, project, host string) (*api.HostDetail, error) {
-	h, err := d.fakeDaemon.Host(ctx, project, host)
+func (d fullDaemon) HostDetail(ctx context.Context, project, host string) (*api.HostDetail, error) {
+	h, err := d.fakeDaemon.HostDetail(ctx, project, host)
 	if err == nil {
 		h.HeldUntil, h.LastVisit, h.Address = time.Now().Add(time.Hour), time.Now(), netip.MustParseAddr("192.0.2.1")
 		h.LargestDelayShortfall = api.Milliseconds(time.Second)
@@ -128,7 +130,7 @@ func (d fullDaemon) ExplainURL(ctx context.Context, project, text string) (*api.
 	return e, nil
 }
 
-func (d fullDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+func (d fullDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
 	r := &api.CrawlReport{RefusalCounts: []frontier.RefusalCount{{Host: d.host, Reason: frontier.DeepLink, Count: 2}, {Reason: frontier.OutsideScope, Count: 1}}}
 	for _, why := range []string{"robots", "scope", "nothing"} {
 		r.ParkedByRule = append(r.ParkedByRule, api.RefusalSummary{URLCount: 3, RefusedBy: why, Rule: "disallow: /", RuleLine: 2, RuleFileURL: "https://shop.example/robots.txt"})
@@ -152,8 +154,8 @@ func (d fullDaemon) RobotsFile(ctx context.Context, project, origin, version str
 
 func (d fullDaemon) CheckReady(context.Context) error { return errors.New("books has failed") }
 
-func (d fullDaemon) About() api.CrawlerInfo {
-	about := d.fakeDaemon.About()
+func (d fullDaemon) CrawlerInfo() api.CrawlerInfo {
+	about := d.fakeDaemon.CrawlerInfo()
 	about.Identities[0].SigningKeyDirectoryURL = "https://example.org/keys"
 	return about
 }

@@ -111,7 +111,7 @@ func (d *fakeDaemon) Hosts(_ context.Context, _ string, q api.HostQuery) (*api.H
 	return p, nil
 }
 
-func (d *fakeDaemon) Host(_ context.Context, _, host string) (*api.HostDetail, error) {
+func (d *fakeDaemon) HostDetail(_ context.Context, _, host string) (*api.HostDetail, error) {
 	if host != d.host {
 		return nil, api.NotFound("the crawl has not met %s", host)
 	}
@@ -134,7 +134,7 @@ func (d *fakeDaemon) ExplainURL(_ context.Context, _, text string) (*api.URLExpl
 	return e, nil
 }
 
-func (d *fakeDaemon) Report(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
+func (d *fakeDaemon) ProjectReport(context.Context, string, api.ReportQuery) (*api.CrawlReport, error) {
 	return &api.CrawlReport{ParkedByRule: []api.RefusalSummary{{URLCount: 3, RefusedBy: "robots", Rule: d.reason, RuleLine: 2, RuleFileURL: d.reason, Example: d.reason}}}, nil
 }
 
@@ -147,11 +147,11 @@ func (d *fakeDaemon) RobotsFile(_ context.Context, _, origin, version string) (*
 	return f, nil
 }
 
-func (d *fakeDaemon) ActiveVisits(context.Context, string) ([]api.ActiveVisit, error) {
+func (d *fakeDaemon) ProjectActiveVisits(context.Context, string) ([]api.ActiveVisit, error) {
 	return []api.ActiveVisit{{URL: d.reason, Kind: "page", RequestedAt: time.Now()}}, nil
 }
 
-func (d *fakeDaemon) Throughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
+func (d *fakeDaemon) ProjectThroughput(context.Context, string, bool) ([]api.ThroughputSample, error) {
 	return []api.ThroughputSample{{At: time.Now().Add(-time.Second), PagesPerSecond: 3}}, nil
 }
 
@@ -168,7 +168,7 @@ func (d *fakeDaemon) LiftBrake(_ context.Context, host string) error {
 
 func (d *fakeDaemon) CheckReady(context.Context) error { return nil }
 
-func (d *fakeDaemon) About() api.CrawlerInfo {
+func (d *fakeDaemon) CrawlerInfo() api.CrawlerInfo {
 	return api.CrawlerInfo{Version: "1.2.3", Identities: []api.CrawlerIdentity{{ProductToken: d.project.Name + "bot", UserAgent: d.project.UserAgent, Contact: d.reason}}}
 }
 

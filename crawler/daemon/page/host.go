@@ -29,7 +29,7 @@ func (s *webUI) hostPage(r *http.Request) (pageView, error) {
 	}
 	h := &hostView{Name: r.PathValue("host"), ExplainURL: r.URL.Query().Get("url")}
 	v.title, l.Content = h.Name+" · "+l.Name, h
-	if h.Host, err = s.daemon.Host(r.Context(), l.Name, h.Name); err != nil {
+	if h.Host, err = s.daemon.HostDetail(r.Context(), l.Name, h.Name); err != nil {
 		if h.ExplainURL == "" || !isNotFound(err) {
 			return pageView{}, err
 		}

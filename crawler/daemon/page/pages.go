@@ -38,7 +38,7 @@ func (s *webUI) projectsPage(r *http.Request) (pageView, error) {
 	var o projectsOverview
 	for _, p := range projects {
 		c := projectCard{Project: p}
-		samples, err := s.daemon.Throughput(r.Context(), p.Name, false)
+		samples, err := s.daemon.ProjectThroughput(r.Context(), p.Name, false)
 		if err != nil {
 			samples = nil // the card is there without a plot
 		}
@@ -93,14 +93,14 @@ func (s *webUI) projectPage(r *http.Request) (pageView, error) {
 	if d.ShowsDay {
 		span, steps = dayPlotSpan, 144
 	}
-	samples, err := s.daemon.Throughput(r.Context(), l.Name, d.ShowsDay)
+	samples, err := s.daemon.ProjectThroughput(r.Context(), l.Name, d.ShowsDay)
 	if err != nil {
 		samples = nil // the page is there without plots
 	}
 	for _, metric := range []plotMetric{pagesMetric, bytesMetric, errorsMetric, queuedMetric} {
 		d.Plots = append(d.Plots, metric.newPlot(samples, time.Now(), span, steps))
 	}
-	if d.ActiveVisits, err = s.daemon.ActiveVisits(r.Context(), l.Name); err != nil {
+	if d.ActiveVisits, err = s.daemon.ProjectActiveVisits(r.Context(), l.Name); err != nil {
 		return pageView{}, err
 	}
 	d.Hosts = s.loadHostList(r, l.Name)
@@ -116,7 +116,7 @@ func (s *webUI) blockedPage(r *http.Request) (pageView, error) {
 	if err != nil {
 		return pageView{}, err
 	}
-	report, err := s.daemon.Report(r.Context(), l.Name, api.ReportQuery{Limit: maxRefusals})
+	report, err := s.daemon.ProjectReport(r.Context(), l.Name, api.ReportQuery{Limit: maxRefusals})
 	if err != nil {
 		return pageView{}, err
 	}
@@ -142,7 +142,7 @@ func (s *webUI) auditPage(r *http.Request) (pageView, error) {
 }
 
 func (s *webUI) botPage(*http.Request) (pageView, error) {
-	return pageView{templateName: "bot", title: "About this bot", data: s.daemon.About()}, nil
+	return pageView{templateName: "bot", title: "About this bot", data: s.daemon.CrawlerInfo()}, nil
 }
 
 // A loginForm is what the page of the login says.

@@ -91,7 +91,7 @@ func (s *webUI) renderPage(w http.ResponseWriter, r *http.Request, v pageView) {
 		return
 	}
 	f := templateData{Title: v.title, Section: v.templateName, Now: time.Now(), Viewer: api.CallerFromContext(r.Context()), Path: r.URL.RequestURI(),
-		Version: s.daemon.About().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
+		Version: s.daemon.CrawlerInfo().Version, RefreshSeconds: refreshSeconds[v.templateName], Data: v.data}
 	f.FlashMessage = takeFlashMessage(w, r)
 	var b bytes.Buffer
 	if err := s.templates[v.templateName].ExecuteTemplate(&b, "page", f); err != nil {

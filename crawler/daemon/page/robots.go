@@ -133,7 +133,7 @@ type robotsDiffRow struct {
 
 // robotsDiffRows returns the lines to show of a diff: those that differ, as many as
 // there is room for, and what is around them.
-func robotsDiffRows(d *api.RobotsLineDiff) (rows []robotsDiffRow) {
+func robotsDiffRows(d *api.RobotsTextDiff) (rows []robotsDiffRow) {
 	shown := make([]bool, len(d.Lines))
 	for i, line := range d.Lines {
 		if line.Kind == api.LineSame {
