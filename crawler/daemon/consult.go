@@ -44,7 +44,7 @@ func (r *projectRunner) getOrCreateEngine(stores crawlStores) (*crawlComponents,
 	}
 	engine, err := engineConfig{
 		stores: stores, pathConfinement: loaded.pathConfinement, log: r.env.log, waitForRevisitsAndSuspensions: true,
-		onNewURLQueued: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused,
+		onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL,
 	}.newEngineWithoutCrawler(loaded.project, loaded.firstSeedPerOrigin, nil)
 	if err == nil {
 		r.engine, r.engineProject = engine, loaded

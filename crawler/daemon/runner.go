@@ -305,7 +305,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Acked = r.recordDelayShortfall
 	g = engineConfig{
 		stores: *r.storeHandle.stores, pathConfinement: loaded.pathConfinement, namedCallbacks: r.env.namedCallbacks, log: r.env.log,
-		hooks: hooks, onNewURLQueued: r.metrics.CountDiscovered, onRefused: r.metrics.CountRefused, sharedResources: r.sharedResources,
+		hooks: hooks, onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisitsAndSuspensions: true,
 	}
 	if g.sharedBrakes = r.getOrStartSharedBrakes(loaded); g.sharedBrakes != nil {

@@ -143,13 +143,13 @@ func (m *Metrics) countVisit(project string, v *crawler.Visit) {
 	m.bodyBytes.Add(float64(v.BodyLen()))
 }
 
-// CountDiscovered counts a URL that was queued: frontier.Config.OnNewURLQueued.
-func (m *Metrics) CountDiscovered(e storage.Entry) {
+// CountNewURLQueued counts a URL that was queued: frontier.Config.OnNewURLQueued.
+func (m *Metrics) CountNewURLQueued(e storage.Entry) {
 	m.discovered.WithLabelValues(e.Source.String()).Inc()
 }
 
-// CountRefused counts a URL that was not queued: frontier.Config.OnRefused.
-func (m *Metrics) CountRefused(_ storage.Entry, err error) {
+// CountRefusedURL counts a URL that was not queued: frontier.Config.OnRefused.
+func (m *Metrics) CountRefusedURL(_ storage.Entry, err error) {
 	m.refused.WithLabelValues(string(frontier.RefusalReasonOf(err))).Inc()
 }
 

@@ -68,7 +68,7 @@ func runCrawl(t *testing.T, m *metrics.Metrics, web *crawltest.Web, project stri
 	limits := politeness.NewLimiter(politeness.LimiterConfig{})
 	scope := frontier.NewScope(frontier.ScopeConfig{Mode: frontier.HostScope}, []decorum.URL{parseURL(t, "http://town.test/")})
 	c := &crawler.Crawler{
-		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountDiscovered, OnRefused: m.CountRefused}),
+		Frontier: frontier.New(store, frontier.Config{Budget: limits, Scope: scope, OnNewURLQueued: m.CountNewURLQueued, OnRefused: m.CountRefusedURL}),
 		Gate:     robots.NewGate(robots.GateConfig{Agent: agent}, store), Limiter: limits, Fetcher: fetcher,
 		Policy:   politeness.Policy{JitterFunc: func() float64 { return 0 }},
 		Settings: crawler.Settings{ProductToken: "testbot"}, Log: slog.New(slog.DiscardHandler), Hooks: m.Hooks(project),
@@ -189,12 +189,12 @@ func TestProjectGauges(t *testing.T) {
 // TestSeriesAreBounded: hosts and URLs make no series.
 func TestSeriesAreBounded(t *testing.T) {
 	m := metrics.New(staticProjects(), slog.New(slog.DiscardHandler))
-	m.CountRefused(storage.Entry{}, errors.New("http://a.test/"))
+	m.CountRefusedURL(storage.Entry{}, errors.New("http://a.test/"))
 	before := len(scrape(t, m))
 	for i := range 1000 {
 		u := parseURL(t, "http://h"+strconv.Itoa(i)+".test/")
-		m.CountDiscovered(storage.Entry{URL: u})
-		m.CountRefused(storage.Entry{URL: u}, errors.New(u.String()))
+		m.CountNewURLQueued(storage.Entry{URL: u})
+		m.CountRefusedURL(storage.Entry{URL: u}, errors.New(u.String()))
 		m.Hooks("books").VisitRefused(storage.Lease{Entry: storage.Entry{URL: u}}, errors.New(u.String()))
 	}
 	got := scrape(t, m)
