@@ -16,7 +16,7 @@ const hostsPerPage = 50
 type hostList struct {
 	Project string
 	*api.HostListPage
-	paginationLinks
+	pagination
 	Columns      []hostTableColumn
 	Search       string
 	State        string
@@ -64,7 +64,7 @@ func (s *webUI) loadHostList(r *http.Request, project string) hostList {
 		l.Problem = err.Error()
 		return l
 	}
-	l.HostListPage, l.paginationLinks = page, newPaginationLinks(r, offset, hostsPerPage, page.Total)
+	l.HostListPage, l.pagination = page, newPagination(r, offset, hostsPerPage, page.Total)
 	for _, state := range hostStates {
 		l.StateChoices = append(l.StateChoices, stateChoice{state, page.HostsByState[state], state == l.State})
 	}
@@ -95,16 +95,16 @@ func sortableColumn(q url.Values, key, name string, largestFirst bool) hostTable
 	return c
 }
 
-// paginationLinks lead through a list.
-type paginationLinks struct {
+// pagination lead through a list.
+type pagination struct {
 	FirstItem, LastItem, TotalItems int // counted from 1
 	PreviousURL, NextURL            string
 }
 
-// newPaginationLinks makes the links through a list that r shows a part of.
-func newPaginationLinks(r *http.Request, offset, limit, total int) paginationLinks {
+// newPagination makes the links through a list that r shows a part of.
+func newPagination(r *http.Request, offset, limit, total int) pagination {
 	q := r.URL.Query()
-	p := paginationLinks{FirstItem: min(offset+1, total), LastItem: min(offset+limit, total), TotalItems: total}
+	p := pagination{FirstItem: min(offset+1, total), LastItem: min(offset+limit, total), TotalItems: total}
 	if offset > 0 {
 		p.PreviousURL = queryWithChanges(q, "offset", strconv.Itoa(max(0, offset-limit)))
 	}
