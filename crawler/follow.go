@@ -37,7 +37,7 @@ func (c *Crawler) LinksToFollow(_ context.Context, v *Visit) ([]LinkToVisit, err
 	}
 	page := v.PageScanResult()
 	meta := !c.Settings.IgnoreNoFollow
-	if meta && page.Directives(c.Settings.ProductToken, v.Response.Header).NoFollow {
+	if meta && page.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header).NoFollow {
 		return nil, nil
 	}
 	var found []extract.Link

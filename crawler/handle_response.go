@@ -97,8 +97,8 @@ func isCancellation(ctx context.Context, verdict error) bool {
 }
 
 // lazyScan returns what finds in an answer what a crawl needs, when it is first asked.
-func (c *Crawler) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.Document) func() *extract.Document {
-	return sync.OnceValue(func() *extract.Document {
+func (c *Crawler) lazyScan(res *decorum.Response, scan func(*extract.Scanner) *extract.ScanResult) func() *extract.ScanResult {
+	return sync.OnceValue(func() *extract.ScanResult {
 		if res == nil {
 			return nil
 		}

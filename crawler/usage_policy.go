@@ -35,8 +35,8 @@ func (v *Visit) ContentWithheld() bool { return v.contentWithheld }
 
 // setLazyVisitFields lets what a page says be found out, when it is first asked.
 func (c *Crawler) setLazyVisitFields(v *Visit) {
-	v.headerScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document { return s.ScanHeader(v.Response.Header, v.URL()) })
-	v.pageScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.Document {
+	v.headerScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult { return s.ScanHeaderLinks(v.Response.Header, v.URL()) })
+	v.pageScanResult = c.lazyScan(v.Response, func(s *extract.Scanner) *extract.ScanResult {
 		v.bodyShare.Charge(int64(len(v.Response.Body))) // it is copied if it is not UTF-8
 		defer v.bodyShare.Release(int64(len(v.Response.Body)))
 		return s.ScanPage(v.Response.Body, v.Response.Header.Get("Content-Type"), v.URL())
@@ -51,11 +51,11 @@ func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
 		return ContentUsageAssessment{Signals: stated}
 	}
 	stated = append(stated, robots.HeaderUsageSignals(v.Response.Header)...)
-	var header *extract.Document
-	stated = append(stated, directiveSignals(robots.InHeader, header.Directives(c.Settings.ProductToken, v.Response.Header))...)
+	var header *extract.ScanResult
+	stated = append(stated, directiveSignals(robots.InHeader, header.RobotsDirectivesFor(c.Settings.ProductToken, v.Response.Header))...)
 	if page := v.PageScanResult(); page != nil {
-		stated = append(stated, directiveSignals(robots.InPage, page.Directives(c.Settings.ProductToken, nil))...)
-		if s, ok := robots.ParseTDMReservation(robots.InPage, page.TDMReservation, page.TDMPolicy); ok {
+		stated = append(stated, directiveSignals(robots.InPage, page.RobotsDirectivesFor(c.Settings.ProductToken, nil))...)
+		if s, ok := robots.ParseTDMReservation(robots.InPage, page.TDMReservationMeta, page.TDMPolicyMeta); ok {
 			stated = append(stated, s)
 		}
 	}
@@ -109,9 +109,9 @@ func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
 	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.ContentUsageAssessment().PurposeConflict}
 	if page := v.PageScanResult(); page != nil {
-		doc := &extract.Document{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,
-			TDMReservation: page.TDMReservation, TDMPolicy: page.TDMPolicy}
-		redacted.pageScanResult = func() *extract.Document { return doc }
+		doc := &extract.ScanResult{CanonicalURL: page.CanonicalURL, BaseURL: page.BaseURL, RobotsMeta: page.RobotsMeta,
+			TDMReservationMeta: page.TDMReservationMeta, TDMPolicyMeta: page.TDMPolicyMeta}
+		redacted.pageScanResult = func() *extract.ScanResult { return doc }
 	}
 	return &redacted
 }

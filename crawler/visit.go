@@ -33,8 +33,8 @@ type Visit struct {
 	hostSlots              int           // visits at a time that the host may have
 	timerLag               time.Duration // by which timers were late while it was made
 	previousEnd            time.Time     // end of the host's last visit when this one began; zero for its first
-	headerScanResult       func() *extract.Document
-	pageScanResult         func() *extract.Document
+	headerScanResult       func() *extract.ScanResult
+	pageScanResult         func() *extract.ScanResult
 	contentUsageAssessment func() ContentUsageAssessment
 	bodySHA256             func() [sha256.Size]byte
 	bodyShare              *bodymem.Share           // what the body holds; nil: it is not counted
@@ -123,16 +123,16 @@ func (v *Visit) ObservedDelay() time.Duration { return sinceLastHostVisit(v.Leas
 
 // PageScanResult returns what extract.ScanPage finds in the page, nil if it is no HTML.
 // The page is scanned once, when PageScanResult is called first.
-func (v *Visit) PageScanResult() *extract.Document {
+func (v *Visit) PageScanResult() *extract.ScanResult {
 	if v.pageScanResult == nil {
 		return nil
 	}
 	return v.pageScanResult()
 }
 
-// HeaderScanResult returns what extract.ScanHeader finds in the header of the answer, nil
+// HeaderScanResult returns what extract.ScanHeaderLinks finds in the header of the answer, nil
 // if there is none. It is scanned once.
-func (v *Visit) HeaderScanResult() *extract.Document {
+func (v *Visit) HeaderScanResult() *extract.ScanResult {
 	if v.headerScanResult == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func lazyBodySHA256(res *decorum.Response) func() [sha256.Size]byte {
 // CanonicalURL returns the URL that the page says is the one to use for it, in the
 // page or else in the header; zero if it names none.
 func (v *Visit) CanonicalURL() decorum.URL {
-	for _, doc := range []*extract.Document{v.PageScanResult(), v.HeaderScanResult()} {
+	for _, doc := range []*extract.ScanResult{v.PageScanResult(), v.HeaderScanResult()} {
 		if doc != nil && !doc.CanonicalURL.IsZero() {
 			return doc.CanonicalURL
 		}

@@ -83,7 +83,7 @@ func newOutputRecord(v *crawler.Visit, productToken string) OutputRecord {
 			r.Title = doc.Title
 		}
 		r.Canonical = v.CanonicalURL().String()
-		r.MetaRobots = doc.Directives(productToken, v.Response.Header).String()
+		r.MetaRobots = doc.RobotsDirectivesFor(productToken, v.Response.Header).String()
 	}
 	return r
 }

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A syntax says which syntax a body is written in.
-type syntax uint8
+// A markupSyntax says which syntax a body is written in.
+type markupSyntax uint8
 
 const (
-	notHTML syntax = iota
+	notHTML markupSyntax = iota
 	htmlSyntax
 	xhtmlSyntax
 )
 
 // detectSyntaxAndCharset returns the syntax of the body and the name of the encoding that
 // the content type gives, if it gives one.
-func detectSyntaxAndCharset(contentType string, body []byte) (m syntax, charset string) {
+func detectSyntaxAndCharset(contentType string, body []byte) (m markupSyntax, charset string) {
 	sniffed := strings.TrimSpace(contentType) == ""
 	if sniffed {
 		contentType = http.DetectContentType(body)

@@ -15,11 +15,11 @@
 //     sections are text anywhere.
 //
 // Scan reads a page by default settings, a Scanner many pages by its own: whether
-// images are links, and how many links are taken. Both give a Document: links in
+// images are links, and how many links are taken. Both give a ScanResult: links in
 // the order of the page, each with what points to it. Header fields that link, Link and Refresh, are
-// read by ScanHeader, and X-Robots-Tag with the page's own meta elements by
-// Document.Directives. IsFeedContentType tells a feed by its content type.
+// read by ScanHeaderLinks, and X-Robots-Tag with the page's own meta elements by
+// Document.RobotsDirectivesFor. IsFeedContentType tells a feed by its content type.
 //
 // It decides nothing: which links to follow is the frontier's part, and
-// whether a page may be indexed is for whoever asks Document.Directives.
+// whether a page may be indexed is for whoever asks ScanResult.RobotsDirectivesFor.
 package extract

@@ -2,48 +2,48 @@ package extract
 
 import "github.com/decorum-crawler/decorum"
 
-// A Document is what a crawler needs of one HTML page.
-type Document struct {
-	Title          string      // of the first title element: blanks folded, at most 512 bytes
-	CanonicalURL   decorum.URL // of the first link rel=canonical; zero if there is none
-	BaseURL        decorum.URL // what links are relative to: the page's URL, unless a base element says otherwise
-	Links          []Link      // in the order of the page, each URL once
-	LinksTruncated bool        // there were more links than Scanner.MaxLinks, or longer ones: those are not here
-	RobotsMeta     []MetaRule  // what meta elements say to robots
-	// TDMReservation and TDMPolicy are what the meta elements tdm-reservation and
+// A ScanResult is what a crawler needs of one HTML page.
+type ScanResult struct {
+	Title          string       // of the first title element: blanks folded, at most 512 bytes
+	CanonicalURL   decorum.URL  // of the first link rel=canonical; zero if there is none
+	BaseURL        decorum.URL  // what links are relative to: the page's URL, unless a base element says otherwise
+	Links          []Link       // in the order of the page, each URL once
+	LinksTruncated bool         // there were more links than Scanner.MaxLinks, or longer ones: those are not here
+	RobotsMeta     []RobotsMeta // what meta elements say to robots
+	// TDMReservation and TDMPolicyMeta are what the meta elements tdm-reservation and
 	// tdm-policy say (TDM Reservation Protocol, TDM Metadata in HTML Content), as they are written:
 	// of several the first, but "1" goes before all else.
-	TDMReservation, TDMPolicy string
+	TDMReservationMeta, TDMPolicyMeta string
 }
 
 // A Link is a URL that the page points to.
 type Link struct {
 	URL  decorum.URL
 	Kind LinkKind
-	// FollowableKind is the lowest kind of the mentions that bear no Rel; if each bears one, of
+	// FollowableKind is the lowest kind of the mentions that bear no NoFollowRels; if each bears one, of
 	// the first. What is named by a nofollow anchor and, without one, as an alternate
 	// may be followed as an alternate only.
 	FollowableKind LinkKind
-	Rel            Rel  // if every mention of the URL bears one: all of them; else none
-	IsFeed         bool // one of the mentions announces it as a feed, whatever its Kind
+	Rel            NoFollowRels // if every mention of the URL bears one: all of them; else none
+	IsFeed         bool         // one of the mentions announces it as a feed, whatever its Kind
 }
 
 // NoFollow reports whether the page asks not to follow the link: whatever it
 // says of why, every mention of the URL bears nofollow, ugc or sponsored.
 func (l Link) NoFollow() bool { return l.Rel != 0 }
 
-// A Rel is a set of what an anchor's rel says of whom a link is from.
-type Rel uint8
+// A NoFollowRels is a set of what an anchor's rel says of whom a link is from.
+type NoFollowRels uint8
 
 // What rel says.
 const (
-	NoFollow  Rel = 1 << iota // the page does not vouch for it
-	UGC                       // from a user of the site
-	Sponsored                 // paid for
+	NoFollow  NoFollowRels = 1 << iota // the page does not vouch for it
+	UGC                                // from a user of the site
+	Sponsored                          // paid for
 )
 
 // addMention adds another mention of the link.
-func (l *Link) addMention(kind LinkKind, rel Rel) {
+func (l *Link) addMention(kind LinkKind, rel NoFollowRels) {
 	l.Kind = min(l.Kind, kind)
 	l.IsFeed = l.IsFeed || kind == Feed
 	switch {
@@ -89,10 +89,10 @@ const DefaultMaxLinks = 50_000
 
 // Limits of what is kept of a page.
 const (
-	maxTitleBytes = 512  // bytes of the title
-	maxRefBytes   = 8192 // bytes of a link as written, or of a base; a longer one is none
-	maxMetaRules  = 64   // agents that meta elements address
-	maxAgentBytes = 128  // bytes of an agent's name
+	maxTitleBytes       = 512  // bytes of the title
+	maxRefBytes         = 8192 // bytes of a link as written, or of a base; a longer one is none
+	maxRobotsMetaAgents = 64   // agents that meta elements address
+	maxAgentBytes       = 128  // bytes of an agent's name
 )
 
 // Bounds of the URLs of a page, added up: a long base would make a link of many
@@ -103,7 +103,7 @@ const (
 )
 
 // ScanPage reads one page; see Scanner.ScanPage.
-func ScanPage(body []byte, contentType string, base decorum.URL) *Document {
+func ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
 	return new(Scanner).ScanPage(body, contentType, base)
 }
 
@@ -126,14 +126,14 @@ type Scanner struct {
 // or a meta element names, in this order; failing these as UTF-8 if it is
 // valid, and else as windows-1252. Titles and links are UTF-8, query strings
 // too: the standard would write those in the page's own encoding.
-func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *Document {
+func (s *Scanner) ScanPage(body []byte, contentType string, base decorum.URL) *ScanResult {
 	syntax, charset := detectSyntaxAndCharset(contentType, body)
 	if syntax == notHTML {
 		return nil
 	}
 	p := s.newPageReader(base)
 	p.isXHTML = syntax == xhtmlSyntax
-	p.chooseEncoding(body, charset)
+	p.decodeInputToUTF8(body, charset)
 	return p.readDocument()
 }
 

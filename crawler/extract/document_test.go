@@ -9,7 +9,7 @@ import (
 )
 
 // linkStrings returns the links as strings, relative to the home of the tests.
-func linkStrings(doc *Document) []string {
+func linkStrings(doc *ScanResult) []string {
 	var refs []string
 	for _, l := range doc.Links {
 		ref := strings.TrimPrefix(l.URL.String(), "http://example.com") + " " + l.Kind.String()
@@ -151,7 +151,7 @@ func TestRel(t *testing.T) {
 	page := `<a href=/1 rel=nofollow><a href=/2 rel="UGC external"><area href=/3 rel="sponsored nofollow"><a href=/4 rel=me>
 		<a href=/5 rel=ugc><a href=/5 rel=sponsored><a href=/6 rel=ugc><a href=/6><a href=/6 rel=ugc><link rel="next nofollow" href=/7>`
 	doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
-	want := []Rel{NoFollow, UGC, NoFollow | Sponsored, 0, UGC | Sponsored, 0, 0}
+	want := []NoFollowRels{NoFollow, UGC, NoFollow | Sponsored, 0, UGC | Sponsored, 0, 0}
 	for i, link := range doc.Links {
 		if link.Rel != want[i] {
 			t.Errorf("%s: got %03b, want %03b", link.URL, link.Rel, want[i])
@@ -331,6 +331,6 @@ func TestLinear(t *testing.T) {
 	} {
 		body := []byte(strings.Repeat(piece, 1<<20/len(piece)))
 		(&Scanner{IncludeImages: true}).ScanPage(body, "text/html", mustParse(t, "http://example.com/"))
-		ScanHeader(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
+		ScanHeaderLinks(http.Header{"Link": {string(body)}}, mustParse(t, "http://example.com/"))
 	}
 }

@@ -50,7 +50,9 @@ func mentionsInElement(n *html.Node) (found []oracleMention) {
 		}
 		return ""
 	}
-	add := func(kind LinkKind, ref string, rel Rel) { found = append(found, oracleMention{kind, ref, rel}) }
+	add := func(kind LinkKind, ref string, rel NoFollowRels) {
+		found = append(found, oracleMention{kind, ref, rel})
+	}
 	t := html.Token{Attr: n.Attr}
 	switch {
 	case n.Data == "a" && n.Namespace != "":

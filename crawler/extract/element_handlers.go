@@ -85,7 +85,7 @@ func (p *pageReader) handleStartTag(e elementKind) (restart bool) {
 		p.addSrcset()
 	case link:
 		if kind, ok := linkRelKind(unescape(a.rel), unescape(a.typ)); ok {
-			p.addLinkAndCanonical(kind, p.unescapedRef(a.href))
+			p.addLinkKeepingFirstCanonical(kind, p.unescapedRef(a.href))
 		}
 	case base:
 		return p.setBase(a.href)
@@ -182,7 +182,7 @@ func IsFeedContentType(contentType string) bool {
 }
 
 // parseRel returns what the rel of an anchor says of whom the link is from.
-func parseRel(raw []byte) (rel Rel) {
+func parseRel(raw []byte) (rel NoFollowRels) {
 	for token := range bytes.FieldsSeq(unescape(raw)) {
 		switch {
 		case equalFold(token, "nofollow"):

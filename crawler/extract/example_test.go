@@ -13,7 +13,7 @@ func ExampleScan() {
 	home, _ := decorum.ParseURL("https://example.com/")
 	doc := extract.ScanPage(page, "text/html; charset=utf-8", home)
 	fmt.Println(doc.Title)
-	fmt.Println(doc.Directives("examplebot", nil))
+	fmt.Println(doc.RobotsDirectivesFor("examplebot", nil))
 	for _, link := range doc.Links {
 		fmt.Println(link.Kind, link.URL, link.NoFollow())
 	}

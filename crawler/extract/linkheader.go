@@ -7,17 +7,17 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// ScanHeader reads what the header of an answer links to; see Scanner.ScanHeader.
-func ScanHeader(header http.Header, page decorum.URL) *Document {
-	return new(Scanner).ScanHeader(header, page)
+// ScanHeaderLinks reads what the header of an answer links to; see Scanner.ScanHeaderLinks.
+func ScanHeaderLinks(header http.Header, page decorum.URL) *ScanResult {
+	return new(Scanner).ScanHeaderLinks(header, page)
 }
 
-// ScanHeader returns what the fields Link (RFC 8288) and Refresh of an answer
+// ScanHeaderLinks returns what the fields Link (RFC 8288) and Refresh of an answer
 // for page say, whatever its content type: links of the kinds that link
 // elements have, and Refresh. A link with an anchor that is not on the page
 // speaks of another page, and is passed over. The title and the rules for
-// robots stay empty: Document.Directives reads X-Robots-Tag.
-func (s *Scanner) ScanHeader(header http.Header, base decorum.URL) *Document {
+// robots stay empty: Document.RobotsDirectivesFor reads X-Robots-Tag.
+func (s *Scanner) ScanHeaderLinks(header http.Header, base decorum.URL) *ScanResult {
 	p := s.newPageReader(base)
 	p.reset()
 	for _, field := range header.Values("Link") {
@@ -44,7 +44,7 @@ func (p *pageReader) addLinkHeader(s []byte) {
 		var params linkParams
 		params, s = readLinkParams(rest)
 		if kind, ok := linkRelKind(params.rel, params.typ); ok && p.resolvesToPageURL(params.anchor) {
-			p.addLinkAndCanonical(kind, target)
+			p.addLinkKeepingFirstCanonical(kind, target)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func readLinkParams(s []byte) (params linkParams, rest []byte) {
 		if len(s) > 0 && s[0] == '=' {
 			value, s = readParamValue(bytes.TrimLeft(s[1:], optionalWhitespace))
 		}
-		params.set(name, value)
+		params.setKnownIfUnset(name, value)
 	}
 }
 
-// set keeps the value, if the parameter matters.
-func (p *linkParams) set(name, value []byte) {
+// setKnownIfUnset keeps the value, if the parameter matters.
+func (p *linkParams) setKnownIfUnset(name, value []byte) {
 	var dst *[]byte
 	switch {
 	case equalFold(name, "rel"):

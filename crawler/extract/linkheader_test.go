@@ -46,7 +46,7 @@ func TestScanHeader(t *testing.T) {
 	var s Scanner // of one page, then of the next
 	for _, test := range headerTests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := linkStrings(s.ScanHeader(test.header, home)); !slices.Equal(got, test.want) {
+			if got := linkStrings(s.ScanHeaderLinks(test.header, home)); !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -55,14 +55,14 @@ func TestScanHeader(t *testing.T) {
 
 func TestScanHeaderCanonical(t *testing.T) {
 	header := http.Header{"Link": {`<#>; rel=canonical, </1>; rel=canonical; anchor=/x, </2#x>; rel=canonical, </3>; rel=canonical`}}
-	if got := ScanHeader(header, mustParse(t, "http://example.com/")).CanonicalURL.String(); got != "http://example.com/2" {
+	if got := ScanHeaderLinks(header, mustParse(t, "http://example.com/")).CanonicalURL.String(); got != "http://example.com/2" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestScanHeaderIsBounded(t *testing.T) {
 	s := Scanner{MaxLinks: 2}
-	doc := s.ScanHeader(http.Header{"Link": {"</1>;rel=next,</2>;rel=next,</3>;rel=next"}}, mustParse(t, "http://example.com/"))
+	doc := s.ScanHeaderLinks(http.Header{"Link": {"</1>;rel=next,</2>;rel=next,</3>;rel=next"}}, mustParse(t, "http://example.com/"))
 	if len(doc.Links) != 2 || !doc.LinksTruncated {
 		t.Errorf("%d links, more %v", len(doc.Links), doc.LinksTruncated)
 	}
@@ -77,7 +77,7 @@ func FuzzScanHeader(f *testing.F) {
 	home := mustParse(f, "http://example.com/dir/page")
 	f.Fuzz(func(t *testing.T, field string) {
 		link := `</before>; rel=next, ` + field
-		doc := ScanHeader(http.Header{"Link": {link}, "Refresh": {field}}, home)
+		doc := ScanHeaderLinks(http.Header{"Link": {link}, "Refresh": {field}}, home)
 		if !slices.ContainsFunc(doc.Links, func(l Link) bool { return l.URL.PathAndQuery() == "/before" }) {
 			t.Errorf("%q hides the link before it", field)
 		}

@@ -20,7 +20,7 @@ const utf8HTML = "text/html; charset=utf-8"
 type oracleMention struct {
 	kind LinkKind
 	ref  string
-	rel  Rel
+	rel  NoFollowRels
 }
 
 // An oracle reads a page with the tokenizer of x/net/html, which follows
@@ -116,9 +116,9 @@ func (r *oracle) addMention(t html.Token, kind LinkKind, name string) {
 	r.mentions = append(r.mentions, m)
 }
 
-func relOfToken(t html.Token) (r Rel) {
+func relOfToken(t html.Token) (r NoFollowRels) {
 	value, _ := tokenAttr(t, "rel")
-	rels := map[string]Rel{"nofollow": NoFollow, "ugc": UGC, "sponsored": Sponsored}
+	rels := map[string]NoFollowRels{"nofollow": NoFollow, "ugc": UGC, "sponsored": Sponsored}
 	for _, token := range strings.Fields(strings.ToLower(value)) {
 		r |= rels[token]
 	}

@@ -13,7 +13,7 @@ import (
 type pageReader struct {
 	tokenizer
 	scanner          *Scanner
-	doc              Document
+	doc              ScanResult
 	pageURL          decorum.URL // the page's own
 	baseURL          decorum.URL // what links are relative to
 	maxLinks         int         // links
@@ -28,8 +28,8 @@ type pageReader struct {
 	encodingKnown   bool             // the encoding is known
 }
 
-// chooseEncoding settles how the body is encoded, if its mark or the content type says.
-func (p *pageReader) chooseEncoding(body []byte, charset string) {
+// decodeInputToUTF8 settles how the body is encoded, if its mark or the content type says.
+func (p *pageReader) decodeInputToUTF8(body []byte, charset string) {
 	n, markCharset := byteOrderMark(body)
 	if n > 0 {
 		charset = markCharset
@@ -41,7 +41,7 @@ func (p *pageReader) chooseEncoding(body []byte, charset string) {
 // readDocument walks over the page until nothing is learnt too late: a base element
 // after the first link, or an encoding that only the page itself tells, makes
 // it begin again. Each does so once.
-func (p *pageReader) readDocument() *Document {
+func (p *pageReader) readDocument() *ScanResult {
 	for {
 		p.reset()
 		if restart := p.walkTags(); !restart {
@@ -52,7 +52,7 @@ func (p *pageReader) readDocument() *Document {
 }
 
 // document returns what was read.
-func (p *pageReader) document() *Document {
+func (p *pageReader) document() *ScanResult {
 	doc := p.doc
 	doc.Links, doc.BaseURL = slices.Clone(p.scanner.links), p.baseURL
 	return &doc
@@ -67,7 +67,7 @@ func (p *pageReader) reset() {
 		s.linkIndexByURL = make(map[decorum.URL]int)
 	}
 	clear(s.linkIndexByURL)
-	p.pos, p.hasTitle, p.doc, p.linkURLBytes = 0, false, Document{}, 0
+	p.pos, p.hasTitle, p.doc, p.linkURLBytes = 0, false, ScanResult{}, 0
 	p.popForeignElements(0)
 }
 
@@ -76,12 +76,12 @@ func (p *pageReader) walkTags() (restart bool) {
 	for {
 		name, end, ok := p.nextTag()
 		if !ok {
-			return p.guessEncoding()
+			return p.switchToWindows1252IfNotUTF8()
 		}
 		e := elementKindByName(name)
 		if e == unknownElement || end || e >= img && e <= source && !p.scanner.IncludeImages {
 			if !p.readAttributes(nil) {
-				return p.guessEncoding()
+				return p.switchToWindows1252IfNotUTF8()
 			}
 			if len(p.foreignElements) > 0 {
 				p.trackForeignTag(name, end)
@@ -90,7 +90,7 @@ func (p *pageReader) walkTags() (restart bool) {
 		}
 		p.attrs = attributes{}
 		if !p.readAttributes(&p.attrs) {
-			return p.guessEncoding()
+			return p.switchToWindows1252IfNotUTF8()
 		}
 		if len(p.foreignElements) > 0 && p.trackForeignTag(name, false) {
 			p.handleForeignTag(e)
@@ -100,8 +100,8 @@ func (p *pageReader) walkTags() (restart bool) {
 	}
 }
 
-// guessEncoding judges the bytes of a page that nowhere named its encoding.
-func (p *pageReader) guessEncoding() (restart bool) {
+// switchToWindows1252IfNotUTF8 judges the bytes of a page that nowhere named its encoding.
+func (p *pageReader) switchToWindows1252IfNotUTF8() (restart bool) {
 	if p.encodingKnown || utf8.Valid(p.input) {
 		return false
 	}
@@ -143,8 +143,8 @@ func (p *pageReader) setBase(href []byte) (restart bool) {
 	return len(p.scanner.links) > 0
 }
 
-// addLinkAndCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
-func (p *pageReader) addLinkAndCanonical(kind LinkKind, ref []byte) {
+// addLinkKeepingFirstCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
+func (p *pageReader) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
 	if ok && kind == Canonical && p.doc.CanonicalURL.IsZero() {
 		p.doc.CanonicalURL = u
@@ -152,7 +152,7 @@ func (p *pageReader) addLinkAndCanonical(kind LinkKind, ref []byte) {
 }
 
 // addLinkFromAttribute adds the link that an attribute holds.
-func (p *pageReader) addLinkFromAttribute(kind LinkKind, raw []byte, rel Rel) {
+func (p *pageReader) addLinkFromAttribute(kind LinkKind, raw []byte, rel NoFollowRels) {
 	p.addLink(kind, p.unescapedRef(raw), rel)
 }
 
@@ -168,7 +168,7 @@ func (p *pageReader) unescapedRef(raw []byte) []byte {
 }
 
 // addLink adds a link, unless it leads nowhere.
-func (p *pageReader) addLink(kind LinkKind, ref []byte, rel Rel) (u decorum.URL, ok bool) {
+func (p *pageReader) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u decorum.URL, ok bool) {
 	if ref = trim(ref); len(ref) > maxRefBytes || !isCrawlableHref(ref) {
 		return u, false
 	}

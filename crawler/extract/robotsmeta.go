@@ -18,27 +18,27 @@ type RobotsDirectives struct {
 	NoImageAI    bool // do not train models on its images
 }
 
-// A MetaRule is what meta elements of one name ask.
-type MetaRule struct {
+// A RobotsMeta is what meta elements of one name ask.
+type RobotsMeta struct {
 	Agent string // in lower case; "robots" speaks to all
 	RobotsDirectives
 }
 
-// Directives returns what the page asks of the agent with that product token:
+// RobotsDirectivesFor returns what the page asks of the agent with that product token:
 // all that its meta elements and the X-Robots-Tag fields of the header ask of
 // every robot or of this one. The stricter always wins, so nothing takes a
 // directive back. d may be nil: what is not HTML can still have a header.
-func (d *Document) Directives(token string, header http.Header) RobotsDirectives {
+func (d *ScanResult) RobotsDirectivesFor(token string, header http.Header) RobotsDirectives {
 	var sum RobotsDirectives
 	if d != nil {
 		for _, rule := range d.RobotsMeta {
 			if appliesToAgent(rule.Agent, token) {
-				sum = sum.merge(rule.RobotsDirectives)
+				sum = sum.union(rule.RobotsDirectives)
 			}
 		}
 	}
 	for _, field := range header.Values("X-Robots-Tag") {
-		sum = sum.merge(parseRobotsTag(field, token))
+		sum = sum.union(parseRobotsTag(field, token))
 	}
 	return sum
 }
@@ -53,7 +53,7 @@ func parseRobotsTag(field, token string) (sum RobotsDirectives) {
 			agent, part = name, rest
 		}
 		if appliesToAgent(agent, token) {
-			sum = sum.merge(parseRobotsDirectives(part))
+			sum = sum.union(parseRobotsDirectives(part))
 		}
 	}
 	return sum
@@ -108,8 +108,8 @@ func parseRobotsDirectives(list string) (d RobotsDirectives) {
 	return d
 }
 
-// merge returns what either asks.
-func (d RobotsDirectives) merge(e RobotsDirectives) RobotsDirectives {
+// union returns what either asks.
+func (d RobotsDirectives) union(e RobotsDirectives) RobotsDirectives {
 	return RobotsDirectives{
 		NoIndex:      d.NoIndex || e.NoIndex,
 		NoFollow:     d.NoFollow || e.NoFollow,
@@ -144,22 +144,22 @@ func (d RobotsDirectives) String() string {
 func (p *pageReader) handleNamedMeta(name string, content []byte) {
 	switch {
 	case strings.EqualFold(name, "tdm-reservation"):
-		if value := trim(content); len(p.doc.TDMReservation) == 0 || string(value) == "1" {
-			p.doc.TDMReservation = string(value[:min(len(value), maxAgentBytes)])
+		if value := trim(content); len(p.doc.TDMReservationMeta) == 0 || string(value) == "1" {
+			p.doc.TDMReservationMeta = string(value[:min(len(value), maxAgentBytes)])
 		}
 	case strings.EqualFold(name, "tdm-policy"):
-		if value := trim(content); p.doc.TDMPolicy == "" && len(value) <= maxRefBytes {
-			p.doc.TDMPolicy = string(value)
+		if value := trim(content); p.doc.TDMPolicyMeta == "" && len(value) <= maxRefBytes {
+			p.doc.TDMPolicyMeta = string(value)
 		}
 	default:
-		p.addMetaRule(name, content)
+		p.addRobotsMeta(name, content)
 	}
 }
 
-// addMetaRule keeps what a meta element of that name asks. Which names are agents
+// addRobotsMeta keeps what a meta element of that name asks. Which names are agents
 // cannot be told, so whatever asks something is kept. Most metas can be passed
 // over at once: every directive begins with "no".
-func (p *pageReader) addMetaRule(name string, content []byte) {
+func (p *pageReader) addRobotsMeta(name string, content []byte) {
 	if len(name) > maxAgentBytes || indexFold(content, "no") < 0 {
 		return
 	}
@@ -170,11 +170,11 @@ func (p *pageReader) addMetaRule(name string, content []byte) {
 	name = strings.ToLower(name)
 	for i, known := range p.doc.RobotsMeta {
 		if known.Agent == name {
-			p.doc.RobotsMeta[i].RobotsDirectives = known.merge(directives)
+			p.doc.RobotsMeta[i].RobotsDirectives = known.union(directives)
 			return
 		}
 	}
-	if len(p.doc.RobotsMeta) < maxMetaRules {
-		p.doc.RobotsMeta = append(p.doc.RobotsMeta, MetaRule{name, directives})
+	if len(p.doc.RobotsMeta) < maxRobotsMetaAgents {
+		p.doc.RobotsMeta = append(p.doc.RobotsMeta, RobotsMeta{name, directives})
 	}
 }

@@ -38,7 +38,7 @@ func TestDirectives(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			doc := ScanPage([]byte(test.page), "text/html", mustParse(t, "http://example.com/"))
 			header := http.Header{"X-Robots-Tag": test.header}
-			if got := doc.Directives("examplebot", header).String(); got != test.want {
+			if got := doc.RobotsDirectivesFor("examplebot", header).String(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -46,21 +46,21 @@ func TestDirectives(t *testing.T) {
 }
 
 func TestDirectivesOfWhatIsNotHTML(t *testing.T) {
-	var doc *Document
+	var doc *ScanResult
 	header := http.Header{"X-Robots-Tag": {"noindex"}}
-	if got := doc.Directives("examplebot", header); !got.NoIndex {
+	if got := doc.RobotsDirectivesFor("examplebot", header); !got.NoIndex {
 		t.Error("a document that is not HTML loses its header")
 	}
 }
 
 func TestRulesAreBounded(t *testing.T) {
 	var page []byte
-	for i := range 3 * maxMetaRules {
+	for i := range 3 * maxRobotsMetaAgents {
 		page = append(page, "<meta content=noindex name=x"...)
 		page = append(page, byte('a'+i%26), byte('a'+i/26), '>')
 	}
 	doc := ScanPage(page, "text/html", mustParse(t, "http://example.com/"))
-	if len(doc.RobotsMeta) != maxMetaRules {
+	if len(doc.RobotsMeta) != maxRobotsMetaAgents {
 		t.Errorf("%d rules", len(doc.RobotsMeta))
 	}
 }
@@ -76,7 +76,7 @@ func TestTDMReservation(t *testing.T) {
 		`<meta name=tdm-policy content="` + strings.Repeat("1", maxRefBytes+1) + `">`:                                     " ",
 	} {
 		doc := ScanPage([]byte(page), "text/html", mustParse(t, "http://example.com/"))
-		if got := doc.TDMReservation + " " + doc.TDMPolicy; got != want {
+		if got := doc.TDMReservationMeta + " " + doc.TDMPolicyMeta; got != want {
 			t.Errorf("%.100s: got %q, want %q", page, got, want)
 		}
 	}
