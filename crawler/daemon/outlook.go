@@ -176,7 +176,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		g.Origins = append(g.Origins, o)
 	}
 	g.PolicyAt = func(at time.Time) politeness.Policy { return f.crawler.Policy.ForHost(h.Host, at) }
-	g.RobotsDelayAndNextOpen = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
+	g.RobotsDelayAndNextAllowedTime = func(at time.Time) (delay time.Duration, nextOpen time.Time) {
 		nextOpen = at
 		for _, rules := range originRules {
 			delay = max(delay, rules.DelayAt(at))
@@ -272,7 +272,7 @@ func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forec
 	if f.TTL == 0 || !endTime.After(first) {
 		return 0
 	}
-	crawlDelay, _ := h.RobotsDelayAndNextOpen(first)
+	crawlDelay, _ := h.RobotsDelayAndNextAllowedTime(first)
 	interval := max(f.TTL, minRefetchInterval+max(crawlDelay, h.PolicyAt(first).Delay))
 	n := int64(endTime.Sub(first)/interval) + 1
 	if last := first.Add(time.Duration(n-1) * interval); last.After(t.LastVisitEnd) {

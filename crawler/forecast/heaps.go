@@ -37,10 +37,10 @@ func (q *hostHeap) Pop() any {
 
 // Lanes are when each of so many that work side by side is free, the first that
 // is free in front. It is a heap.
-type freeTimeHeap []time.Time
+type slotFreeTimeHeap []time.Time
 
-func newFreeTimeHeap(n int, free time.Time) freeTimeHeap {
-	l := make(freeTimeHeap, n)
+func newSlotFreeTimeHeap(n int, free time.Time) slotFreeTimeHeap {
+	l := make(slotFreeTimeHeap, n)
 	for i := range l {
 		l[i] = free
 	}
@@ -48,25 +48,25 @@ func newFreeTimeHeap(n int, free time.Time) freeTimeHeap {
 }
 
 // nextFree returns when one is free.
-func (l freeTimeHeap) nextFree() time.Time { return l[0] }
+func (l slotFreeTimeHeap) nextFree() time.Time { return l[0] }
 
-// reserveNextFree occupies the first that is free, until then.
-func (l freeTimeHeap) reserveNextFree(until time.Time) {
+// occupyNextFreeUntil occupies the first that is free, until then.
+func (l slotFreeTimeHeap) occupyNextFreeUntil(until time.Time) {
 	l[0] = until
 	heap.Fix(&l, 0)
 }
 
 // Len is part of heap.Interface.
-func (l freeTimeHeap) Len() int { return len(l) }
+func (l slotFreeTimeHeap) Len() int { return len(l) }
 
 // Less is part of heap.Interface.
-func (l freeTimeHeap) Less(i, j int) bool { return l[i].Before(l[j]) }
+func (l slotFreeTimeHeap) Less(i, j int) bool { return l[i].Before(l[j]) }
 
 // Swap is part of heap.Interface.
-func (l freeTimeHeap) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l slotFreeTimeHeap) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
 
 // Push is part of heap.Interface: the number of lanes never changes.
-func (l freeTimeHeap) Push(any) {}
+func (l slotFreeTimeHeap) Push(any) {}
 
 // Pop is part of heap.Interface: see Push.
-func (l freeTimeHeap) Pop() any { return nil }
+func (l slotFreeTimeHeap) Pop() any { return nil }

@@ -10,8 +10,8 @@ import (
 // busy stand in line, and only the first of them in the queue: a visit costs the
 // same however many wait.
 type sharedAddress struct {
-	slots        freeTimeHeap
-	waitingHosts []*hostState
+	slotFreeTimes slotFreeTimeHeap
+	waitingHosts  []*hostState
 }
 
 // getOrCreateSharedAddress returns what is shared at a, nil if there is no limit to it.
@@ -20,7 +20,7 @@ func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
 		return nil
 	}
 	if p.addresses[a] == nil {
-		p.addresses[a] = &sharedAddress{slots: newFreeTimeHeap(p.IPConcurrency, p.Start)}
+		p.addresses[a] = &sharedAddress{slotFreeTimes: newSlotFreeTimeHeap(p.IPConcurrency, p.Start)}
 	}
 	return p.addresses[a]
 }
@@ -28,33 +28,33 @@ func (p *simulation) getOrCreateSharedAddress(a netip.Addr) *sharedAddress {
 // waitForAddressUnlessFree reports whether the address of g, who is first in the queue, has room for
 // it. Else g stands in line.
 func (p *simulation) waitForAddressUnlessFree(g *hostState, at time.Time) bool {
-	a := g.address
+	a := g.sharedAddress
 	switch {
 	case a == nil:
 		return true
 	case len(a.waitingHosts) > 0 && a.waitingHosts[0] != g:
 		a.waitingHosts = append(a.waitingHosts, heap.Remove(&p.hostQueue, g.heapIndex).(*hostState))
 		return false
-	case !a.slots.nextFree().After(at):
+	case !a.slotFreeTimes.nextFree().After(at):
 		return true
 	}
 	if len(a.waitingHosts) == 0 {
 		a.waitingHosts = append(a.waitingHosts, g)
 	}
-	g.due = a.slots.nextFree()
+	g.due = a.slotFreeTimes.nextFree()
 	heap.Fix(&p.hostQueue, g.heapIndex)
 	return false
 }
 
-// endAddressWait ends the waiting of g, and calls the next in line.
-func (p *simulation) endAddressWait(g *hostState) {
-	a := g.address
+// endWaitForAddress ends the waiting of g, and calls the next in line.
+func (p *simulation) endWaitForAddress(g *hostState) {
+	a := g.sharedAddress
 	if a == nil || len(a.waitingHosts) == 0 || a.waitingHosts[0] != g {
 		return
 	}
 	if a.waitingHosts = a.waitingHosts[1:]; len(a.waitingHosts) > 0 {
 		next := a.waitingHosts[0]
-		next.due = latestTime(next.due, a.slots.nextFree())
+		next.due = latestTime(next.due, a.slotFreeTimes.nextFree())
 		heap.Push(&p.hostQueue, next)
 	}
 }

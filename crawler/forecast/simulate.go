@@ -38,9 +38,9 @@ type HostWorkload struct {
 
 	// PolicyAt returns the policy for the host at a moment.
 	PolicyAt func(time.Time) politeness.Policy
-	// RobotsDelayAndNextOpen returns the rest that its robots.txt files ask for at a moment, and when
+	// RobotsDelayAndNextAllowedTime returns the rest that its robots.txt files ask for at a moment, and when
 	// they let visits begin, from that moment on.
-	RobotsDelayAndNextOpen func(time.Time) (rest time.Duration, opens time.Time)
+	RobotsDelayAndNextAllowedTime func(time.Time) (rest time.Duration, opens time.Time)
 }
 
 // An OriginWorkload is the pages of one origin of a host, and what comes before them.
@@ -122,20 +122,20 @@ func (c CrawlLimits) Simulate(hosts []HostWorkload) ([]Result, EndReason) {
 // A simulation is a forecast in the making.
 type simulation struct {
 	CrawlLimits
-	hosts           []hostState
-	hostQueue       hostHeap // of those that have pages left, by when they are due
-	workerFreeTimes freeTimeHeap
-	addresses       map[netip.Addr]*sharedAddress
-	visitedPages    int64
-	receivedBytes   int64
-	nextRequestAt   time.Time // no request begins before: RequestsPerSecond
-	bandwidthFreeAt time.Time // likewise: BytesPerSecond
+	hosts               []hostState
+	hostQueue           hostHeap // of those that have pages left, by when they are due
+	workerFreeTimes     slotFreeTimeHeap
+	addresses           map[netip.Addr]*sharedAddress
+	visitedPages        int64
+	receivedBytes       int64
+	earliestNextRequest time.Time // no request begins before: RequestsPerSecond
+	bandwidthFreeAt     time.Time // likewise: BytesPerSecond
 }
 
 // A hostState is a host that is played.
 type hostState struct {
 	*HostWorkload
-	address                *sharedAddress // nil: nobody shares it
+	sharedAddress          *sharedAddress // nil: nobody shares it
 	pagesLeft              int64          // pages
 	due                    time.Time
 	consecutiveFailures    int
@@ -150,7 +150,7 @@ type hostState struct {
 
 func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 	p := &simulation{CrawlLimits: c, hosts: make([]hostState, len(hosts)), addresses: map[netip.Addr]*sharedAddress{}, receivedBytes: c.AlreadyReceivedBytes}
-	p.workerFreeTimes = newFreeTimeHeap(max(c.Workers, 1), c.Start)
+	p.workerFreeTimes = newSlotFreeTimeHeap(max(c.Workers, 1), c.Start)
 	for i := range hosts {
 		g := &p.hosts[i]
 		*g = hostState{HostWorkload: &hosts[i], due: hosts[i].Due, consecutiveFailures: hosts[i].ConsecutiveFailures, visitedSinceRobots: true, pageVisitedSinceTDMRep: true}
@@ -161,7 +161,7 @@ func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 			g.heapIndex = len(p.hostQueue)
 			p.hostQueue = append(p.hostQueue, g)
 		}
-		g.address = p.getOrCreateSharedAddress(g.Addr)
+		g.sharedAddress = p.getOrCreateSharedAddress(g.Addr)
 	}
 	heap.Init(&p.hostQueue)
 	return p
@@ -170,7 +170,7 @@ func newSimulation(c CrawlLimits, hosts []HostWorkload) *simulation {
 // step makes the next visit, or finds out that its host is due later.
 func (p *simulation) step() EndReason {
 	g := p.hostQueue[0]
-	at := latestTime(g.due, p.workerFreeTimes.nextFree(), p.nextRequestAt, p.bandwidthFreeAt)
+	at := latestTime(g.due, p.workerFreeTimes.nextFree(), p.earliestNextRequest, p.bandwidthFreeAt)
 	if at.Sub(p.Start) > horizon {
 		return NeverDue
 	}
@@ -178,7 +178,7 @@ func (p *simulation) step() EndReason {
 		return TimeLimit
 	}
 	if opens := g.nextOpen(at); opens.After(at) {
-		p.endAddressWait(g)
+		p.endWaitForAddress(g)
 		g.due = opens
 		heap.Fix(&p.hostQueue, g.heapIndex)
 		return NothingLeft
@@ -191,7 +191,7 @@ func (p *simulation) step() EndReason {
 
 // nextOpen returns when g is within its hours, from at on.
 func (g *hostState) nextOpen(at time.Time) time.Time {
-	_, opens := g.RobotsDelayAndNextOpen(at)
+	_, opens := g.RobotsDelayAndNextAllowedTime(at)
 	return latestTime(opens, g.PolicyAt(at).VisitWindow.NextOpen(at))
 }
 
@@ -224,7 +224,7 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 		p.countPage(g, end)
 	}
 	g.result.LastVisitEnd = latestTime(g.result.LastVisitEnd, end)
-	g.scheduleNextVisit(at, end)
+	g.updateDueAfterVisit(at, end)
 	if g.pagesLeft == 0 {
 		heap.Remove(&p.hostQueue, g.heapIndex)
 	} else {
@@ -235,13 +235,13 @@ func (p *simulation) makeVisit(g *hostState, at time.Time) EndReason {
 
 // takeSlots takes what a visit needs from at to end.
 func (p *simulation) takeSlots(g *hostState, at, end time.Time) {
-	p.workerFreeTimes.reserveNextFree(end)
-	if g.address != nil {
-		g.address.slots.reserveNextFree(end.Add(p.IPDelay))
-		p.endAddressWait(g)
+	p.workerFreeTimes.occupyNextFreeUntil(end)
+	if g.sharedAddress != nil {
+		g.sharedAddress.slotFreeTimes.occupyNextFreeUntil(end.Add(p.IPDelay))
+		p.endWaitForAddress(g)
 	}
 	if p.RequestsPerSecond > 0 {
-		p.nextRequestAt = at.Add(secondsToDuration(1 / p.RequestsPerSecond))
+		p.earliestNextRequest = at.Add(secondsToDuration(1 / p.RequestsPerSecond))
 	}
 }
 
@@ -267,10 +267,10 @@ func (g *hostState) nextOrigin() *OriginWorkload {
 	}
 }
 
-// scheduleNextVisit has the host rest after a visit. As many as its slots begin together,
+// updateDueAfterVisit has the host rest after a visit. As many as its slots begin together,
 // and rest together.
-func (g *hostState) scheduleNextVisit(start, end time.Time) {
-	delay, _ := g.RobotsDelayAndNextOpen(end)
+func (g *hostState) updateDueAfterVisit(start, end time.Time) {
+	delay, _ := g.RobotsDelayAndNextAllowedTime(end)
 	rest := g.PolicyAt(end).NextVisit(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
 	g.consecutiveFailures = rest.ConsecutiveFailures
 	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)

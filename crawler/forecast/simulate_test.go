@@ -18,7 +18,7 @@ func host(pages int64, rest time.Duration) forecast.HostWorkload {
 		PolicyAt: func(time.Time) politeness.Policy {
 			return politeness.Policy{Delay: rest, AdaptiveFactor: -1}.WithDefaults()
 		},
-		RobotsDelayAndNextOpen: func(at time.Time) (time.Duration, time.Time) { return 0, at },
+		RobotsDelayAndNextAllowedTime: func(at time.Time) (time.Duration, time.Time) { return 0, at },
 	}
 }
 
@@ -75,7 +75,7 @@ var simulationTests = []struct {
 	{name: "one worker does three hosts one after the other", crawl: forecast.CrawlLimits{Workers: 1},
 		hosts: repeatHost(3, host(10, time.Second)), last: 30 * time.Second, pages: 30},
 	{name: "a Crawl-delay", hosts: repeatHost(1, modifyHost(host(10, time.Second), func(h *forecast.HostWorkload) {
-		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
+		h.RobotsDelayAndNextAllowedTime = func(at time.Time) (time.Duration, time.Time) { return 9 * time.Second, at }
 	})), last: 91 * time.Second, pages: 10},
 	{name: "two at a time", crawl: forecast.CrawlLimits{Workers: 8}, hosts: repeatHost(1, modifyHost(host(10, 4*time.Second), func(h *forecast.HostWorkload) {
 		h.PolicyAt = func(time.Time) politeness.Policy {
@@ -89,7 +89,7 @@ var simulationTests = []struct {
 	{name: "hours", hosts: repeatHost(1, modifyHost(host(3, time.Minute-time.Second), withWindow("13:00-13:02"))),
 		last: 25*time.Hour + time.Second, pages: 3},
 	{name: "hours that do not meet", end: forecast.NeverDue, hosts: repeatHost(1, modifyHost(modifyHost(host(3, time.Second), withWindow("13:00-14:00")), func(h *forecast.HostWorkload) {
-		h.RobotsDelayAndNextOpen = func(at time.Time) (time.Duration, time.Time) {
+		h.RobotsDelayAndNextAllowedTime = func(at time.Time) (time.Duration, time.Time) {
 			if at.Hour() >= 20 {
 				return 0, at
 			}
