@@ -107,11 +107,11 @@ func TestOtherServices(t *testing.T) {
 				t.Errorf("by %v, %s: %v, %v; want Forbidden for its port", proxyURL, u, res, err)
 			}
 		}
-		if c, err := fetcher.Dial(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
+		if c, err := fetcher.DialNonHTTP(t.Context(), pageTicket(t, "http://127.0.0.1:22/"), "127.0.0.1:22"); !errors.Is(err, decorum.Forbidden) {
 			t.Errorf("dialled: %v, %v; want Forbidden", c, err)
 		}
 		for _, addr := range []string{"127.0.0.1:22", "127.0.0.1:6379"} { // as a server of ftp may name for data
-			if c, err := fetcher.DialAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
+			if c, err := fetcher.DialNonHTTPAddrPort(t.Context(), pageTicket(t, "http://127.0.0.1/"), netip.MustParseAddrPort(addr)); !errors.Is(err, decorum.Forbidden) {
 				t.Errorf("%s for data: %v, %v; want Forbidden", addr, c, err)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // about to be connected to, and so is every address without a ticket.
 //
 // The port is that of the ticket's URL: see CheckPort.
-func (f *HTTPFetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
+func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error) {
 	if err := CheckPort(t.URL().Origin(), f.dialer.cfg.ConnectToRules); err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (f *HTTPFetcher) Dial(ctx context.Context, t crawler.Ticket, addr string) (
 // DialAddrPort is Dial to an address that the server gave to the visit. ConnectTo was
 // applied when the crawl connected to the server. The server chooses the port, so a
 // port that CheckPort refuses is never used.
-func (f *HTTPFetcher) DialAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
+func (f *HTTPFetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {
 	if err := checkPort(addr.String(), strconv.Itoa(int(addr.Port()))); err != nil {
 		return nil, err
 	}

@@ -38,12 +38,12 @@ func TestDial(t *testing.T) {
 		{"no ticket", true, crawler.Ticket{}, decorum.Unticketed},
 	} {
 		f := fetcher(tt.private)
-		byName, err := f.Dial(t.Context(), tt.ticket, "a.test:21")
+		byName, err := f.DialNonHTTP(t.Context(), tt.ticket, "a.test:21")
 		checkGreeting(t, tt.name, byName, err, "sent", tt.refused)
-		byAddr, err := f.DialAddrPort(t.Context(), tt.ticket, direct)
+		byAddr, err := f.DialNonHTTPAddrPort(t.Context(), tt.ticket, direct)
 		checkGreeting(t, tt.name, byAddr, err, "told", tt.refused)
 	}
-	if _, err := fetcher(true).Dial(t.Context(), ticket, "a.test"); err == nil {
+	if _, err := fetcher(true).DialNonHTTP(t.Context(), ticket, "a.test"); err == nil {
 		t.Error("no port is needed")
 	}
 }

@@ -18,10 +18,10 @@ import (
 // A Dialer makes the connections of visits, and refuses those that must not be
 // made: see collyfetch.HTTPFetcher, which is one.
 type Dialer interface {
-	// Dial connects to a host and a port, or to where the user sends it.
-	Dial(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)
-	// DialAddrPort connects to exactly that address.
-	DialAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error)
+	// DialNonHTTP connects to a host and a port, or to where the user sends it.
+	DialNonHTTP(ctx context.Context, t crawler.Ticket, addr string) (net.Conn, error)
+	// DialNonHTTPAddrPort connects to exactly that address.
+	DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error)
 }
 
 // Config is how a Fetcher fetches.

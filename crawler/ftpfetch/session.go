@@ -75,7 +75,7 @@ func (s *session) dialControlOrData(_, addr string) (net.Conn, error) {
 	if s.serverAddr.IsValid() {
 		return s.dialData(addr)
 	}
-	conn, err := s.cfg.Dialer.Dial(s.ctx, s.ticket, addr)
+	conn, err := s.cfg.Dialer.DialNonHTTP(s.ctx, s.ticket, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s *session) dialData(addr string) (net.Conn, error) {
 	if err != nil || to.Addr() != s.serverAddr.Addr().Unmap().WithZone("") || to.Port() < 1024 {
 		return nil, errInvalidDataAddr
 	}
-	conn, err := s.cfg.Dialer.DialAddrPort(s.ctx, s.ticket, netip.AddrPortFrom(s.serverAddr.Addr(), to.Port()))
+	conn, err := s.cfg.Dialer.DialNonHTTPAddrPort(s.ctx, s.ticket, netip.AddrPortFrom(s.serverAddr.Addr(), to.Port()))
 	if err != nil {
 		return nil, err
 	}
