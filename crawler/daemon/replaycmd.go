@@ -131,11 +131,11 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 
 // printReplayReport tells what came of a replay.
 func (a *program) printReplayReport(r replay.Report, limit int) error {
-	if more := r.Differences - int64(limit); limit > 0 && more > 0 {
+	if more := r.DifferenceCount - int64(limit); limit > 0 && more > 0 {
 		fmt.Fprintf(a.stdout, "… and %d differences more: --limit 0 tells them all\n", more)
 	}
 	fmt.Fprintf(a.stdout, "requests: %d, refusals: %d, verdicts derived again: %d, differences: %d\n",
-		r.Requests, r.Refusals, r.MatchingVerdicts, r.Differences)
+		r.Requests, r.Refusals, r.MatchingVerdicts, r.DifferenceCount)
 	if r.HeaderOnlyPages > 0 {
 		fmt.Fprintf(a.stdout, "pages whose content was not to be used, and is not archived: %d; they led to what the ledger says\n", r.HeaderOnlyPages)
 	}
@@ -145,7 +145,7 @@ func (a *program) printReplayReport(r replay.Report, limit int) error {
 	if r.LaterRunRecords > 0 {
 		fmt.Fprintf(a.stdout, "records of later runs, not replayed: %d\n", r.LaterRunRecords)
 	}
-	if r.Differences > 0 {
+	if r.DifferenceCount > 0 {
 		return &exitError{code: ExitCheckFailed}
 	}
 	return nil

@@ -17,12 +17,12 @@ import (
 // ArchiveIndex are those of an archive, by URL. Where they are is held in memory, and
 // what they are is not.
 type ArchiveIndex struct {
-	records map[string][]recordLocation
-	files   []string
+	recordLocations map[string][]recordIndexEntry
+	files           []string
 }
 
-// A recordLocation is where one is archived, whole or as a revisit to another.
-type recordLocation struct {
+// A recordIndexEntry is where one is archived, whole or as a revisit to another.
+type recordIndexEntry struct {
 	date               time.Time // when its request began, to the millisecond
 	fileIndex          int
 	offset             int64
@@ -44,14 +44,14 @@ func OpenArchive(dir string) (*ArchiveIndex, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there are no WARC files in %s", dir)
 	}
-	a := &ArchiveIndex{records: map[string][]recordLocation{}, files: names}
+	a := &ArchiveIndex{recordLocations: map[string][]recordIndexEntry{}, files: names}
 	for i := range names {
 		if err := a.indexFile(i); err != nil {
 			return nil, fmt.Errorf("%s: %w", names[i], err)
 		}
 	}
-	for _, records := range a.records {
-		slices.SortStableFunc(records, func(p, q recordLocation) int { return p.date.Compare(q.date) })
+	for _, records := range a.recordLocations {
+		slices.SortStableFunc(records, func(p, q recordIndexEntry) int { return p.date.Compare(q.date) })
 	}
 	return a, nil
 }
@@ -79,7 +79,7 @@ func (a *ArchiveIndex) indexFile(file int) error {
 			return fmt.Errorf("a record has no date: %w", err)
 		}
 		u := record.Header.Get("WARC-Target-URI")
-		a.records[u] = append(a.records[u], recordLocation{date: date, fileIndex: file, offset: record.Offset,
+		a.recordLocations[u] = append(a.recordLocations[u], recordIndexEntry{date: date, fileIndex: file, offset: record.Offset,
 			payloadDigest: record.Header.Get("WARC-Payload-Digest"), recordType: record.Type(), isUnchangedRevisit: record.Header.Get("WARC-Profile") == warc.ProfileSamePayload})
 	}
 }
@@ -87,26 +87,26 @@ func (a *ArchiveIndex) indexFile(file int) error {
 // findResponse returns the bytes of the answer to the request for url of which the answer
 // ended then; false if none was archived.
 func (a *ArchiveIndex) findResponse(url string, end time.Time) ([]byte, bool, error) {
-	records := a.records[url]
+	records := a.recordLocations[url]
 	i := sort.Search(len(records), func(i int) bool { return records[i].date.After(end) }) - 1
 	if i < 0 {
 		return nil, false, nil
 	}
-	head, err := a.readBlock(records[i])
+	head, err := a.readRecordBlock(records[i])
 	if err != nil || !records[i].isUnchangedRevisit {
 		return head, err == nil, err
 	}
 	for _, p := range slices.Backward(records[:i]) { // its payload is that of an earlier answer
 		if p.recordType == warc.TypeResponse && p.payloadDigest == records[i].payloadDigest {
-			original, err := a.readBlock(p)
+			original, err := a.readRecordBlock(p)
 			return original, err == nil, err
 		}
 	}
 	return nil, false, fmt.Errorf("%s: the answer that a revisit refers to is not archived", url)
 }
 
-// readBlock returns the block of a record.
-func (a *ArchiveIndex) readBlock(p recordLocation) ([]byte, error) {
+// readRecordBlock returns the block of a record.
+func (a *ArchiveIndex) readRecordBlock(p recordIndexEntry) ([]byte, error) {
 	f, err := os.Open(a.files[p.fileIndex])
 	if err != nil {
 		return nil, err

@@ -48,15 +48,15 @@ func (s *FrontierStore) getOrCreateHostStore(host string) (*memory.Store, int) {
 	return s.hostStores[i], i
 }
 
-// storeOfLease returns the store that a lease is of, and the lease as that knows it.
-func (s *FrontierStore) storeOfLease(l storage.Lease) (*memory.Store, storage.Lease) {
+// resolveStoreAndLease returns the store that a lease is of, and the lease as that knows it.
+func (s *FrontierStore) resolveStoreAndLease(l storage.Lease) (*memory.Store, storage.Lease) {
 	m, _ := s.getOrCreateHostStore(l.URL.Origin().Host())
 	l.Token >>= hostIndexBits
 	return m, l
 }
 
-// storesOfHosts returns the stores of all hosts.
-func (s *FrontierStore) storesOfHosts() []*memory.Store {
+// allHostStores returns the stores of all hosts.
+func (s *FrontierStore) allHostStores() []*memory.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hostStores[:len(s.hostStores):len(s.hostStores)]
@@ -117,7 +117,7 @@ func (s *FrontierStore) AdmitHosts(
 
 // AdmittedHostCountsFor implements storage.Store.
 func (s *FrontierStore) AdmittedHostCountsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
-	return storage.AdmittedHostCounts{Hosts: len(s.storesOfHosts()), IncludesHost: true}, nil
+	return storage.AdmittedHostCounts{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
@@ -127,7 +127,7 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 
 // MarkSent implements storage.Store.
 func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	m, l := s.storeOfLease(l)
+	m, l := s.resolveStoreAndLease(l)
 	return m.MarkSent(ctx, l, sent)
 }
 
@@ -135,7 +135,7 @@ func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool
 func (s *FrontierStore) Ack(ctx context.Context, acks []storage.Ack) (err error) {
 	for _, a := range acks {
 		var m *memory.Store
-		m, a.Lease = s.storeOfLease(a.Lease)
+		m, a.Lease = s.resolveStoreAndLease(a.Lease)
 		err = errors.Join(err, m.Ack(ctx, []storage.Ack{a}))
 	}
 	return err
@@ -167,7 +167,7 @@ func (s *FrontierStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpa
 
 // ParkedOrigins implements storage.Store.
 func (s *FrontierStore) ParkedOrigins(ctx context.Context) (parked []decorum.Origin, err error) {
-	for _, m := range s.storesOfHosts() {
+	for _, m := range s.allHostStores() {
 		origins, err := m.ParkedOrigins(ctx)
 		if err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (s *FrontierStore) SetNote(ctx context.Context, o decorum.Origin, key strin
 
 // Counts implements storage.Store.
 func (s *FrontierStore) Counts(ctx context.Context) (sum storage.Counts, err error) {
-	for _, m := range s.storesOfHosts() {
+	for _, m := range s.allHostStores() {
 		c, err := m.Counts(ctx)
 		if err != nil {
 			return sum, err
@@ -207,7 +207,7 @@ func (s *FrontierStore) Flush(context.Context) error { return nil }
 
 // Close implements storage.Store.
 func (s *FrontierStore) Close() (err error) {
-	for _, m := range s.storesOfHosts() {
+	for _, m := range s.allHostStores() {
 		err = errors.Join(err, m.Close())
 	}
 	return err
@@ -216,7 +216,7 @@ func (s *FrontierStore) Close() (err error) {
 // Origins implements storage.Inspector, as do the methods that follow.
 func (s *FrontierStore) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
 	more := true
-	for _, m := range s.storesOfHosts() {
+	for _, m := range s.allHostStores() {
 		err := m.Origins(ctx, func(o storage.OriginInfo) bool {
 			more = yield(o)
 			return more

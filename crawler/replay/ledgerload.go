@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// loadLedger finds the requests of the first run, and what came of them.
-func (p *Replayer) loadLedger() error {
+// loadFirstRun finds the requests of the first run, and what came of them.
+func (p *Replayer) loadFirstRun() error {
 	byNumber := map[int64]*ledgerRequest{}
 	runs := 0
 	for r, err := range p.records {
@@ -85,10 +85,10 @@ func (p *Replayer) reportUnreplayed() {
 	}
 }
 
-// discoverRecordedLinks queues what a page led to of which the content is not archived, for it was
+// discoverLedgerLinksIfHeaderOnly queues what a page led to of which the content is not archived, for it was
 // not to be used: that is the word of the ledger, and what becomes of it is decided
 // again.
-func (p *Replayer) discoverRecordedLinks(v *crawler.Visit) error {
+func (p *Replayer) discoverLedgerLinksIfHeaderOnly(v *crawler.Visit) error {
 	if !p.currentVisit.headerOnly {
 		return nil
 	}

@@ -22,19 +22,19 @@ type Replayer struct {
 	// OnDifference is told of each difference.
 	OnDifference func(Difference)
 
-	records            iter.Seq2[*ledger.Record, error]
-	archiveIndex       *ArchiveIndex
-	clock              clock
-	recordedClockShift time.Duration // by how much that of the machine was, since the first record
-	crawler            *crawler.Crawler
-	unreplayedRequests map[string][]*ledgerRequest // requests that were not replayed yet, by URL
-	referrers          map[string]string           // what a URL was found on, by the ledger
-	discoveries        map[string][]discoveredURL  // and where pages led to
-	openVisits         map[int64]*pendingVisit     // requests that wait for their answer, by number
-	unmatchedVisits    map[string]*pendingVisit    // visits that the ledger does not show yet, by host
-	currentVisit       *pendingVisit               // the one visit that goes on
-	report             Report
-	replayErr          error // of a record that cannot be replayed
+	records                  iter.Seq2[*ledger.Record, error]
+	archiveIndex             *ArchiveIndex
+	clock                    clock
+	totalRecordedClockChange time.Duration // by how much that of the machine was, since the first record
+	crawler                  *crawler.Crawler
+	unreplayedRequests       map[string][]*ledgerRequest // requests that were not replayed yet, by URL
+	referrers                map[string]string           // what a URL was found on, by the ledger
+	discoveries              map[string][]discoveredURL  // and where pages led to
+	openVisits               map[int64]*replayedVisit    // requests that wait for their answer, by number
+	unmatchedVisits          map[string]*replayedVisit   // visits that the ledger does not show yet, by host
+	currentVisit             *replayedVisit              // the one visit that goes on
+	report                   Report
+	replayErr                error // of a record that cannot be replayed
 }
 
 // A Difference is a decision that was not made again.
@@ -57,7 +57,7 @@ type Report struct {
 	Requests         int64 // of the ledger
 	Refusals         int64 // of the ledger
 	MatchingVerdicts int64 // derived again, and the same
-	Differences      int64 // decisions that were not made again
+	DifferenceCount  int64 // decisions that were not made again
 	HeaderOnlyPages  int64 // pages of which only the header is archived: the ledger says where they led
 	Unanswered       int64 // requests without an answer: the crawl was killed, or goes on
 	LaterRunRecords  int64 // records of later runs, which are not replayed
@@ -70,27 +70,27 @@ type ledgerRequest struct {
 	answer       *ledger.Response // nil: none is recorded
 }
 
-// A pendingVisit is a step of the crawl that has come to its request.
-type pendingVisit struct {
+// A replayedVisit is a step of the crawl that has come to its request.
+type replayedVisit struct {
 	ticket          crawler.Ticket
-	ledgerRequest   *ledgerRequest  // what the ledger has of it
-	requestTimes    requestInterval // when it is made
-	headerOnly      bool            // its content is not archived
-	ticketReady     chan bool       // the ticket is there
-	proceedDecision chan error      // how it goes on: nil: with the archived answer
-	stepResult      chan error      // how the step ended
+	ledgerRequest   *ledgerRequest // what the ledger has of it
+	requestTimes    requestTimes   // when it is made
+	headerOnly      bool           // its content is not archived
+	ticketReady     chan bool      // the ticket is there
+	proceedDecision chan error     // how it goes on: nil: with the archived answer
+	stepResult      chan error     // how the step ended
 }
 
-// A requestInterval is when the ledger shows a request of a host.
-type requestInterval struct{ start, end time.Time }
+// A requestTimes is when the ledger shows a request of a host.
+type requestTimes struct{ start, end time.Time }
 
 // New returns a Replayer of the records of a ledger, which are read twice. Its clock is
 // at the beginning of the run.
 func New(records iter.Seq2[*ledger.Record, error], answers *ArchiveIndex) (*Replayer, error) {
 	p := &Replayer{records: records, archiveIndex: answers,
-		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*pendingVisit{}, unmatchedVisits: map[string]*pendingVisit{}}
+		unreplayedRequests: map[string][]*ledgerRequest{}, referrers: map[string]string{}, discoveries: map[string][]discoveredURL{}, openVisits: map[int64]*replayedVisit{}, unmatchedVisits: map[string]*replayedVisit{}}
 	p.Store = newFrontierStore(p.awaitsReferrer)
-	return p, p.loadLedger()
+	return p, p.loadFirstRun()
 }
 
 // Replay takes the crawl through the records. plant plants its seeds.
@@ -116,9 +116,9 @@ func (p *Replayer) Replay(ctx context.Context, c *crawler.Crawler, addSeeds func
 			break
 		}
 		if r.ClockChange != nil {
-			p.recordedClockShift += r.ClockChange.Delta()
+			p.totalRecordedClockChange += r.ClockChange.Delta()
 		}
-		p.clock.advance(r.Time.Add(-p.recordedClockShift))
+		p.clock.advance(r.Time.Add(-p.totalRecordedClockChange))
 		if r.RunStart != nil {
 			p.compareRunSettings(r)
 			err = addSeeds(ctx)
@@ -141,7 +141,7 @@ func (p *Replayer) attachCrawler(c *crawler.Crawler) {
 	visited := c.Hooks.Visited
 	c.Hooks.Visited = func(v *crawler.Visit) {
 		p.compareVisit(v)
-		p.replayErr = errors.Join(p.replayErr, p.discoverRecordedLinks(v))
+		p.replayErr = errors.Join(p.replayErr, p.discoverLedgerLinksIfHeaderOnly(v))
 		if visited != nil {
 			visited(v)
 		}
@@ -171,7 +171,7 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 		return fmt.Errorf("record %d: %w", r.Number, err)
 	}
 	for {
-		v, err := p.stepUntilTicket(ctx, u.Origin().Host(), nil)
+		v, err := p.stepHostUntilTicket(ctx, u.Origin().Host(), nil)
 		switch {
 		case errors.Is(err, errNothingDue):
 			p.reportDifference(r.Number, r.Request.URL, "it was asked for, and would not be: %v", err)
@@ -190,14 +190,14 @@ func (p *Replayer) replayRequest(ctx context.Context, r *ledger.Record) error {
 			return nil
 		}
 		p.reportDifference(0, v.ticket.URL().String(), "it would be asked for, and never was")
-		if err := p.resumeVisit(v, errNotInLedger); err != nil {
+		if err := p.finishPendingVisit(v, errNotInLedger); err != nil {
 			return err
 		}
 	}
 }
 
 // matchRequest finds what the ledger has of a visit, and false if it has none.
-func (p *Replayer) matchRequest(v *pendingVisit) bool {
+func (p *Replayer) matchRequest(v *replayedVisit) bool {
 	url := v.ticket.URL().String()
 	requests := p.unreplayedRequests[url]
 	if len(requests) == 0 {
@@ -214,8 +214,8 @@ func (p *Replayer) replayAnswer(r *ledger.Record) error {
 		return nil // its request was not made again
 	}
 	delete(p.openVisits, r.Response.RequestNumber)
-	v.requestTimes.end = r.Response.EndedAt.Add(-p.recordedClockShift)
-	return p.resumeVisit(v, nil)
+	v.requestTimes.end = r.Response.EndedAt.Add(-p.totalRecordedClockChange)
+	return p.finishPendingVisit(v, nil)
 }
 
 // replayRefusal has the crawl refuse what was refused.
@@ -226,7 +226,7 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	}
 	host := u.Origin().Host()
 	refused := false
-	v, err := p.stepUntilTicket(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
+	v, err := p.stepHostUntilTicket(ctx, host, func(l storage.Lease, why error) { refused = p.compareRefusal(r, l, why) })
 	switch {
 	case errors.Is(err, errNothingDue):
 		p.reportDifference(r.Number, r.Refusal.URL, "it was refused, and would not be asked about: %v", err)
@@ -241,9 +241,9 @@ func (p *Replayer) replayRefusal(ctx context.Context, r *ledger.Record) error {
 	return nil
 }
 
-// stepUntilTicket takes the next URL of a host through the house, as far as to its request. It
+// stepHostUntilTicket takes the next URL of a host through the house, as far as to its request. It
 // returns nil if there comes none of it, and errNothingDue if the host has none.
-func (p *Replayer) stepUntilTicket(ctx context.Context, host string, refused func(storage.Lease, error)) (*pendingVisit, error) {
+func (p *Replayer) stepHostUntilTicket(ctx context.Context, host string, refused func(storage.Lease, error)) (*replayedVisit, error) {
 	if v := p.unmatchedVisits[host]; v != nil {
 		delete(p.unmatchedVisits, host)
 		return v, nil
@@ -251,7 +251,7 @@ func (p *Replayer) stepUntilTicket(ctx context.Context, host string, refused fun
 	before := p.crawler.Hooks.VisitRefused
 	p.crawler.Hooks.VisitRefused = refused
 	defer func() { p.crawler.Hooks.VisitRefused = before }()
-	v := &pendingVisit{ticketReady: make(chan bool, 1), proceedDecision: make(chan error), stepResult: make(chan error, 1)}
+	v := &replayedVisit{ticketReady: make(chan bool, 1), proceedDecision: make(chan error), stepResult: make(chan error, 1)}
 	p.Store.currentHost, p.currentVisit = host, v
 	go func() { v.stepResult <- p.crawler.Step(ctx) }()
 	select {
@@ -262,8 +262,8 @@ func (p *Replayer) stepUntilTicket(ctx context.Context, host string, refused fun
 	}
 }
 
-// resumeVisit lets a visit go on, with the archived answer or without one, to its end.
-func (p *Replayer) resumeVisit(v *pendingVisit, why error) error {
+// finishPendingVisit lets a visit go on, with the archived answer or without one, to its end.
+func (p *Replayer) finishPendingVisit(v *replayedVisit, why error) error {
 	p.currentVisit = v
 	v.proceedDecision <- why
 	return errors.Join(<-v.stepResult, p.replayErr)
@@ -271,17 +271,17 @@ func (p *Replayer) resumeVisit(v *pendingVisit, why error) error {
 
 // abandonUnansweredVisits ends the visits of which the ledger has no answer.
 func (p *Replayer) abandonUnansweredVisits() (err error) {
-	for _, waiting := range []iter.Seq[*pendingVisit]{iteratePendingVisits(p.openVisits), iteratePendingVisits(p.unmatchedVisits)} {
+	for _, waiting := range []iter.Seq[*replayedVisit]{iteratePendingVisits(p.openVisits), iteratePendingVisits(p.unmatchedVisits)} {
 		for v := range waiting {
 			v.ledgerRequest = nil
-			err = errors.Join(err, p.resumeVisit(v, errNotInLedger))
+			err = errors.Join(err, p.finishPendingVisit(v, errNotInLedger))
 		}
 	}
 	return err
 }
 
-func iteratePendingVisits[K comparable](m map[K]*pendingVisit) iter.Seq[*pendingVisit] {
-	return func(yield func(*pendingVisit) bool) {
+func iteratePendingVisits[K comparable](m map[K]*replayedVisit) iter.Seq[*replayedVisit] {
+	return func(yield func(*replayedVisit) bool) {
 		for _, v := range m {
 			if !yield(v) {
 				return
@@ -291,7 +291,7 @@ func iteratePendingVisits[K comparable](m map[K]*pendingVisit) iter.Seq[*pending
 }
 
 func (p *Replayer) reportDifference(record int64, url, format string, args ...any) {
-	p.report.Differences++
+	p.report.DifferenceCount++
 	if p.OnDifference != nil {
 		p.OnDifference(Difference{record, url, fmt.Sprintf(format, args...)})
 	}
