@@ -66,7 +66,7 @@ func TestABrakeOverSockets(t *testing.T) {
 	c.Fetcher = fetcher
 	c.Policy.Delay, c.Policy.AdaptiveFactor = time.Millisecond, -1
 	c.Brakes = &politeness.Brakes{}
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 	addSeeds(t, c, seeds...)
 	visits := make(chan string, 100)
 	c.Hooks.Visited = func(v *crawler.Visit) { visits <- v.URL().String() }

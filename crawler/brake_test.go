@@ -23,7 +23,7 @@ func newBrakedCrawl(t *testing.T, web *crawltest.Web, seeds ...string) *crawler.
 	t.Helper()
 	store := newMemoryStore()
 	c := newDirectCrawl(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 	c.Brakes = &politeness.Brakes{}
 	c.Policy.AdaptiveFactor = -1
 	addSeeds(t, c, seeds...)
@@ -173,7 +173,7 @@ func TestABrakeOfAProcessThatDied(t *testing.T) {
 					}
 				}
 				other := newDirectCrawl(t, web, store)
-				other.Frontier = frontier.New(store, frontier.Config{WaitForRevisitsAndHolds: true})
+				other.Frontier = frontier.New(store, frontier.Config{WaitForRevisitsAndSuspensions: true})
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				if err := other.Run(ctx); err != nil || len(web.Log()) != 3 {

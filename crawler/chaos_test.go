@@ -201,7 +201,7 @@ func crawlChaos(t *testing.T, seed uint64) crawltest.JudgeReport {
 	workers := 1 + rng.IntN(20)
 	crawl := func(seeds ...string) *crawler.Crawler {
 		c := newCrawl(t, web, store, seeds...)
-		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
+		c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 		c.Policy, c.Settings.Workers = policy, workers
 		return c
 	}

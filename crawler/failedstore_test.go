@@ -20,7 +20,7 @@ import (
 // the crawl ends with the reason, though no visit is in flight and every worker waits:
 // for a host that is not due for an hour, or for URLs at all.
 func TestFailedStoreEndsTheCrawl(t *testing.T) {
-	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {WaitForRevisitsAndHolds: true}, "idle": {WaitWhenEmpty: true}} {
+	for name, cfg := range map[string]frontier.Config{"not due": {}, "daemon": {WaitForRevisitsAndSuspensions: true}, "idle": {WaitWhenEmpty: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testFailedStore(t, cfg) })
 		})

@@ -184,7 +184,7 @@ func TestPartlyOnHTTPS(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := c.Frontier.UpgradeToHTTPS(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
+				if got, err := c.Frontier.UpgradeIfOriginMovedToHTTPS(t.Context(), link); err != nil || got.Origin().Scheme() != tt.later {
 					t.Errorf("later links on http are queued as %s (%v), want %s", got, err, tt.later)
 				}
 			})

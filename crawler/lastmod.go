@@ -166,7 +166,7 @@ func (r *lastmodRescheduler) remainingReschedules(ctx context.Context, o decorum
 }
 
 func (r *lastmodRescheduler) reschedule(ctx context.Context, pages ...storage.SitemapLastmod) (rescheduled int, err error) {
-	rescheduled, err = r.crawler.Frontier.RescheduleModified(ctx, pages...)
+	rescheduled, err = r.crawler.Frontier.RescheduleByLastmod(ctx, pages...)
 	r.crawler.counters.rescheduledBySitemap.Add(int64(rescheduled))
 	return rescheduled, err
 }

@@ -29,7 +29,7 @@ func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, 
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
-	page, delay := plan.UpdateVisitSummary(before, observed)
+	page, delay := plan.SummaryAndRevisitDelay(before, observed)
 	if page.ConsecutiveMissing >= frontier.MaxConsecutiveMissing {
 		return storage.Ack{Outcome: storage.Drop}, nil
 	}

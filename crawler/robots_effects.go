@@ -112,7 +112,7 @@ func (c *Crawler) unparkAllowed(ctx context.Context, o decorum.Origin) error {
 	if err != nil || evaluate == nil {
 		return err
 	}
-	return c.Frontier.Unpark(ctx, o, func(e storage.Entry) bool { return evaluate(c.cleanURLToVisit(e)).Allowed })
+	return c.Frontier.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return evaluate(c.cleanURLToVisit(e)).Allowed })
 }
 
 // crawlDelays are the pauses that robots.txt files ask for, by host and origin.

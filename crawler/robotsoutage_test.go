@@ -37,7 +37,7 @@ func crawlFor(t *testing.T, web *crawltest.Web, file string, limit time.Duration
 	t.Helper()
 	store := openBolt(t, file)
 	c := newDirectCrawl(t, web, store)
-	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
+	c.Frontier = frontier.New(store, frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 	if prepare != nil {
 		prepare(c)
 	}

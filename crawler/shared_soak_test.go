@@ -39,7 +39,7 @@ func TestCrawlsShareHostsAndAddresses(t *testing.T) {
 		for i, cfg := range []politeness.LimiterConfig{{IPConcurrency: 2, IPDelay: time.Second}, {IPConcurrency: 3}, {IPConcurrency: 4, CrawlRequestsPerSecond: 5}} {
 			c := newCrawl(t, web, newMemoryStore())
 			c.Fetcher, c.Limiter, c.Brakes = newFetcher(t, addressedWeb{web, addrOf}), shared.NewLimiter(cfg), brakes
-			c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndHolds: true})
+			c.Frontier = frontier.New(newMemoryStore(), frontier.Config{Budget: c.Limiter, WaitForRevisitsAndSuspensions: true})
 			c.Policy.Delay = time.Duration(1+i) * time.Second
 			c.Settings = crawler.Settings{ProductToken: "testbot", Workers: []int{1, 8, 64}[i], MaxAttempts: 50, GracePeriod: time.Minute}
 			for h := range hosts {

@@ -32,7 +32,7 @@ func TestWholeHostIsSuspended(t *testing.T) {
 				web, store := crawltest.New(site), newMemoryStore()
 				run := func(seeds ...string) (requests int) {
 					c := newCrawl(t, web, store, seeds...)
-					if err := c.Frontier.ReleaseSuspendedOrigins(t.Context(), c.ShouldStaySuspended); err != nil {
+					if err := c.Frontier.EndSuspensionsExcept(t.Context(), c.ShouldStaySuspended); err != nil {
 						t.Fatal(err)
 					}
 					ctx, stop := context.WithTimeout(t.Context(), 30*24*time.Hour)
@@ -70,7 +70,7 @@ func TestARunMayWaitLonger(t *testing.T) {
 		}
 		c := newCrawl(t, web, store)
 		c.Policy.MaxCrawlDelay = 12 * time.Hour
-		if err := c.Frontier.ReleaseSuspendedOrigins(t.Context(), c.ShouldStaySuspended); err != nil {
+		if err := c.Frontier.EndSuspensionsExcept(t.Context(), c.ShouldStaySuspended); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Run(t.Context()); err != nil {

@@ -24,7 +24,7 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 	limited := entries[:0]
 	for i := range entries {
 		e := &entries[i]
-		refusal, err := f.prepareAndCheck(ctx, e)
+		refusal, err := f.prepareEntryAndCheckScope(ctx, e)
 		switch {
 		case err != nil:
 			return 0, err
@@ -32,7 +32,7 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 			if refused != nil {
 				refused(*e, refusal)
 			}
-		case f.isSubjectToLimits(e):
+		case f.isSubjectToCountLimits(e):
 			limited = append(limited, *e)
 		default:
 			unlimited = append(unlimited, *e)
@@ -47,7 +47,7 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 		return 0, err
 	}
 	if len(unlimited) > 0 {
-		if added, err = f.addUnlimited(ctx, unlimited...); err != nil {
+		if added, err = f.addWithoutPatternLimit(ctx, unlimited...); err != nil {
 			return added, err
 		}
 	}
@@ -65,27 +65,27 @@ func (f *Frontier) DiscoverReportingRefusals(ctx context.Context, refused func(s
 // given up: of that kind there are not more than before, so that no limit on how
 // many there are refuses it.
 func (f *Frontier) AddReplacement(ctx context.Context, e storage.Entry) error {
-	if refusal, err := f.prepareAndCheck(ctx, &e); err != nil || refusal != nil {
+	if refusal, err := f.prepareEntryAndCheckScope(ctx, &e); err != nil || refusal != nil {
 		return err
 	}
-	_, err := f.addUnlimited(ctx, e)
+	_, err := f.addWithoutPatternLimit(ctx, e)
 	f.wakeNext()
 	return err
 }
 
-// prepareAndCheck prepares e and returns why it does not belong to the crawl, nil if it does.
-func (f *Frontier) prepareAndCheck(ctx context.Context, e *storage.Entry) (refusal, err error) {
-	if err := f.prepareEntry(ctx, e); err != nil {
+// prepareEntryAndCheckScope prepares e and returns why it does not belong to the crawl, nil if it does.
+func (f *Frontier) prepareEntryAndCheckScope(ctx context.Context, e *storage.Entry) (refusal, err error) {
+	if err := f.normalizeURLAndAssignOrder(ctx, e); err != nil {
 		return nil, err
 	}
 	if refusal = f.CheckScope(*e); refusal != nil {
-		f.recordRefusal(*e, refusal)
+		f.countAndReportRefusal(*e, refusal)
 	}
 	return refusal, nil
 }
 
-// addUnlimited adds entries however many there are of their kind.
-func (f *Frontier) addUnlimited(ctx context.Context, entries ...storage.Entry) (added int, err error) {
+// addWithoutPatternLimit adds entries however many there are of their kind.
+func (f *Frontier) addWithoutPatternLimit(ctx context.Context, entries ...storage.Entry) (added int, err error) {
 	results, err := f.store.Add(ctx, entries, 0)
 	f.recentURLs.addStored(entries, results)
 	f.notifyDiscovered(entries, results)
@@ -104,12 +104,12 @@ func (f *Frontier) notifyDiscovered(entries []storage.Entry, results []storage.A
 	}
 }
 
-// prepareEntry gives e the URL that it is queued under, and its place. The one that
+// normalizeURLAndAssignOrder gives e the URL that it is queued under, and its place. The one that
 // it was found under first is kept: there may be nothing at the clean one
 // (CLEAN-05).
-func (f *Frontier) prepareEntry(ctx context.Context, e *storage.Entry) error {
+func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.Entry) error {
 	if e.Source != storage.SourcePrerequisite && e.Request == nil { // others go exactly to where they were meant to
-		if err := f.upgradeEntryToHTTPS(ctx, e); err != nil {
+		if err := f.upgradeEntryIfOriginMovedToHTTPS(ctx, e); err != nil {
 			return err
 		}
 		found := e.URL
@@ -117,7 +117,7 @@ func (f *Frontier) prepareEntry(ctx context.Context, e *storage.Entry) error {
 			if e.Original.IsZero() {
 				e.Original = found
 			}
-			f.countSessionID(found, *e)
+			f.countPathSessionIDRemoval(found, *e)
 		}
 	}
 	f.cfg.AssignOrder(e)

@@ -34,10 +34,10 @@ type Config struct {
 	// AssignOrder gives an entry that is discovered its Class and Rank, by which the
 	// URLs of an origin go. Nil: AssignDefaultOrder.
 	AssignOrder func(*storage.Entry)
-	// WaitForRevisitsAndHolds makes Next wait for revisits and for dormant origins too, as a
+	// WaitForRevisitsAndSuspensions makes Next wait for revisits and for dormant origins too, as a
 	// daemon does; without it, it returns ErrOnlyRevisitsLeft or ErrOnlySuspendedLeft when nothing
 	// else is left.
-	WaitForRevisitsAndHolds bool
+	WaitForRevisitsAndSuspensions bool
 	// WaitWhenEmpty makes Next wait when nothing is left at all, too, until Discover brings
 	// something; without it, it returns ErrEmpty.
 	WaitWhenEmpty bool
@@ -74,7 +74,7 @@ type Frontier struct {
 	recentURLs             seenCache
 	recentlyAdmittedHosts  boundedTextSet // hosts that the store has lately admitted
 	patternCounts          patternCounts
-	httpsUpgradeState      httpsUpgradeState
+	httpsUpgradeTracker    httpsUpgradeTracker
 	refusals               refusalCounter
 	sessionIDRemovalCounts refusalCounter
 }
@@ -106,8 +106,8 @@ func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	return f.store.Ack(ctx, acks)
 }
 
-// MarkSent notes whether a leased request was sent: see storage.Store.
-func (f *Frontier) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+// SetSent notes whether a leased request was sent: see storage.Store.
+func (f *Frontier) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
 	return f.store.MarkSent(ctx, l, sent)
 }
 
@@ -136,13 +136,13 @@ func (f *Frontier) HoldOriginIfKnown(ctx context.Context, o decorum.Origin, unti
 	return f.Hold(ctx, o, until, suspended)
 }
 
-// RescheduleModified makes pages that rest due at once which were visited last before they
+// RescheduleByLastmod makes pages that rest due at once which were visited last before they
 // were modified, and returns how many they were. URLs are rewritten as Discover
 // does it.
-func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
+func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.SitemapLastmod) (rescheduled int, err error) {
 	rewritten := slices.Clone(lastmods)
 	for i := range rewritten {
-		u, err := f.UpgradeToHTTPS(ctx, rewritten[i].URL)
+		u, err := f.UpgradeIfOriginMovedToHTTPS(ctx, rewritten[i].URL)
 		if err != nil {
 			return 0, err
 		}
@@ -152,8 +152,8 @@ func (f *Frontier) RescheduleModified(ctx context.Context, lastmods ...storage.S
 	return f.store.RescheduleModified(ctx, f.cfg.Now(), rewritten)
 }
 
-// Unpark queues the origin's parked URLs again for which judge returns true.
-func (f *Frontier) Unpark(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
+// UnparkMatchingURLs queues the origin's parked URLs again for which judge returns true.
+func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.wakeNext()
 	_, err := f.store.Unpark(ctx, o, match)
 	return err
@@ -166,20 +166,20 @@ func (f *Frontier) UnparkAll(ctx context.Context) error {
 		return err
 	}
 	for _, o := range origins {
-		if err := f.Unpark(ctx, o, func(storage.Entry) bool { return true }); err != nil {
+		if err := f.UnparkMatchingURLs(ctx, o, func(storage.Entry) bool { return true }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ReleaseSuspendedOrigins ends all dormant holds, if the store can name them: a run that goes on
+// EndSuspensionsExcept ends all dormant holds, if the store can name them: a run that goes on
 // may be set otherwise than the one that set these origins aside. Where the
 // reason still stands it is found again, without a request; but not before the
 // host is due, so that holds stay of which stands says that they should.
 //
 // A run that goes on may find a store that counted no hosts yet: see EnsureHostsCounted.
-func (f *Frontier) ReleaseSuspendedOrigins(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
+func (f *Frontier) EndSuspensionsExcept(ctx context.Context, keepHold func(storage.OriginInfo) bool) error {
 	if err := f.EnsureHostsCounted(ctx); err != nil {
 		return err
 	}

@@ -255,7 +255,7 @@ func TestNextEnds(t *testing.T) {
 
 func TestWaitForSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndHolds: true})
+		f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndSuspensions: true})
 		es := entries(t, "a.test", 1)
 		discover(t, f, es...)
 		if err := f.Hold(t.Context(), es[0].URL.Origin(), time.Now().Add(time.Hour), true); err != nil {
@@ -338,7 +338,7 @@ func TestMaxWait(t *testing.T) {
 		{24 * time.Hour, true, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisitsAndHolds: tt.wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{MaxNextWait: tt.maxWait, WaitForRevisitsAndSuspensions: tt.wait})
 			discover(t, f, entries(t, "a.test", 2)...)
 			begin := time.Now()
 			l, err := f.Next(t.Context())

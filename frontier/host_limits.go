@@ -35,8 +35,8 @@ func newHostToAdmit(host string) storage.HostToAdmit {
 	return storage.HostToAdmit{Host: host, Domain: RegistrableDomain(host)}
 }
 
-// hostLimits returns the present limits of hosts.
-func (f *Frontier) hostLimits() storage.HostCountLimits {
+// hostAdmissionLimits returns the present limits of hosts.
+func (f *Frontier) hostAdmissionLimits() storage.HostCountLimits {
 	cfg := &f.cfg.Scope.cfg
 	return storage.HostCountLimits{
 		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
@@ -60,11 +60,11 @@ func (f *Frontier) filterByHostLimits(
 		return entries, nil
 	}
 	// Usually all hosts were admitted a moment ago; then the store is not needed.
-	candidates, at := f.unadmittedHosts(entries)
+	candidates, at := f.hostsNotRecentlyAdmitted(entries)
 	if len(candidates) == 0 {
 		return entries, nil
 	}
-	limits := f.hostLimits()
+	limits := f.hostAdmissionLimits()
 	results, err := f.store.AdmitHosts(ctx, candidates, limits)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (f *Frontier) filterByHostLimits(
 	for i := range entries {
 		e := entries[i]
 		if why := f.hostAdmissionError(e.URL, results, at[i]); why != nil {
-			f.recordRefusal(e, why)
+			f.countAndReportRefusal(e, why)
 			if refused != nil {
 				refused(e, why)
 			}
@@ -89,10 +89,10 @@ func (f *Frontier) filterByHostLimits(
 	return in, nil
 }
 
-// unadmittedHosts returns the hosts of the entries that the cache of admitted hosts lacks,
+// hostsNotRecentlyAdmitted returns the hosts of the entries that the cache of admitted hosts lacks,
 // and the index of each entry's host among them; -1: the host was admitted before. Both
 // are nil if all were admitted before.
-func (f *Frontier) unadmittedHosts(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
+func (f *Frontier) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates []storage.HostToAdmit, at []int) {
 	var index map[string]int
 	for i := range entries {
 		e := &entries[i]
@@ -146,7 +146,7 @@ func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal,
 	if err != nil {
 		return nil, err
 	}
-	return f.cfg.Scope.hostAdmissionError(u, f.hostLimits().AdmitResult(count, false)), nil
+	return f.cfg.Scope.hostAdmissionError(u, f.hostAdmissionLimits().AdmitResult(count, false)), nil
 }
 
 // hostsCountedNoteKey records that all hosts of the store are counted.

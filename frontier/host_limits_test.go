@@ -101,10 +101,10 @@ func TestMaxHosts(t *testing.T) {
 		t.Errorf("%d were refused, want 15", n)
 	}
 	u := mustURL(t, "http://new.example/")
-	if refusal, err := f.CheckURLCountLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
+	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), u); err != nil || frontier.RefusalReasonOf(refusal) != frontier.TooManyHosts {
 		t.Errorf("room for %v: %v (%v), want a refusal", u, refusal, err)
 	}
-	if refusal, err := f.CheckURLCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
+	if refusal, err := f.CheckLinkAgainstCountLimits(t.Context(), mustURL(t, "https://d3.example/x")); err != nil || refusal != nil {
 		t.Errorf("room at a host that is known: %v (%v)", refusal, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestCountHosts(t *testing.T) {
 	f := frontier.New(store, frontier.Config{
 		Scope: frontier.NewScope(frontier.ScopeConfig{Mode: frontier.AnyScope, MaxHostsPerDomain: 3}, nil)})
 	for range 2 {
-		if err := f.ReleaseSuspendedOrigins(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
+		if err := f.EndSuspensionsExcept(t.Context(), func(storage.OriginInfo) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,17 +22,17 @@ const redirectsToUpgrade = 3
 // from the store again.
 const maxCachedOrigins = 10_000
 
-// httpsUpgradeState is what is known of http origins.
-type httpsUpgradeState struct {
+// httpsUpgradeTracker is what is known of http origins.
+type httpsUpgradeTracker struct {
 	mu                           sync.Mutex
 	consecutiveRedirectsByOrigin map[decorum.Origin]byte
-	anyOnHTTPS                   atomic.Bool // of them, or of those before, one is of an origin on https
+	anyOriginUpgraded            atomic.Bool // of them, or of those before, one is of an origin on https
 	upgradeCount                 atomic.Int64
 }
 
 // HTTPSUpgradeCount returns how many URLs on http that were found were taken for their
 // twins on https, by this Frontier.
-func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgradeState.upgradeCount.Load() }
+func (f *Frontier) HTTPSUpgradeCount() int64 { return f.httpsUpgradeTracker.upgradeCount.Load() }
 
 // HTTPSVariant returns the URL on https of one on http, and false if u is on https, or on
 // a port of its own.
@@ -79,7 +79,7 @@ func HTTPVariant(u decorum.URL) (decorum.URL, bool) {
 func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTTPS, failed bool) error {
 	o := u.Origin()
 	if _, ok := HTTPSVariant(u); ok {
-		return f.updateHTTPSRedirectRun(ctx, o, toHTTPS)
+		return f.updateConsecutiveHTTPSRedirects(ctx, o, toHTTPS)
 	}
 	if !failed {
 		return nil
@@ -88,13 +88,13 @@ func (f *Frontier) RecordHTTPSEvidence(ctx context.Context, u decorum.URL, toHTT
 	if !ok {
 		return nil
 	}
-	return f.updateHTTPSRedirectRun(ctx, plain.Origin(), false)
+	return f.updateConsecutiveHTTPSRedirects(ctx, plain.Origin(), false)
 }
 
-// updateHTTPSRedirectRun adds to the row of an origin, or ends it.
-func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin, redirected bool) error {
-	f.httpsUpgradeState.mu.Lock()
-	defer f.httpsUpgradeState.mu.Unlock()
+// updateConsecutiveHTTPSRedirects adds to the row of an origin, or ends it.
+func (f *Frontier) updateConsecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin, redirected bool) error {
+	f.httpsUpgradeTracker.mu.Lock()
+	defer f.httpsUpgradeTracker.mu.Unlock()
 	before, err := f.consecutiveHTTPSRedirects(ctx, o)
 	if err != nil {
 		return err
@@ -110,63 +110,63 @@ func (f *Frontier) updateHTTPSRedirectRun(ctx context.Context, o decorum.Origin,
 	if now > 0 {
 		note = []byte{now}
 	}
-	f.httpsUpgradeState.setConsecutiveRedirects(o, now)
+	f.httpsUpgradeTracker.setConsecutiveRedirects(o, now)
 	return f.store.SetNote(ctx, o, httpsRedirectsNoteKey, note)
 }
 
 // consecutiveHTTPSRedirects returns how many pages in a row of o redirected to https. It requires
 // secured.mu.
 func (f *Frontier) consecutiveHTTPSRedirects(ctx context.Context, o decorum.Origin) (byte, error) {
-	if n, known := f.httpsUpgradeState.consecutiveRedirectsByOrigin[o]; known {
+	if n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin[o]; known {
 		return n, nil
 	}
 	note, err := f.store.ReadNote(ctx, o, httpsRedirectsNoteKey)
 	if err != nil {
 		return 0, err
 	}
-	if f.httpsUpgradeState.consecutiveRedirectsByOrigin == nil || len(f.httpsUpgradeState.consecutiveRedirectsByOrigin) >= maxCachedOrigins {
-		f.httpsUpgradeState.consecutiveRedirectsByOrigin = map[decorum.Origin]byte{}
+	if f.httpsUpgradeTracker.consecutiveRedirectsByOrigin == nil || len(f.httpsUpgradeTracker.consecutiveRedirectsByOrigin) >= maxCachedOrigins {
+		f.httpsUpgradeTracker.consecutiveRedirectsByOrigin = map[decorum.Origin]byte{}
 	}
 	n := byte(0)
 	if len(note) == 1 {
 		n = min(note[0], redirectsToUpgrade)
 	}
-	f.httpsUpgradeState.setConsecutiveRedirects(o, n)
+	f.httpsUpgradeTracker.setConsecutiveRedirects(o, n)
 	return n, nil
 }
 
 // setConsecutiveRedirects remembers the row of an origin. It requires mu.
-func (s *httpsUpgradeState) setConsecutiveRedirects(o decorum.Origin, n byte) {
+func (s *httpsUpgradeTracker) setConsecutiveRedirects(o decorum.Origin, n byte) {
 	s.consecutiveRedirectsByOrigin[o] = n
 	if n >= redirectsToUpgrade {
-		s.anyOnHTTPS.Store(true)
+		s.anyOriginUpgraded.Store(true)
 	}
 }
 
-// upgradeEntryToHTTPS takes an entry for its twin on https if that is where its origin has gone:
+// upgradeEntryIfOriginMovedToHTTPS takes an entry for its twin on https if that is where its origin has gone:
 // once, for one that has come back to http from there stays.
-func (f *Frontier) upgradeEntryToHTTPS(ctx context.Context, e *storage.Entry) error {
+func (f *Frontier) upgradeEntryIfOriginMovedToHTTPS(ctx context.Context, e *storage.Entry) error {
 	if e.HTTPSUpgradeTried {
 		return nil
 	}
-	upgraded, err := f.UpgradeToHTTPS(ctx, e.URL)
+	upgraded, err := f.UpgradeIfOriginMovedToHTTPS(ctx, e.URL)
 	if err != nil || upgraded == e.URL {
 		return err
 	}
 	e.URL, e.Original, e.UseOriginal, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
-	f.httpsUpgradeState.upgradeCount.Add(1)
+	f.httpsUpgradeTracker.upgradeCount.Add(1)
 	return nil
 }
 
-// UpgradeToHTTPS returns the twin of u on https if that is where its origin has gone,
+// UpgradeIfOriginMovedToHTTPS returns the twin of u on https if that is where its origin has gone,
 // else u itself. A URL that belongs to the crawl stays as it is if its twin does
 // not: not all of its origin need have gone.
-func (f *Frontier) UpgradeToHTTPS(ctx context.Context, u decorum.URL) (decorum.URL, error) {
+func (f *Frontier) UpgradeIfOriginMovedToHTTPS(ctx context.Context, u decorum.URL) (decorum.URL, error) {
 	if !hasHTTPSVariant(u) {
 		return u, nil
 	}
-	f.httpsUpgradeState.mu.Lock()
-	defer f.httpsUpgradeState.mu.Unlock()
+	f.httpsUpgradeTracker.mu.Lock()
+	defer f.httpsUpgradeTracker.mu.Unlock()
 	if n, err := f.consecutiveHTTPSRedirects(ctx, u.Origin()); err != nil || n < redirectsToUpgrade {
 		return u, err
 	}
@@ -177,14 +177,14 @@ func (f *Frontier) UpgradeToHTTPS(ctx context.Context, u decorum.URL) (decorum.U
 	return variant, nil
 }
 
-// staysHTTP reports whether u is known not to be taken for its twin on https, as far
+// isKnownToStayHTTP reports whether u is known not to be taken for its twin on https, as far
 // as that is in memory.
-func (f *Frontier) staysHTTP(u decorum.URL) bool {
-	if !f.httpsUpgradeState.anyOnHTTPS.Load() || !hasHTTPSVariant(u) {
+func (f *Frontier) isKnownToStayHTTP(u decorum.URL) bool {
+	if !f.httpsUpgradeTracker.anyOriginUpgraded.Load() || !hasHTTPSVariant(u) {
 		return true
 	}
-	f.httpsUpgradeState.mu.Lock()
-	defer f.httpsUpgradeState.mu.Unlock()
-	n, known := f.httpsUpgradeState.consecutiveRedirectsByOrigin[u.Origin()]
+	f.httpsUpgradeTracker.mu.Lock()
+	defer f.httpsUpgradeTracker.mu.Unlock()
+	n, known := f.httpsUpgradeTracker.consecutiveRedirectsByOrigin[u.Origin()]
 	return known && n < redirectsToUpgrade
 }

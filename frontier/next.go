@@ -47,7 +47,7 @@ func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 		return storage.Lease{}, context.Cause(ctx)
 	}
 	for len(f.readyLeases) == 0 {
-		if err := f.refillReady(ctx); err != nil {
+		if err := f.refillReadyOrWait(ctx); err != nil {
 			return storage.Lease{}, err
 		}
 	}
@@ -59,9 +59,9 @@ func (f *Frontier) Next(ctx context.Context) (storage.Lease, error) {
 // stallPollInterval is how often a store that cannot write is asked again.
 const stallPollInterval = time.Second
 
-// refillReady asks the store for a lease for each worker that waits, and if there
+// refillReadyOrWait asks the store for a lease for each worker that waits, and if there
 // is none waits until there may be one. The caller holds the turn.
-func (f *Frontier) refillReady(ctx context.Context) error {
+func (f *Frontier) refillReadyOrWait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -94,9 +94,9 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 		return f.waitForChange(ctx)
 	case next.RemainingWork == storage.RemainingNone:
 		return ErrEmpty
-	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndHolds:
+	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndSuspensions:
 		return &OnlyRevisitsLeftError{FirstRevisit: next.Until}
-	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndHolds, f.exceedsMaxNextWait(next.Until.Sub(now)):
+	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxNextWait(next.Until.Sub(now)):
 		return ErrOnlySuspendedLeft
 	case want == 0:
 		return f.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
@@ -110,7 +110,7 @@ func (f *Frontier) refillReady(ctx context.Context) error {
 
 // exceedsMaxNextWait reports whether nobody should wait for so long.
 func (f *Frontier) exceedsMaxNextWait(d time.Duration) bool {
-	return !f.cfg.WaitForRevisitsAndHolds && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
+	return !f.cfg.WaitForRevisitsAndSuspensions && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
 }
 
 // waitForTimerOrWake waits for d to pass, for a change that may make the wait shorter, or for the

@@ -97,7 +97,7 @@ func TestOrder(t *testing.T) {
 func TestNextAwaitingRevisit(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndHolds: wait})
+			f := frontier.New(memory.New(memory.Config{}), frontier.Config{WaitForRevisitsAndSuspensions: wait})
 			discover(t, f, entries(t, "a.test", 1)...)
 			l, err := f.Next(t.Context())
 			if err != nil {
@@ -153,7 +153,7 @@ func TestReleaseHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := f.ReleaseSuspendedOrigins(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
+		if err := f.EndSuspensionsExcept(t.Context(), func(storage.OriginInfo) bool { return false }); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
@@ -193,7 +193,7 @@ func TestRescheduleModified(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n, err := f.RescheduleModified(t.Context(),
+		n, err := f.RescheduleByLastmod(t.Context(),
 			storage.SitemapLastmod{URL: mustURL(t, "http://a.test/1?sid=5"), Modified: visited.Add(time.Second)},
 			storage.SitemapLastmod{URL: es[2].URL, Modified: visited.Add(-time.Second)},
 			storage.SitemapLastmod{URL: mustURL(t, "http://a.test/unknown"), Modified: visited.Add(time.Second)})

@@ -46,8 +46,8 @@ func NewParamCleaner(rules ParamRules) (*ParamCleaner, error) {
 	return p, nil
 }
 
-// A URLCleaningStep is one thing that ParamCleaner.Explain did to a URL.
-type URLCleaningStep struct {
+// An AppliedCleaningRule is one thing that ParamCleaner.CleanURLAndExplain did to a URL.
+type AppliedCleaningRule struct {
 	Removed string `json:"took"` // what was taken off; empty if the order was changed
 	Rule    string `json:"rule"` // by which
 }
@@ -55,18 +55,18 @@ type URLCleaningStep struct {
 // CleanURL returns u by the rules. To clean twice is to clean once.
 func (p *ParamCleaner) CleanURL(u decorum.URL) decorum.URL { return p.cleanURL(u, nil) }
 
-// Explain cleans u as CleanURL does, and says what was changed.
-func (p *ParamCleaner) Explain(u decorum.URL) (clean decorum.URL, changes []URLCleaningStep) {
-	clean = p.cleanURL(u, func(c URLCleaningStep) { changes = append(changes, c) })
+// CleanURLAndExplain cleans u as CleanURL does, and says what was changed.
+func (p *ParamCleaner) CleanURLAndExplain(u decorum.URL) (clean decorum.URL, changes []AppliedCleaningRule) {
+	clean = p.cleanURL(u, func(c AppliedCleaningRule) { changes = append(changes, c) })
 	return clean, changes
 }
 
-func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLCleaningStep)) decorum.URL {
+func (p *ParamCleaner) cleanURL(u decorum.URL, report func(AppliedCleaningRule)) decorum.URL {
 	if u.IsZero() {
 		return u
 	}
 	if report == nil {
-		report = func(URLCleaningStep) {}
+		report = func(AppliedCleaningRule) {}
 	}
 	original := u.PathAndQuery()
 	path, query, hasQuery := strings.Cut(original, "?")
@@ -87,21 +87,21 @@ func (p *ParamCleaner) cleanURL(u decorum.URL, report func(URLCleaningStep)) dec
 }
 
 // cleanQuery returns what the rules leave of a query.
-func (p *ParamCleaner) cleanQuery(query string, report func(URLCleaningStep)) string {
+func (p *ParamCleaner) cleanQuery(query string, report func(AppliedCleaningRule)) string {
 	if p == nil || len(p.drop) == 0 && !p.sort {
 		return query
 	}
 	var remaining []string
 	for parameter := range strings.SplitSeq(query, "&") {
 		if rule, isDropped := p.matchingDropRule(parameter); isDropped {
-			report(URLCleaningStep{Removed: parameter, Rule: rule})
+			report(AppliedCleaningRule{Removed: parameter, Rule: rule})
 			continue
 		}
 		remaining = append(remaining, parameter)
 	}
 	if p.sort && !slices.IsSortedFunc(remaining, compareParamsByName) {
 		slices.SortStableFunc(remaining, compareParamsByName)
-		report(URLCleaningStep{Rule: "params.sort"})
+		report(AppliedCleaningRule{Rule: "params.sort"})
 	}
 	return strings.Join(remaining, "&")
 }

@@ -55,14 +55,14 @@ func TestParamCleaner(t *testing.T) {
 		if got.PathAndQuery() != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got.PathAndQuery(), tt.want)
 		}
-		explained, changes := p.Explain(u)
+		explained, changes := p.CleanURLAndExplain(u)
 		if explained != got || (len(changes) > 0) != (got != u) {
 			t.Errorf("%s: explained as %s by %v", tt.name, explained, changes)
 		}
 	}
 	u := mustURL(t, "http://a.test/;jsessionid=1/?b=1&ref=2&a=3")
-	_, changes := mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).Explain(u)
-	if diff := cmp.Diff([]frontier.URLCleaningStep{
+	_, changes := mustParamCleaner(t, frontier.ParamRules{Drop: []string{"ref"}, Sort: true}).CleanURLAndExplain(u)
+	if diff := cmp.Diff([]frontier.AppliedCleaningRule{
 		{Removed: ";jsessionid=1", Rule: "session id in the path"}, {Removed: "ref=2", Rule: "params.drop: ref"}, {Rule: "params.sort"},
 	}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -128,7 +128,7 @@ func TestUpgradeURL(t *testing.T) {
 		t.Helper()
 		n++
 		path := fmt.Sprintf("/%d", n)
-		u, err := f.UpgradeToHTTPS(t.Context(), mustURL(t, origin+path))
+		u, err := f.UpgradeIfOriginMovedToHTTPS(t.Context(), mustURL(t, origin+path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestUpgradeURLByOrigin(t *testing.T) {
 			t.Fatal(err)
 		}
 		link := "http://" + want[strings.Index(want, "//")+2:]
-		if got, err := f.UpgradeToHTTPS(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
+		if got, err := f.UpgradeIfOriginMovedToHTTPS(t.Context(), mustURL(t, link)); err != nil || got.String() != want {
 			t.Errorf("after %s failed, %s is queued as %s (%v), want %s", answered, link, got, err, want)
 		}
 	}

@@ -52,8 +52,8 @@ type refusalCounter struct {
 	unsaved  map[refusalKey]*RefusalCount
 }
 
-// recordRefusal counts an entry that does not belong to the crawl.
-func (f *Frontier) recordRefusal(e storage.Entry, why error) {
+// countAndReportRefusal counts an entry that does not belong to the crawl.
+func (f *Frontier) countAndReportRefusal(e storage.Entry, why error) {
 	c := RefusalCount{Reason: RefusalReasonOf(why), Why: why.Error(), Example: e.URL.String()}
 	var refusal *Refusal
 	if errors.As(why, &refusal) {
@@ -72,12 +72,12 @@ func (f *Frontier) recordRefusal(e storage.Entry, why error) {
 	}
 }
 
-// countSessionID counts an entry of the crawl that was found with the id of a
+// countPathSessionIDRemoval counts an entry of the crawl that was found with the id of a
 // session in its path: a site that puts a new one into every link has pages
 // without end, of which no limit tells.
-func (f *Frontier) countSessionID(found decorum.URL, e storage.Entry) {
+func (f *Frontier) countPathSessionIDRemoval(found decorum.URL, e storage.Entry) {
 	path, _, _ := strings.Cut(found.PathAndQuery(), "?")
-	if stripSessionIDsFromPath(path, func(URLCleaningStep) {}) == path || f.CheckScope(e) != nil {
+	if stripSessionIDsFromPath(path, func(AppliedCleaningRule) {}) == path || f.CheckScope(e) != nil {
 		return
 	}
 	f.sessionIDRemovalCounts.countOne(RefusalCount{Host: found.Origin().Host(), Reason: SessionID, Why: "the id of a session in the path is taken off", Example: found.String()})

@@ -95,11 +95,11 @@ func (s PageObservation) DiffersFrom(before storage.VisitSummary) bool {
 // IsEnabled reports whether pages are visited again at all.
 func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 
-// UpdateVisitSummary returns what a visit leaves of a page, and how long the page rests
+// SummaryAndRevisitDelay returns what a visit leaves of a page, and how long the page rests
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r RevisitPolicy) UpdateVisitSummary(before *storage.VisitSummary, s PageObservation) (storage.VisitSummary, time.Duration) {
+func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitSummary, s PageObservation) (storage.VisitSummary, time.Duration) {
 	if before == nil {
 		before = &storage.VisitSummary{}
 	}

@@ -65,14 +65,14 @@ func TestUpdateHistory(t *testing.T) {
 		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
 			storage.VisitSummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
 	} {
-		if got, _ := adaptive.UpdateVisitSummary(&before, tt.observed); got != tt.want {
+		if got, _ := adaptive.SummaryAndRevisitDelay(&before, tt.observed); got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)
 		}
 	}
 	if before.ComparedVisits != 2 || before.ConsecutiveMissing != 2 {
 		t.Error("the page before was written to")
 	}
-	first, _ := adaptive.UpdateVisitSummary(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`})
+	first, _ := adaptive.SummaryAndRevisitDelay(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`})
 	if want := (storage.VisitSummary{VisitedAt: at, Status: 200, BodyHash: 7, ETag: `"a"`}); first != want {
 		t.Errorf("a first visit leaves %+v, want %+v", first, want)
 	}
@@ -107,13 +107,13 @@ func TestRevisitDelays(t *testing.T) {
 	} {
 		observed := tt.observed
 		observed.At = epoch.Add(tt.after)
-		if _, got := tt.policy.UpdateVisitSummary(tt.before, observed); got != tt.want {
+		if _, got := tt.policy.SummaryAndRevisitDelay(tt.before, observed); got != tt.want {
 			t.Errorf("%s: rests %v, want %v", tt.name, got, tt.want)
 		}
 	}
 	// Half of the visits found a change: by the estimator the page changes
 	// every 4 days / -ln(4.5/8.5).
-	page, delay := adaptive.UpdateVisitSummary(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
+	page, delay := adaptive.SummaryAndRevisitDelay(seen(7, 4, 28*day), frontier.PageObservation{At: epoch.Add(4 * day), Status: 304})
 	if want := time.Duration(math.Sqrt(float64(4*day) / -math.Log(4.5/8.5) * float64(middle))); (delay - want).Abs() > time.Microsecond {
 		t.Errorf("rests %v, want %v", delay, want)
 	}
@@ -128,7 +128,7 @@ func TestDelayFollowsChanges(t *testing.T) {
 	p, at, delay := storage.VisitSummary{VisitedAt: epoch, BodyHash: 1}, epoch, hour
 	visit := func(hash uint64) {
 		at = at.Add(delay)
-		p, delay = adaptive.UpdateVisitSummary(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
+		p, delay = adaptive.SummaryAndRevisitDelay(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
 		if p.ComparedVisits > 16 || p.ChangedVisits > p.ComparedVisits || delay < hour || delay > 30*day {
 			t.Fatalf("%+v, rests %v", p, delay)
 		}
@@ -155,7 +155,7 @@ func TestDelayIsBounded(t *testing.T) {
 		p := storage.VisitSummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()), ChangedVisits: int(number()),
 			TotalComparedInterval: time.Duration(number()), ConsecutiveMissing: r.IntN(80) - 9, BodyHash: r.Uint64N(3)}
 		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
-		if _, delay := adaptive.UpdateVisitSummary(&p, s); delay < hour || delay > 30*day {
+		if _, delay := adaptive.SummaryAndRevisitDelay(&p, s); delay < hour || delay > 30*day {
 			t.Fatalf("%+v, seen %+v: rests %v", p, s, delay)
 		}
 	}

@@ -11,12 +11,12 @@ var sessionNames = [...]string{"jsessionid", "phpsessid", "sessionid", "session_
 // station or a story.
 const minSIDLength = 8
 
-// sessionRule is what ParamCleaner.Explain names.
+// sessionRule is what ParamCleaner.CleanURLAndExplain names.
 const sessionRule = "session id in the path"
 
 // stripSessionIDsFromPath returns path without ids of sessions: ;jsessionid=…, the
 // segment /(S(…))/ of ASP.NET, and segments such as /PHPSESSID=…/.
-func stripSessionIDsFromPath(path string, report func(URLCleaningStep)) string {
+func stripSessionIDsFromPath(path string, report func(AppliedCleaningRule)) string {
 	if !strings.ContainsAny(path, ";(=") {
 		return path
 	}
@@ -25,10 +25,10 @@ func stripSessionIDsFromPath(path string, report func(URLCleaningStep)) string {
 	for i, s := range segments {
 		stripped := stripSessionParamsFromSegment(s)
 		if stripped != s {
-			report(URLCleaningStep{Removed: s, Rule: sessionRule})
+			report(AppliedCleaningRule{Removed: s, Rule: sessionRule})
 		}
 		if isSessionIDParam(stripped) {
-			report(URLCleaningStep{Removed: stripped, Rule: sessionRule})
+			report(AppliedCleaningRule{Removed: stripped, Rule: sessionRule})
 			if i < len(segments)-1 {
 				continue
 			}

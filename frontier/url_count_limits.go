@@ -11,9 +11,9 @@ import (
 // URLs of an origin by the store as it adds them, those of a pattern before,
 // where there may be too many, and counted when they are known to be new.
 
-// isSubjectToLimits reports whether limits on how many there are hold for e. What a person
+// isSubjectToCountLimits reports whether limits on how many there are hold for e. What a person
 // named, and the crawl's own errands, pass by them.
-func (f *Frontier) isSubjectToLimits(e *storage.Entry) bool {
+func (f *Frontier) isSubjectToCountLimits(e *storage.Entry) bool {
 	return f.cfg.Scope != nil && e.Source != storage.SourceSeed && e.Source != storage.SourcePrerequisite
 }
 
@@ -32,7 +32,7 @@ func (f *Frontier) addLimited(ctx context.Context, entries []storage.Entry) (add
 			added++
 			f.patternCounts.addURL(entryPatternKey(e))
 		case storage.OverLimit:
-			f.recordRefusal(*e, f.cfg.Scope.newHostURLLimitError(e.URL))
+			f.countAndReportRefusal(*e, f.cfg.Scope.newHostURLLimitError(e.URL))
 		}
 	}
 	return added, err
@@ -47,13 +47,13 @@ func (f *Frontier) applyPatternLimit(ctx context.Context, entries []storage.Entr
 	}
 	in := entries[:0]
 	for _, e := range entries {
-		exceeds, err := c.exceedsLimit(ctx, &e)
+		exceeds, err := c.countNewURLAgainstLimit(ctx, &e)
 		if err != nil {
 			return nil, err
 		}
 		if exceeds {
 			pattern, _ := URLPattern(e.URL.PathAndQuery())
-			f.recordRefusal(e, outOfScopeError(e.URL, newRefusal(TooManyPatternURLs, "more than %d URLs as %s", c.maxURLs, pattern)))
+			f.countAndReportRefusal(e, outOfScopeError(e.URL, newRefusal(TooManyPatternURLs, "more than %d URLs as %s", c.maxURLs, pattern)))
 			continue
 		}
 		in = append(in, e)
@@ -77,12 +77,12 @@ type patternLimitChecker struct {
 	maxURLs           int // URLs of a pattern
 	batchSize         int // entries of the call
 	acceptedByPattern map[uint64]int
-	offered           map[decorum.URL]bool
+	offeredURLs       map[decorum.URL]bool
 }
 
-// exceedsLimit reports whether e is new and there are all the URLs of its kind that
+// countNewURLAgainstLimit reports whether e is new and there are all the URLs of its kind that
 // there may be.
-func (c *patternLimitChecker) exceedsLimit(ctx context.Context, e *storage.Entry) (bool, error) {
+func (c *patternLimitChecker) countNewURLAgainstLimit(ctx context.Context, e *storage.Entry) (bool, error) {
 	key := entryPatternKey(e)
 	if key == 0 {
 		return false, nil
@@ -91,7 +91,7 @@ func (c *patternLimitChecker) exceedsLimit(ctx context.Context, e *storage.Entry
 	if capacity >= c.batchSize {
 		return false, nil // whatever of the call is new
 	}
-	if known, err := c.isKnownURL(ctx, e.URL); err != nil || known {
+	if known, err := c.addURLAndReportKnown(ctx, e.URL); err != nil || known {
 		return false, err
 	}
 	if c.acceptedByPattern[key] >= capacity {
@@ -101,15 +101,15 @@ func (c *patternLimitChecker) exceedsLimit(ctx context.Context, e *storage.Entry
 	return false, nil
 }
 
-// isKnownURL reports whether u is in the seen set, or was offered before in this call.
-func (c *patternLimitChecker) isKnownURL(ctx context.Context, u decorum.URL) (bool, error) {
-	if c.offered == nil {
-		c.acceptedByPattern, c.offered = map[uint64]int{}, map[decorum.URL]bool{}
+// addURLAndReportKnown reports whether u is in the seen set, or was offered before in this call.
+func (c *patternLimitChecker) addURLAndReportKnown(ctx context.Context, u decorum.URL) (bool, error) {
+	if c.offeredURLs == nil {
+		c.acceptedByPattern, c.offeredURLs = map[uint64]int{}, map[decorum.URL]bool{}
 	}
-	if c.offered[u] {
+	if c.offeredURLs[u] {
 		return true, nil
 	}
-	c.offered[u] = true
+	c.offeredURLs[u] = true
 	store, ok := c.frontier.store.(storage.Inspector)
 	if !ok {
 		return false, nil // what is met again counts again: the limit comes sooner
@@ -123,10 +123,10 @@ func (s *Scope) newHostURLLimitError(u decorum.URL) error {
 	return outOfScopeError(u, newRefusal(TooManyHostURLs, "more than %d URLs of the host", s.cfg.MaxURLsPerHost))
 }
 
-// CheckURLCountLimits returns why a link to u, which the crawl does not know, would be refused
+// CheckLinkAgainstCountLimits returns why a link to u, which the crawl does not know, would be refused
 // for the URLs that its host has, or for the hosts that there are; nil if it would
 // not, or the store cannot tell.
-func (f *Frontier) CheckURLCountLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
+func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
 	store, ok := f.store.(storage.Inspector)
 	if f.cfg.Scope == nil || !ok {
 		return nil, nil

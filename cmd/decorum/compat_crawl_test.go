@@ -67,7 +67,7 @@ func resumeCrawl(t *testing.T, p oldState, web *crawltest.Web) *resumedCrawl {
 			Revisit: frontier.RevisitPolicy{Mode: frontier.IntervalRevisit, Interval: time.Hour}},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	must(f.ReleaseSuspendedOrigins(t.Context(), c.ShouldStaySuspended))
+	must(f.EndSuspensionsExcept(t.Context(), c.ShouldStaySuspended))
 	return &c
 }
 

@@ -217,7 +217,7 @@ func (c *Crawl) Run(ctx context.Context) error {
 // run is Run, by whom has set running and called settle.
 func (c *Crawl) run(ctx context.Context) error {
 	if c.mustReleaseHolds {
-		if err := c.crawler.Frontier.ReleaseSuspendedOrigins(ctx, c.crawler.ShouldStaySuspended); err != nil {
+		if err := c.crawler.Frontier.EndSuspensionsExcept(ctx, c.crawler.ShouldStaySuspended); err != nil {
 			return err
 		}
 		c.mustReleaseHolds = false

@@ -73,7 +73,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		return u, nil, err
 	}
 	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalization(text, u)}}
-	httpsURL, err := frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).UpgradeToHTTPS(ctx, u)
+	httpsURL, err := frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
 	}
@@ -81,7 +81,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 		u = httpsURL
 		steps = append(steps, api.RewriteStep{Step: "https", URL: u.String(), Changes: []string{"the pages of its origin redirect to https"}})
 	}
-	u, changes := q.paramCleaner.Explain(u)
+	u, changes := q.paramCleaner.CleanURLAndExplain(u)
 	step := api.RewriteStep{Step: "params", URL: u.String()}
 	for _, c := range changes {
 		step.Changes = append(step.Changes, strings.TrimSpace(c.Removed+" by "+c.Rule))
@@ -155,7 +155,7 @@ func (q *inspector) explainScope(ctx context.Context, u decorum.URL, entry stora
 		}
 	}
 	if refusal == nil && e.FrontierState.State == stateUnknown {
-		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckURLCountLimits(ctx, u)
+		refusal, err = frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).CheckLinkAgainstCountLimits(ctx, u)
 	}
 	if refusal != nil {
 		s.InScope, s.Reason, s.Detail = false, frontier.RefusalReasonOf(refusal), innerErrorText(refusal)

@@ -109,7 +109,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
-		Now: g.now, WaitForRevisitsAndHolds: g.waitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.onNewURLQueued, OnRefused: r.refusalReporter.countAndReportRefusal,
+		Now: g.now, WaitForRevisitsAndSuspensions: g.waitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.onNewURLQueued, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
 	})
 	return r, nil
@@ -169,7 +169,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 // endOutdatedSuspensions offers again what an earlier run, which may have been set otherwise, has
 // put away.
 func (r *crawlComponents) endOutdatedSuspensions(ctx context.Context) error {
-	return r.frontier.ReleaseSuspendedOrigins(ctx, r.crawler.ShouldStaySuspended)
+	return r.frontier.EndSuspensionsExcept(ctx, r.crawler.ShouldStaySuspended)
 }
 
 // queueSeeds discovers the project's seeds.

@@ -67,7 +67,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 		return err
 	}
 	c.Archive = archiveRecorder{archive}
-	if err := c.Frontier.ReleaseSuspendedOrigins(ctx, c.ShouldStaySuspended); err != nil { // what an earlier run put away
+	if err := c.Frontier.EndSuspensionsExcept(ctx, c.ShouldStaySuspended); err != nil { // what an earlier run put away
 		return err
 	}
 	if _, err := c.Frontier.Discover(ctx, storage.Entry{URL: seed, Source: storage.SourceSeed}); err != nil {

@@ -162,7 +162,7 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 1, 0)
 	s := openServerClock(t, c, newPrefix(), Options{Partitions: 2, Timeout: time.Second, Durability: DurabilityNone, PostInterruptionDelay: time.Millisecond})
-	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndHolds: true})
+	f := frontier.New(s, frontier.Config{LeaseTTL: time.Second, WaitForRevisitsAndSuspensions: true})
 	link := pageEntry("http://b.test/link")
 	_, err := f.Discover(t.Context(), pageEntry("http://a.test/page"))
 	must(t, err)
