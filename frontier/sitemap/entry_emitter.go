@@ -133,5 +133,5 @@ func (s *entryEmitter) reportError(line int, field string, text []byte, err erro
 		return
 	}
 	const maxBytes = 256
-	s.OnEntryError(EntryError{Line: line, Field: field, Text: string(text[:min(len(text), maxBytes)]), Err: err})
+	s.OnEntryError(EntryError{Line: line, Field: field, FieldText: string(text[:min(len(text), maxBytes)]), Err: err})
 }

@@ -33,7 +33,7 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 	if err := in.decompress(limits); err != nil {
 		return false, err
 	}
-	in.decodeUTF16()
+	in.decodeIfUTF16()
 	if bom, _ := in.r.Peek(3); string(bom) == "\xEF\xBB\xBF" {
 		in.skip(len(bom))
 	}
@@ -58,13 +58,13 @@ func (in *input) decodeAndDetectMarkup(limits Options) (isMarkup bool, err error
 // decompress has the file decompressed if it is compressed, and limited.
 func (in *input) decompress(limits Options) error {
 	if magic, _ := in.r.Peek(2); string(magic) != "\x1f\x8b" {
-		in.setReader(&limitReader{r: in.r, remaining: limits.MaxBytes})
+		in.setReader(&sizeAndRatioLimitReader{r: in.r, remaining: limits.MaxBytes})
 		return nil
 	}
 	compressed := &countingReader{r: in.r}
 	decompressed, err := gzip.NewReader(compressed)
 	if err == nil {
-		in.setReader(&limitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxDecompressionRatio: int64(limits.MaxDecompressionRatio)})
+		in.setReader(&sizeAndRatioLimitReader{r: decompressed, remaining: limits.MaxBytes, compressedInput: compressed, maxDecompressionRatio: int64(limits.MaxDecompressionRatio)})
 	}
 	return err
 }
@@ -72,9 +72,9 @@ func (in *input) decompress(limits Options) error {
 // setReader has the rest of the file read through r, which reads in.r.
 func (in *input) setReader(r io.Reader) { in.r = bufio.NewReaderSize(r, bufferSize) }
 
-// decodeUTF16 has the file recoded if it is in UTF-16: by its byte order mark,
+// decodeIfUTF16 has the file recoded if it is in UTF-16: by its byte order mark,
 // or by how "<" is written.
-func (in *input) decodeUTF16() {
+func (in *input) decodeIfUTF16() {
 	head, _ := in.r.Peek(2)
 	switch string(head) {
 	case "\xFE\xFF", "\x00<":

@@ -60,7 +60,7 @@ func (j *jsonFeedReader) readItems() error {
 	}
 	for j.decoder.More() {
 		if t, err = j.nextToken(); err == nil && t == json.Delim('{') {
-			err = j.readItem()
+			err = j.readAndEmitItem()
 		} else if err == nil {
 			err = j.skipRestOfValue(t)
 		}
@@ -72,8 +72,8 @@ func (j *jsonFeedReader) readItems() error {
 	return err
 }
 
-// readItem reads an item whose brace has been read. One without a url is about no page.
-func (j *jsonFeedReader) readItem() error {
+// readAndEmitItem reads an item whose brace has been read. One without a url is about no page.
+func (j *jsonFeedReader) readAndEmitItem() error {
 	var d partialEntry
 	d.reset()
 	modified := ""

@@ -10,9 +10,9 @@ import (
 // to what went in counts: short files of blanks are no bombs.
 const ratioFreeBytes = 1 << 20
 
-// A limitReader passes on at most left bytes, and of a compressed file no more than
+// A sizeAndRatioLimitReader passes on at most left bytes, and of a compressed file no more than
 // ratio times what went in.
-type limitReader struct {
+type sizeAndRatioLimitReader struct {
 	r                     io.Reader
 	remaining             int64
 	compressedInput       *countingReader // nil: not compressed
@@ -21,7 +21,7 @@ type limitReader struct {
 }
 
 // Read returns ErrLimit instead of the first byte too many.
-func (l *limitReader) Read(p []byte) (int, error) {
+func (l *sizeAndRatioLimitReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.remaining+1 {
 		p = p[:l.remaining+1]
 	}

@@ -64,15 +64,15 @@ func (o Options) withDefaults() Options {
 // An EntryError is something in a sitemap that cannot be used. The rest is read all
 // the same.
 type EntryError struct {
-	Line  int    // where it ends
-	Field string // "location", or the element: "lastmod", "pubDate", "priority" …
-	Text  string // of it, at most 256 bytes
-	Err   error  // why
+	Line      int    // where it ends
+	Field     string // "location", or the element: "lastmod", "pubDate", "priority" …
+	FieldText string // of it, at most 256 bytes
+	Err       error  // why
 }
 
 // Error says where and what the flaw is.
 func (f EntryError) Error() string {
-	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Field, f.Text, f.Err)
+	return fmt.Sprintf("line %d: %s %q: %v", f.Line, f.Field, f.FieldText, f.Err)
 }
 
 // Unwrap returns the reason.
@@ -128,5 +128,5 @@ func readAnyFormat(in *input, s *entryEmitter) error {
 		}
 		return readTextSitemap(in, s)
 	}
-	return (&xmlDocumentReader{scanner: scanner{in: in}, emitter: s}).read()
+	return (&xmlDocumentReader{scanner: scanner{in: in}, emitter: s}).readDocument()
 }

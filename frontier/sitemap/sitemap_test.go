@@ -233,7 +233,7 @@ func TestCrossSubmit(t *testing.T) {
 	if err != nil || len(got) != 2 || got[1].URL.String() != "http://friend.example/3" || got[1].AllowedByLocation {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if len(entryErrs) != 2 || !errors.Is(entryErrs[0], ErrLocation) || entryErrs[1].Text != "https://friend.example/4" {
+	if len(entryErrs) != 2 || !errors.Is(entryErrs[0], ErrLocation) || entryErrs[1].FieldText != "https://friend.example/4" {
 		t.Errorf("flaws %v", entryErrs)
 	}
 }
@@ -241,7 +241,7 @@ func TestCrossSubmit(t *testing.T) {
 func TestWithoutBase(t *testing.T) {
 	var entryErrs []EntryError
 	got, err := readEntries(t, urlset("/1", "http://example.com/2"), "", Options{OnEntryError: func(f EntryError) { entryErrs = append(entryErrs, f) }})
-	if err != nil || len(got) != 1 || len(entryErrs) != 1 || entryErrs[0].Text != "/1" {
+	if err != nil || len(got) != 1 || len(entryErrs) != 1 || entryErrs[0].FieldText != "/1" {
 		t.Errorf("got %v, %v, flaws %v", got, err, entryErrs)
 	}
 }

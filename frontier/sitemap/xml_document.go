@@ -59,8 +59,8 @@ type savedBase struct {
 	base  decorum.URL
 }
 
-// read reads the document to the end of its root element.
-func (d *xmlDocumentReader) read() error {
+// readDocument reads the document to the end of its root element.
+func (d *xmlDocumentReader) readDocument() error {
 	for {
 		t, err := d.nextToken()
 		if err == nil {

@@ -47,13 +47,13 @@ type token struct {
 func (s *scanner) nextToken() (token, error) {
 	for {
 		if !s.inTag {
-			return s.scanText()
+			return s.scanTextToken()
 		}
 		s.inTag = false
 		var err error
 		switch {
 		case !s.in.hasPrefix("!") && !s.in.hasPrefix("?"):
-			return s.scanTag()
+			return s.scanTagToken()
 		case s.in.hasPrefix("!--"):
 			s.in.skip(len("!--"))
 			_, err = s.readUntil("-->")
@@ -72,8 +72,8 @@ func (s *scanner) nextToken() (token, error) {
 	}
 }
 
-// scanText returns the text up to the next "<".
-func (s *scanner) scanText() (token, error) {
+// scanTextToken returns the text up to the next "<".
+func (s *scanner) scanTextToken() (token, error) {
 	raw, err := s.readUntil("<")
 	if err != nil {
 		return token{}, err
@@ -149,8 +149,8 @@ func (s *scanner) readTag() ([]byte, error) {
 	}
 }
 
-// scanTag returns a start or end tag. With an error it says at least which.
-func (s *scanner) scanTag() (token, error) {
+// scanTagToken returns a start or end tag. With an error it says at least which.
+func (s *scanner) scanTagToken() (token, error) {
 	tag, err := s.readTag()
 	t := token{kind: startTag}
 	rest, isEnd := bytes.CutPrefix(tag, []byte("/"))
