@@ -21,7 +21,7 @@ type Conn struct {
 	closeErr      error       // returned by Conn.Close
 
 	// These fields are guarded by limiter.mu.
-	list           *list.List // where a stranger is in its network; nil: not a stranger, or closed
+	idleOrBusyList *list.List // where a stranger is in its network; nil: not a stranger, or closed
 	element        *list.Element
 	idleSeq        uint64 // the value of limiter.idles when it became idle
 	activeRequests int    // being served now; HTTP/2 serves several at a time
@@ -38,13 +38,13 @@ func (c *Conn) BeginRequest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.activeRequests++
-	if c.list == nil || c.activeRequests > 1 {
+	if c.idleOrBusyList == nil || c.activeRequests > 1 {
 		return
 	}
 	c.idleTimer.Stop()
 	n := l.networks[c.networkPrefix]
-	n.idle.Remove(c.element)
-	c.list, c.element = &n.busy, n.busy.PushBack(c)
+	n.idleConns.Remove(c.element)
+	c.idleOrBusyList, c.element = &n.busyConns, n.busyConns.PushBack(c)
 }
 
 // EndRequest records that the server has served a request. A stranger then has UntrustedRequestTimeout to
@@ -57,11 +57,11 @@ func (c *Conn) EndRequest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.activeRequests--
-	if c.list == nil || c.activeRequests > 0 {
+	if c.idleOrBusyList == nil || c.activeRequests > 0 {
 		return
 	}
 	n := l.networks[c.networkPrefix]
-	n.busy.Remove(c.element)
+	n.busyConns.Remove(c.element)
 	l.enterIdleLocked(c, n)
 	c.idleTimer.Reset(l.limits.UntrustedRequestTimeout)
 }
@@ -76,7 +76,7 @@ func (c *Conn) Trust() {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.list == nil || l.trustedCount >= l.limits.MaxTrusted {
+	if c.idleOrBusyList == nil || l.trustedCount >= l.limits.MaxTrusted {
 		return
 	}
 	l.removeLocked(c)

@@ -35,42 +35,42 @@ type Limiter struct {
 	limits Limits
 
 	mu             sync.Mutex // guards the fields below, and those of each Conn and network
-	networks       map[string]*networkConns
+	networks       map[string]*subnetConns
 	untrustedCount int    // connections in networks
 	trustedCount   int    // open connections that are trusted
 	lastIdleSeq    uint64 // counts how often a connection became idle
 }
 
-// A networkConns holds the connections of the strangers of one network.
-type networkConns struct {
-	idle list.List // of *Conn that serve no request; the one that is idle longest is first
-	busy list.List // of *Conn that serve a request; the one that began first is first
+// A subnetConns holds the connections of the strangers of one network.
+type subnetConns struct {
+	idleConns list.List // of *Conn that serve no request; the one that is idle longest is first
+	busyConns list.List // of *Conn that serve a request; the one that began first is first
 }
 
-func (n *networkConns) len() int { return n.idle.Len() + n.busy.Len() }
+func (n *subnetConns) len() int { return n.idleConns.Len() + n.busyConns.Len() }
 
 // connToEvict returns the connection to close first: an idle one if possible. The network
 // must hold a connection.
-func (n *networkConns) connToEvict() *Conn { return n.connToEvictExcept(nil) }
+func (n *subnetConns) connToEvict() *Conn { return n.connToEvictPreferringOthers(nil) }
 
-// connToEvictExcept is oldest, but spares the idle connection c if there is another connection:
+// connToEvictPreferringOthers is oldest, but spares the idle connection c if there is another connection:
 // requests that are sent slowly must not keep a new connection out.
-func (n *networkConns) connToEvictExcept(c *Conn) *Conn {
-	e := n.idle.Front()
+func (n *subnetConns) connToEvictPreferringOthers(c *Conn) *Conn {
+	e := n.idleConns.Front()
 	if e != nil && e.Value.(*Conn) == c {
-		if e = e.Next(); e == nil && n.busy.Len() == 0 {
+		if e = e.Next(); e == nil && n.busyConns.Len() == 0 {
 			return c
 		}
 	}
 	if e == nil {
-		e = n.busy.Front()
+		e = n.busyConns.Front()
 	}
 	return e.Value.(*Conn)
 }
 
 // New returns a Limiter without connections.
 func New(l Limits) *Limiter {
-	return &Limiter{limits: l.withDefaults(), networks: map[string]*networkConns{}}
+	return &Limiter{limits: l.withDefaults(), networks: map[string]*subnetConns{}}
 }
 
 // Listener returns a listener that accepts the connections of inner under the limits.
@@ -87,7 +87,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.limiter.addConn(c), nil
+	return l.limiter.addConnAndEvictExcess(c), nil
 }
 
 // UnlimitedListener returns a listener that accepts the connections of inner without limits.
@@ -123,14 +123,14 @@ func isResourceExhausted(err error) bool {
 	return false
 }
 
-// addConn counts a connection that was just accepted, and closes the connections that are
+// addConnAndEvictExcess counts a connection that was just accepted, and closes the connections that are
 // then beyond the limits.
-func (l *Limiter) addConn(inner net.Conn) *Conn {
+func (l *Limiter) addConnAndEvictExcess(inner net.Conn) *Conn {
 	c := &Conn{Conn: inner, limiter: l, networkPrefix: NetworkPrefix(inner.RemoteAddr().String())}
 	l.mu.Lock()
 	n := l.networks[c.networkPrefix]
 	if n == nil {
-		n = &networkConns{}
+		n = &subnetConns{}
 		l.networks[c.networkPrefix] = n
 	}
 	l.untrustedCount++
@@ -139,10 +139,10 @@ func (l *Limiter) addConn(inner net.Conn) *Conn {
 	c.idleTimer = time.AfterFunc(l.limits.UntrustedRequestTimeout, func() { _ = c.Close() })
 	var victims []*Conn
 	if n.len() > l.limits.MaxUntrustedPerNetwork {
-		victims = append(victims, l.removeLocked(n.connToEvictExcept(c)))
+		victims = append(victims, l.removeLocked(n.connToEvictPreferringOthers(c)))
 	}
 	if l.untrustedCount > l.limits.MaxUntrusted {
-		victims = append(victims, l.removeLocked(l.largestNetworkLocked().connToEvictExcept(c)))
+		victims = append(victims, l.removeLocked(l.largestNetworkLocked().connToEvictPreferringOthers(c)))
 	}
 	l.mu.Unlock()
 	for _, v := range victims {
@@ -169,8 +169,8 @@ func (l *Limiter) EvictUntrustedConn() bool {
 // few networks closes its own; of several, the one that has been idle longest. There
 // are at most as many networks as strangers. The caller holds mu, and there is a
 // stranger.
-func (l *Limiter) largestNetworkLocked() *networkConns {
-	var largest *networkConns
+func (l *Limiter) largestNetworkLocked() *subnetConns {
+	var largest *subnetConns
 	for _, n := range l.networks {
 		if largest == nil || n.len() > largest.len() ||
 			n.len() == largest.len() && n.connToEvict().idleSeq < largest.connToEvict().idleSeq {
@@ -182,20 +182,20 @@ func (l *Limiter) largestNetworkLocked() *networkConns {
 
 // enterIdleLocked puts a stranger at the end of its network's idle connections. The
 // caller holds mu.
-func (l *Limiter) enterIdleLocked(c *Conn, n *networkConns) {
+func (l *Limiter) enterIdleLocked(c *Conn, n *subnetConns) {
 	l.lastIdleSeq++
-	c.idleSeq, c.list = l.lastIdleSeq, &n.idle
-	c.element = n.idle.PushBack(c)
+	c.idleSeq, c.idleOrBusyList = l.lastIdleSeq, &n.idleConns
+	c.element = n.idleConns.PushBack(c)
 }
 
 // removeLocked takes a stranger out of its network. It does nothing if it is not in
 // one. The caller holds mu.
 func (l *Limiter) removeLocked(c *Conn) *Conn {
-	if c.list == nil {
+	if c.idleOrBusyList == nil {
 		return c
 	}
-	c.list.Remove(c.element)
-	c.list, c.element = nil, nil
+	c.idleOrBusyList.Remove(c.element)
+	c.idleOrBusyList, c.element = nil, nil
 	c.idleTimer.Stop()
 	l.untrustedCount--
 	if n := l.networks[c.networkPrefix]; n.len() == 0 {

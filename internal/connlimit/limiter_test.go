@@ -138,7 +138,7 @@ func TestUntrustedRequestTimeout(t *testing.T) {
 		}
 		connect := func() (*Conn, <-chan time.Duration) {
 			client, server := net.Pipe()
-			return limiter.addConn(server), closed(client)
+			return limiter.addConnAndEvictExcess(server), closed(client)
 		}
 		_, idle := connect()
 		busy, busyEnd := connect()

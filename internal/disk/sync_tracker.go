@@ -17,17 +17,17 @@ type SyncTracker struct {
 	ContentLabel string // was written, in errors: "lines of output"
 	Remedy       string // what to do when it may be lost: "go on with --resume"
 
-	syncMu        sync.Mutex // held by the one Sync that goes on: who comes later must not overtake it
-	mu            sync.Mutex // of what follows
-	dirtyFile     SyncCloser // of which something may not be on the disk; nil: of none
-	dirtyFileSize int64      // of the whole records in dirty
-	syncedFile    SyncCloser // the last file that Sync put on the disk; nil: none yet
-	syncedBytes   int64      // bytes of synced on the disk
+	syncMu        sync.Mutex   // held by the one Sync that goes on: who comes later must not overtake it
+	mu            sync.Mutex   // of what follows
+	dirtyFile     SyncableFile // of which something may not be on the disk; nil: of none
+	dirtyFileSize int64        // of the whole records in dirty
+	syncedFile    SyncableFile // the last file that Sync put on the disk; nil: none yet
+	syncedBytes   int64        // bytes of synced on the disk
 	failure       error
 }
 
-// A SyncCloser is what a SyncTracker needs of an *os.File.
-type SyncCloser interface {
+// A SyncableFile is what a SyncTracker needs of an *os.File.
+type SyncableFile interface {
 	Sync() error
 	Close() error
 }
@@ -41,14 +41,14 @@ func (t *SyncTracker) Err() error {
 
 // RecordWrite records that f was written to, and how many bytes of it are whole records. The
 // caller has closed earlier files, or has synced them and no longer needs them.
-func (t *SyncTracker) RecordWrite(f SyncCloser, size int64) {
+func (t *SyncTracker) RecordWrite(f SyncableFile, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirtyFile, t.dirtyFileSize = f, size
 }
 
 // SyncedBytes returns how many bytes of f, in whole records, Sync has put on the disk.
-func (t *SyncTracker) SyncedBytes(f SyncCloser) int64 {
+func (t *SyncTracker) SyncedBytes(f SyncableFile) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f != t.syncedFile {
@@ -77,7 +77,7 @@ func (t *SyncTracker) Sync() error {
 }
 
 // takeDirtyFile returns the file to sync, or nil, and its size.
-func (t *SyncTracker) takeDirtyFile() (SyncCloser, int64, error) {
+func (t *SyncTracker) takeDirtyFile() (SyncableFile, int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure != nil {
@@ -90,7 +90,7 @@ func (t *SyncTracker) takeDirtyFile() (SyncCloser, int64, error) {
 
 // SyncAndClose closes f, unless it is closed, when what was written is on the disk. A failure
 // is as one of Sync.
-func (t *SyncTracker) SyncAndClose(f SyncCloser) error {
+func (t *SyncTracker) SyncAndClose(f SyncableFile) error {
 	err := t.Sync()
 	if closing := f.Close(); closing != nil && !errors.Is(closing, fs.ErrClosed) {
 		err = t.RecordFailure(closing)

@@ -26,12 +26,14 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // NewEscapingEncoder returns an encoder that writes values to w as EscapeControlChars returns them.
-func NewEscapingEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(escapeWriter{w}) }
+func NewEscapingEncoder(w io.Writer) *json.Encoder {
+	return json.NewEncoder(controlCharEscapeWriter{w})
+}
 
-// An escapeWriter escapes the output of an encoder, which writes each value at once.
-type escapeWriter struct{ w io.Writer }
+// A controlCharEscapeWriter escapes the output of an encoder, which writes each value at once.
+type controlCharEscapeWriter struct{ w io.Writer }
 
-func (e escapeWriter) Write(p []byte) (int, error) {
+func (e controlCharEscapeWriter) Write(p []byte) (int, error) {
 	if _, err := e.w.Write(EscapeControlChars(p)); err != nil {
 		return 0, err
 	}

@@ -129,8 +129,8 @@ func (g memoryCgroup) limit() (int64, bool) {
 	return n, ok
 }
 
-// usage returns how many bytes the group uses, without inactive pages of files.
-func (g memoryCgroup) usage() (int64, error) {
+// workingSetSize returns how many bytes the group uses, without inactive pages of files.
+func (g memoryCgroup) workingSetSize() (int64, error) {
 	name, inactive := "memory.usage_in_bytes", "total_inactive_file"
 	if g.v2 {
 		name, inactive = "memory.current", "inactive_file"

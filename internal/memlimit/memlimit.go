@@ -65,7 +65,7 @@ func (l Limit) usageWithFSRoot(root string) (int64, error) {
 	case Runtime:
 		return runtimeMemoryUsed(), nil
 	case Cgroup:
-		return l.cgroup.usage()
+		return l.cgroup.workingSetSize()
 	case Machine:
 		return machineMemoryUsed(root)
 	}

@@ -51,13 +51,13 @@ func (p *PressureMonitor) IsMemoryLow() bool {
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.checkedAt) >= maxReadingAge {
 		p.checkedAt = now
-		p.update()
+		p.measureAndNotifyOnChange()
 	}
 	return p.isMemoryLow
 }
 
-// update reads the kept memory. It requires mu.
-func (p *PressureMonitor) update() {
+// measureAndNotifyOnChange reads the kept memory. It requires mu.
+func (p *PressureMonitor) measureAndNotifyOnChange() {
 	share := lowShare
 	if p.isMemoryLow {
 		share = recoveredShare
