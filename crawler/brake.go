@@ -42,7 +42,7 @@ func (c *Crawler) postponeBrakedLease(ctx context.Context, l storage.Lease, brak
 	if braked.Brake.Stop {
 		ack, err = c.requeueAndHoldOrigin(ctx, l, until, true)
 	} else {
-		ack, err = c.postponeBusyLease(ctx, l, &politeness.ResourceBusyError{Until: until})
+		ack, err = c.postponeBusyLease(ctx, l, &politeness.VisitDelayedError{Until: until})
 	}
 	if b, _ := c.Brakes.ForHost(origin.Host(), c.now()); b != braked.Brake && err == nil { // before it was put off
 		err = c.Frontier.Hold(commitContext(ctx), origin, time.Time{}, false)
@@ -100,7 +100,7 @@ func visitAbortReason(v *Visit, t Ticket) error {
 	if v.Response != nil {
 		return nil
 	}
-	var busy *politeness.ResourceBusyError
+	var busy *politeness.VisitDelayedError
 	if errors.As(v.Err, &busy) {
 		return busy
 	}

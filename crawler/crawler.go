@@ -168,7 +168,7 @@ func (c *Crawler) Run(ctx context.Context) error {
 	workCtx, done := c.graceContext(ctx, stop)
 	defer done()
 	c.brakesChanged = make(chan struct{}, 1)
-	defer c.Brakes.Watch(c.onBrakesChanged)()
+	defer c.Brakes.NotifyOnChange(c.onBrakesChanged)()
 
 	var wg sync.WaitGroup
 	for range c.Settings.Workers {

@@ -16,7 +16,7 @@ func (c *Crawler) attributeFault(ctx context.Context, v *Visit) {
 	case c.Now != nil: // such a crawl has its own clock and does not use this machine's network
 		return
 	case v.reachedServer():
-		c.Limiter.Breaker().RecordAnswer(v.host(), v.Start)
+		c.Limiter.NetworkBreaker().RecordAnswer(v.host(), v.Start)
 		if !c.timerLag.wasOverloadedDuringVisit(v) {
 			c.Limiter.MachineLoadLimiter().RecordAnswer()
 		}
@@ -57,7 +57,7 @@ func (c *Crawler) attributeUnansweredVisit(ctx context.Context, v *Visit) {
 	if !addr.IsValid() {
 		addr = dialErrorAddr(v.Err)
 	}
-	pendingFailure := c.Limiter.Breaker().RecordFailure(time.Now(), politeness.VisitFailure{
+	pendingFailure := c.Limiter.NetworkBreaker().RecordFailure(time.Now(), politeness.VisitFailure{
 		Host: v.host(), Addr: addr, Start: v.Start, MachineFaultLikelihood: evidence, MachineFaultReason: why})
 	if v.hostSlots > 1 { // else the host gets no other visit before this one is acked
 		c.postponeHostForPendingFailure(ctx, v)
@@ -79,13 +79,13 @@ func (c *Crawler) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
-	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.Visit{
+	next := c.politenessPolicyOf(origin.Host(), v.End).NextVisit(politeness.FinishedVisit{
 		Host: origin.Host(), Start: v.Start, End: v.End, CrawlDelay: delay, ConsecutiveFailures: v.Lease.HostState.ConsecutiveFailures})
 	c.Limiter.PostponeHost(v.End, origin.Host(), v.End, next.Due)
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UnattributedFailure) politeness.FaultVerdict {
+func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultVerdict {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {
@@ -117,7 +117,7 @@ func (v *Visit) markLocalFailure(why string) {
 // logBreakerChange logs, after v, that visits pause because of this machine, or that they
 // start again.
 func (c *Crawler) logBreakerChange(v *Visit) {
-	switch s, changed := c.Limiter.Breaker().PollStateChange(); {
+	switch s, changed := c.Limiter.NetworkBreaker().PollStateChange(); {
 	case !changed:
 	case s.Open:
 		c.Log.Warn("visits are paused: they fail on this machine, and no host is charged", "why", s.Reason, "error", v.Err)

@@ -195,7 +195,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 	var (
 		postponed       *robots.OriginPostponedError
 		early           politeness.NotDueError
-		busy            *politeness.ResourceBusyError
+		busy            *politeness.VisitDelayedError
 		braked          *politeness.BrakedError
 		paused          *politeness.NetworkPausedError
 		redirectBlocked *robots.RedirectDisallowedError

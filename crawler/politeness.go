@@ -61,7 +61,7 @@ func (c *Crawler) requestPermit(ctx context.Context, l storage.Lease, cl robots.
 	lastWaiting, lastBraked := c.originsAwaitingPermit.lastArrivalNumber(), c.brakedOrigins.lastArrivalNumber()
 	permit, err := c.Limiter.RequestPermit(now, origin.Host(),
 		politeness.PermitRequest{NotBefore: l.HostState.Due, HostSlots: slots, Delay: max(policy.Delay, delay, brake.Delay)})
-	var busy *politeness.ResourceBusyError
+	var busy *politeness.VisitDelayedError
 	if brake.Delay > 0 && errors.As(err, &busy) {
 		err = &politeness.BrakedError{Brake: brake, Until: busy.Until} // if it is lifted, it may be sooner
 	}
@@ -114,7 +114,7 @@ func (c *Crawler) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.
 	if err != nil {
 		delay = v.Lease.HostState.LostVisitDelay
 	}
-	visit := politeness.Visit{
+	visit := politeness.FinishedVisit{
 		Host: origin.Host(), Start: v.Start, End: v.End, Status: v.Status(),
 		CrawlDelay: delay,
 	}
@@ -133,9 +133,9 @@ func (c *Crawler) updateHostAfterVisit(ctx context.Context, v *Visit) (*storage.
 			visit.ConsecutiveFailures++ // what a success takes off
 		}
 		next := policy.NextVisit(visit)
-		c.Limiter.RecordNextVisit(origin.Host(), next, bytes)
+		c.Limiter.SetNextVisitAndCountBytes(origin.Host(), next, bytes)
 		due := laterTime(h.Due, next.Due) // another visit may have earned it a longer rest
-		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.Slots, next.ConsecutiveFailures
+		h.Due, h.LostVisitDelay, h.Slots, h.ConsecutiveFailures = due, due.Sub(v.End), next.HostSlots, next.ConsecutiveFailures
 		return h
 	})
 	err = errors.Join(err, c.HostDueStore.saveHostDueIfLongDelay(commitContext(ctx), origin.Host(), host))

@@ -86,7 +86,7 @@ func (c *Crawler) Stats() Stats {
 		NonCanonical: t.nonCanonical.Load(), DuplicateBodies: t.duplicateBodies.Load(),
 	}
 	if c.Limiter != nil {
-		if b := c.Limiter.Breaker().State(); b.Open {
+		if b := c.Limiter.NetworkBreaker().State(); b.Open {
 			s.MachinePauseReason = b.Reason
 		}
 		s.MachineConcurrencyLimit = c.Limiter.MachineLoadLimiter().Limit()

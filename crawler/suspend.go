@@ -11,7 +11,7 @@ import (
 
 // suspendReason says why a host asks for a longer rest than the crawl waits for;
 // empty if it does not.
-func suspendReason(p politeness.Policy, v politeness.Visit) string {
+func suspendReason(p politeness.Policy, v politeness.FinishedVisit) string {
 	switch {
 	case v.RetryAfter > p.MaxRetryAfter:
 		return "it asks to be left alone for longer than the crawl waits"

@@ -35,7 +35,7 @@ func BenchmarkRequestPermit(b *testing.B) {
 					b.Fatal(err)
 				}
 				l.ReleaseAfterTransfer(p, now)
-				l.RecordNextVisit(host, politeness.NextVisit{Due: now.Add(time.Second), Delay: time.Second, Slots: 1}, 0)
+				l.SetNextVisitAndCountBytes(host, politeness.NextVisit{Due: now.Add(time.Second), Delay: time.Second, HostSlots: 1}, 0)
 				now = now.Add(time.Millisecond)
 			}
 		})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A crawlDemand is what a crawl asks for. It holds while visits are out, and until then.
-type crawlDemand struct {
+// A crawlPaceDemand is what a crawl asks for. It holds while visits are out, and until then.
+type crawlPaceDemand struct {
 	limiter      *Limiter
 	delay        time.Duration
 	slots        int
@@ -15,19 +15,19 @@ type crawlDemand struct {
 	expires      time.Time
 }
 
-// setCrawlDemand notes what a crawl asks for from now on.
-func (p *visitSemaphore) setCrawlDemand(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
-	c := p.demandOf(crawl)
+// setDemandedDelayAndSlots notes what a crawl asks for from now on.
+func (p *visitSemaphore) setDemandedDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
+	c := p.findCrawlDemand(crawl)
 	if c == nil {
-		p.crawlDemands = append(p.crawlDemands, crawlDemand{limiter: crawl})
+		p.crawlDemands = append(p.crawlDemands, crawlPaceDemand{limiter: crawl})
 		c = &p.crawlDemands[len(p.crawlDemands)-1]
 	}
 	c.delay, c.slots, c.expires = delay, slots, laterTime(c.expires, now)
-	p.recomputeLimits(now)
+	p.expireDemandsAndUpdateLimits(now)
 }
 
-// demandOf returns the claim of a crawl, nil if it has none.
-func (p *visitSemaphore) demandOf(crawl *Limiter) *crawlDemand {
+// findCrawlDemand returns the claim of a crawl, nil if it has none.
+func (p *visitSemaphore) findCrawlDemand(crawl *Limiter) *crawlPaceDemand {
 	for i := range p.crawlDemands {
 		if p.crawlDemands[i].limiter == crawl {
 			return &p.crawlDemands[i]
@@ -38,20 +38,20 @@ func (p *visitSemaphore) demandOf(crawl *Limiter) *crawlDemand {
 
 // extendDemandExpiry keeps the claim of a crawl that can come again at a time.
 func (p *visitSemaphore) extendDemandExpiry(crawl *Limiter, at time.Time) {
-	if c := p.demandOf(crawl); c != nil {
+	if c := p.findCrawlDemand(crawl); c != nil {
 		c.expires = laterTime(c.expires, at.Add(grantTimeout))
 	}
 }
 
-// recomputeLimits forgets the claims of crawls that come no more: what is left rules, and
+// expireDemandsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *visitSemaphore) recomputeLimits(now time.Time) {
-	p.crawlDemands = slices.DeleteFunc(p.crawlDemands, func(c crawlDemand) bool { return c.activeVisits == 0 && c.expires.Before(now) })
+func (p *visitSemaphore) expireDemandsAndUpdateLimits(now time.Time) {
+	p.crawlDemands = slices.DeleteFunc(p.crawlDemands, func(c crawlPaceDemand) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlDemands) == 0 {
 		return
 	}
-	p.minSlots, p.maxDelay = math.MaxInt, 0
+	p.minDemandedSlots, p.maxDemandedDelay = math.MaxInt, 0
 	for _, c := range p.crawlDemands {
-		p.minSlots, p.maxDelay = min(p.minSlots, c.slots), max(p.maxDelay, c.delay)
+		p.minDemandedSlots, p.maxDemandedDelay = min(p.minDemandedSlots, c.slots), max(p.maxDemandedDelay, c.delay)
 	}
 }

@@ -4,7 +4,7 @@
 // told the time. A crawl goes round in three steps. Limits.RequestPermit says whether the
 // rest of a host is over, and its Permit is the proof that a Fetcher must be shown.
 // The visit is made, and Limiter.ReleaseAfterTransfer takes the permit back. Policy.NextVisit says, of
-// what the visit was like, how long the host rests now; Limiter.RecordNextVisit is told, and
+// what the visit was like, how long the host rests now; Limiter.SetNextVisitAndCountBytes is told, and
 // the caller keeps that NextVisit, in a storage.Store say, since it must survive the
 // process.
 // A Window says at which hours a host may be visited at all, and a HostOverride what

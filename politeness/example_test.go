@@ -16,13 +16,13 @@ import (
 func ExamplePolicy() {
 	policy := politeness.Policy{Delay: 2 * time.Second, JitterFunc: func() float64 { return 0 }}
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	visit := func(took time.Duration) politeness.Visit {
-		return politeness.Visit{Start: start, End: start.Add(took), Status: http.StatusOK}
+	visit := func(took time.Duration) politeness.FinishedVisit {
+		return politeness.FinishedVisit{Start: start, End: start.Add(took), Status: http.StatusOK}
 	}
 	quick, slow, asked, busy := visit(time.Second), visit(3*time.Second), visit(time.Second), visit(time.Second)
 	asked.CrawlDelay = 10 * time.Second
 	busy.Status, busy.RetryAfter, busy.ConsecutiveFailures = http.StatusServiceUnavailable, time.Minute, 1
-	for _, v := range []politeness.Visit{quick, slow, asked, busy} {
+	for _, v := range []politeness.FinishedVisit{quick, slow, asked, busy} {
 		next := policy.NextVisit(v)
 		fmt.Println("due at", next.Due.Format(time.TimeOnly), "after a rest of", next.Delay, "and", next.ConsecutiveFailures, "strikes")
 	}
@@ -45,9 +45,9 @@ func ExampleLimiter() {
 	fmt.Println(permit.Host(), permit.WasIssued())
 	// … the visit, and then:
 	end := now.Add(200 * time.Millisecond)
-	next := policy.NextVisit(politeness.Visit{Start: now, End: end, Status: http.StatusOK})
+	next := policy.NextVisit(politeness.FinishedVisit{Start: now, End: end, Status: http.StatusOK})
 	limits.ReleaseAfterTransfer(permit, end)
-	limits.RecordNextVisit(permit.Host(), next, 4096)
+	limits.SetNextVisitAndCountBytes(permit.Host(), next, 4096)
 
 	_, err = limits.RequestPermit(end.Add(300*time.Millisecond), "example.com", politeness.PermitRequest{NotBefore: now})
 	fmt.Println(errors.Is(err, decorum.NotDue), err)

@@ -2,14 +2,14 @@ package politeness
 
 // HostCount returns how many hosts are in memory.
 func (l *Limiter) HostCount() int {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	return len(l.sharedHosts.semaphoresByHost)
 }
 
 // AddrCounts returns how many addresses, and homes of hosts, are in memory.
 func (l *Limiter) AddrCounts() (addresses, hosts int) {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	return len(l.sharedHosts.semaphoresByAddr), len(l.sharedHosts.addrOf)
 }

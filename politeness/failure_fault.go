@@ -41,13 +41,13 @@ const (
 	MachineFault                // this machine failed: the visit is repeated, and does not count against any host
 )
 
-// An UnattributedFailure is a failure that may be this machine's or its host's. A later answer shows
-// that the network works, and decides the UnattributedFailure against the host. If the breaker opens,
+// An UndecidedFailure is a failure that may be this machine's or its host's. A later answer shows
+// that the network works, and decides the UndecidedFailure against the host. If the breaker opens,
 // the failure is this machine's.
-type UnattributedFailure struct {
+type UndecidedFailure struct {
 	breaker                                    *NetworkBreaker
 	machineFaultLikelihood                     MachineFaultLikelihood
-	reason                                     string
+	machineFaultReason                         string
 	failedAt                                   time.Time
 	answerCountAtFailure, outageCountAtFailure uint64       // of the breaker, when the visit failed
 	fault                                      FaultVerdict // guarded by breaker.mu
@@ -55,7 +55,7 @@ type UnattributedFailure struct {
 
 // DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
 // again when wait has passed or changed is closed.
-func (d *UnattributedFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
+func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,17 +63,17 @@ func (d *UnattributedFailure) DecideFault(now time.Time) (v FaultVerdict, wait t
 		d.fault, wait = d.decideFaultLocked(now)
 	}
 	if d.fault == UndecidedFault {
-		if b.pendingFailureSignal == nil {
-			b.pendingFailureSignal = make(chan struct{})
+		if b.failureRecheckSignal == nil {
+			b.failureRecheckSignal = make(chan struct{})
 		}
-		changed = b.pendingFailureSignal
+		changed = b.failureRecheckSignal
 	}
 	return d.fault, wait, changed
 }
 
 // decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
 // the breaker if the failures suffice.
-func (d *UnattributedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
+func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
 	b := d.breaker
 	minLength := 1
 	if d.machineFaultLikelihood == PossiblyMachine {
@@ -85,10 +85,10 @@ func (d *UnattributedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, 
 	switch {
 	case b.outageCount > d.outageCountAtFailure:
 		return MachineFault, 0
-	case b.answerCount > d.answerCountAtFailure, b.gaveUp:
+	case b.answerCount > d.answerCountAtFailure, b.closedWithoutAnswer:
 		return HostFault, 0
 	case isLong && silenceLeft <= 0:
-		b.open(now, d.reason, false)
+		b.open(now, d.machineFaultReason, false)
 		return MachineFault, 0
 	case remaining <= 0:
 		return HostFault, 0
@@ -102,9 +102,9 @@ func (d *UnattributedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, 
 // addresses: an owner of many names has few addresses, and an owner of many addresses
 // has few names.
 type networkFailureRun struct {
-	domains, networks         map[string]struct{}
-	previouslyAnsweredDomains int // domains whose host has answered before
-	startedAt                 time.Time
+	domains, networks             map[string]struct{}
+	previouslyAnsweredDomainCount int // domains whose host has answered before
+	startedAt                     time.Time
 }
 
 // addFailure adds a failure of a host; proven says that the host has answered before.
@@ -118,7 +118,7 @@ func (r *networkFailureRun) addFailure(now time.Time, domain string, addr netip.
 	if _, known := r.domains[domain]; !known {
 		r.domains[domain] = struct{}{}
 		if answeredBefore {
-			r.previouslyAnsweredDomains++
+			r.previouslyAnsweredDomainCount++
 		}
 	}
 	r.networks[networkOf(domain, addr)] = struct{}{}
@@ -144,5 +144,5 @@ func (r *networkFailureRun) failedOwnerCount() int { return min(len(r.domains), 
 
 // mostDomainsAnsweredBefore reports whether a host of most of the domains has answered before.
 func (r *networkFailureRun) mostDomainsAnsweredBefore() bool {
-	return len(r.domains) > 0 && 2*r.previouslyAnsweredDomains >= len(r.domains)
+	return len(r.domains) > 0 && 2*r.previouslyAnsweredDomainCount >= len(r.domains)
 }

@@ -22,23 +22,23 @@ func TestOverride(t *testing.T) {
 		want  politeness.NextVisit
 		open  bool
 	}{
-		{"other.test", 0, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, true},
-		{"swift.test", time.Hour - 1, politeness.NextVisit{Delay: 0, Slots: 8}, true},
-		{"swift.test", time.Hour, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, true}, // expired
-		{"night.test", 0, politeness.NextVisit{Delay: 7 * sec, Slots: 3}, false},
+		{"other.test", 0, politeness.NextVisit{Delay: 7 * sec, HostSlots: 3}, true},
+		{"swift.test", time.Hour - 1, politeness.NextVisit{Delay: 0, HostSlots: 8}, true},
+		{"swift.test", time.Hour, politeness.NextVisit{Delay: 7 * sec, HostSlots: 3}, true}, // expired
+		{"night.test", 0, politeness.NextVisit{Delay: 7 * sec, HostSlots: 3}, false},
 	} {
 		now := noon.Add(tt.after)
 		tt.want.Due = now.Add(tt.want.Delay)
 		q := p.ForHost(tt.host, now)
-		if got := q.NextVisit(politeness.Visit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
+		if got := q.NextVisit(politeness.FinishedVisit{Start: now.Add(-7 * sec), End: now, Status: 200}); got != tt.want {
 			t.Errorf("%s after %v: %+v, want %+v", tt.host, tt.after, got, tt.want)
 		}
 		if got := q.VisitWindow.IsOpen(now); got != tt.open {
 			t.Errorf("%s after %v: open %t", tt.host, tt.after, got)
 		}
 	}
-	got := p.ForHost("swift.test", noon).NextVisit(politeness.Visit{Start: noon, End: noon, Status: 503, CrawlDelay: 9 * sec})
-	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, Slots: 1, ConsecutiveFailures: 1}); got != want {
+	got := p.ForHost("swift.test", noon).NextVisit(politeness.FinishedVisit{Start: noon, End: noon, Status: 503, CrawlDelay: 9 * sec})
+	if want := (politeness.NextVisit{Due: noon.Add(9 * sec), Delay: 9 * sec, HostSlots: 1, ConsecutiveFailures: 1}); got != want {
 		t.Errorf("with a Crawl-delay: %+v, want %+v", got, want)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 // TakeReadyHosts returns the hosts whose turn it is, after they were turned away because
 // they share something with others, and from when on, and forgets that it did.
-// Who waits asks after each ReleaseUnused, ReleaseAfterTransfer and RecordNextVisit, after each refusal, and
+// Who waits asks after each ReleaseUnused, ReleaseAfterTransfer and SetNextVisitAndCountBytes, after each refusal, and
 // when ReadyHostsChanged says so: if a host does not come within a few seconds, its turn goes
 // to another.
 func (l *Limiter) TakeReadyHosts() map[string]time.Time {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	if len(l.readyHosts) == 0 {
 		return nil
 	}
@@ -34,8 +34,8 @@ func (l *Limiter) ReadyHostsChanged() <-chan struct{} { return l.readyHostsChang
 // GrantedTurnStart reports whether it is the host's turn, and from when on. It is for who
 // was turned away, and was not ready yet to be called.
 func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
 	for _, p := range []*visitSemaphore{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]} {
 		if p != nil && p.isGranted(w) {
@@ -47,8 +47,8 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 
 // claimServerAddr is Permit.ClaimServerAddr.
 func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Addr) error {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, g.host}
 	switch {
 	case g.ended:
@@ -57,14 +57,14 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 		return nil
 	case !l.sharedHosts.hasLimitsForAddr(addr):
 		l.setHostAddr(now, w, netip.Addr{})
-		l.releaseAddr(now, g)
+		l.releaseUnusedAddrSlot(now, g)
 		return nil
 	}
 	l.setHostAddr(now, w, addr)
 	if err := l.acquireAddr(now, w, addr); err != nil {
 		return err
 	}
-	l.releaseAddr(now, g)
+	l.releaseUnusedAddrSlot(now, g)
 	g.slotAddr, g.addrBoundAt = addr, now
 	return nil
 }
@@ -76,13 +76,13 @@ func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) er
 		a = &visitSemaphore{}
 		l.sharedHosts.semaphoresByAddr[addr] = a
 	}
-	if a.demandOf(l) == nil && !l.cfg.RestartedAt.IsZero() {
+	if a.findCrawlDemand(l) == nil && !l.cfg.RestartedAt.IsZero() {
 		a.dueAt = laterTime(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
 	delay, slots := l.addrLimits(addr)
-	a.setCrawlDemand(l, now, delay, slots)
+	a.setDemandedDelayAndSlots(l, now, delay, slots)
 	if until, ok := a.acquireOrEnqueue(now, w); !ok {
-		return &ResourceBusyError{Resource: "the address " + addr.String(), Until: until}
+		return &VisitDelayedError{Resource: "the address " + addr.String(), Until: until}
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ func (l *Limiter) giveUpAddrTurn(now time.Time, w crawlHostKey) {
 	}
 }
 
-// releaseAddr gives back the slot of a visit that sent nothing. It requires the lock.
-func (l *Limiter) releaseAddr(now time.Time, g *issuedPermit) {
+// releaseUnusedAddrSlot gives back the slot of a visit that sent nothing. It requires the lock.
+func (l *Limiter) releaseUnusedAddrSlot(now time.Time, g *issuedPermit) {
 	if a := l.sharedHosts.semaphoresByAddr[g.slotAddr]; a != nil {
 		a.removeActiveVisit(l)
-		a.updateGrants(now)
+		a.postponeAndGrantSlots(now)
 		l.sharedHosts.pruneAddr(now, g.slotAddr, a)
 	}
 	g.slotAddr = netip.Addr{}

@@ -40,7 +40,7 @@ func mustBind(t *testing.T, l *politeness.Limiter, after time.Duration, host str
 func mustBeBusy(t *testing.T, l *politeness.Limiter, after time.Duration, host string, addr netip.Addr) time.Duration {
 	t.Helper()
 	_, err := requestAndBind(l, after, host, addr)
-	var busy *politeness.ResourceBusyError
+	var busy *politeness.VisitDelayedError
 	if !errors.As(err, &busy) || !errors.Is(err, decorum.NotDue) {
 		t.Fatalf("%s after %v: %v, want Busy", host, after, err)
 	}
@@ -257,7 +257,7 @@ func TestAddressesAreForgotten(t *testing.T) {
 		now := time.Duration(i) * time.Millisecond
 		addr := netip.AddrFrom4([4]byte{93, byte(i >> 16), byte(i >> 8), byte(i)})
 		l.ReleaseAfterTransfer(mustBind(t, l, now, fmt.Sprint(i), addr), noon.Add(now))
-		l.RecordNextVisit(fmt.Sprint(i), politeness.NextVisit{Due: noon.Add(now)}, 0)
+		l.SetNextVisitAndCountBytes(fmt.Sprint(i), politeness.NextVisit{Due: noon.Add(now)}, 0)
 	}
 	if addresses, hosts := l.AddrCounts(); addresses > 10_000 || hosts > 10_000 {
 		t.Errorf("remembers %d addresses, %d homes; 1,000 rest", addresses, hosts)

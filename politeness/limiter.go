@@ -33,14 +33,14 @@ type LimiterConfig struct {
 // the same hosts get theirs from the same HostCount. Its methods may be called at
 // the same time.
 type Limiter struct {
-	sharedHosts        *SharedHosts // whose lock guards what follows
-	cfg                LimiterConfig
-	requestRateLimiter *rate.Limiter
-	byteRateLimiter    *rate.Limiter
-	readyHosts         map[string]time.Time // hosts whose turn it is, and from when on
-	readyHostsChanged  chan struct{}
-	workerCount        int // 0: it is not known how many
-	busyWorkers        int // of them, with hosts, or so many hosts are kept for it
+	sharedHosts           *SharedHosts // whose lock guards what follows
+	cfg                   LimiterConfig
+	requestRateLimiter    *rate.Limiter
+	byteRateLimiter       *rate.Limiter
+	readyHosts            map[string]time.Time // hosts whose turn it is, and from when on
+	readyHostsChanged     chan struct{}
+	workerCount           int // 0: it is not known how many
+	activeOrGrantedVisits int // of them, with hosts, or so many hosts are kept for it
 }
 
 // NewLimiter returns the limiters for cfg, of a crawl that is alone.
@@ -60,8 +60,8 @@ func newLimiter(h *SharedHosts, cfg LimiterConfig) *Limiter {
 // SetRateShare has the crawl keep to a part of its limits of requests and bytes a second,
 // from 0 to 1: the rest is for other processes that work on it.
 func (l *Limiter) SetRateShare(now time.Time, share float64) {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	if l.requestRateLimiter != nil {
 		l.requestRateLimiter.SetLimitAt(now, rate.Limit(l.cfg.CrawlRequestsPerSecond*share))
 	}
@@ -71,12 +71,12 @@ func (l *Limiter) SetRateShare(now time.Time, share float64) {
 	}
 }
 
-// lock begins a call.
-func (l *Limiter) lock() { l.sharedHosts.mu.Lock() }
+// lockSharedHosts begins a call.
+func (l *Limiter) lockSharedHosts() { l.sharedHosts.mu.Lock() }
 
-// unlockAndWake ends a call, and wakes the crawls whose turn has come by it, but for
+// unlockAndWakeOtherCrawls ends a call, and wakes the crawls whose turn has come by it, but for
 // the one that calls: it asks for TakeReadyHosts itself.
-func (l *Limiter) unlockAndWake() {
+func (l *Limiter) unlockAndWakeOtherCrawls() {
 	for _, crawl := range l.sharedHosts.limitersToWake {
 		if crawl == l {
 			continue
@@ -100,8 +100,8 @@ func (l *Limiter) addReadyHost(host string, from time.Time) {
 // AvailableVisits returns how many of want requests may begin now under the limits of the crawl
 // and of the process, and, if none, how long to wait.
 func (l *Limiter) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	if grant, wait = l.sharedHosts.breaker.availableVisits(now, want); grant == 0 {
 		return 0, wait
 	}
@@ -135,17 +135,17 @@ type PermitRequest struct {
 // visits, or is kept for another crawl, because of other crawls; if its address
 // has all its visits, or rests, as far as that is known from an earlier visit; or
 // if the crawl's own limit of requests is reached; and with a *NetworkPausedError while the
-// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and RecordNextVisit.
+// NetworkBreaker is open. A permit must come back by ReleaseUnused, or by ReleaseAfterTransfer and SetNextVisitAndCountBytes.
 func (l *Limiter) RequestPermit(now time.Time, host string, req PermitRequest) (Permit, error) {
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	probeRound, err := l.sharedHosts.breaker.admitVisit(now)
 	if err != nil {
 		return Permit{}, err
 	}
 	g, err := l.requestPermitLocked(now, host, req)
 	if err != nil {
-		l.sharedHosts.breaker.endProbe(probeRound)
+		l.sharedHosts.breaker.releaseProbeSlot(probeRound)
 		return Permit{}, err
 	}
 	g.probeRound = probeRound
@@ -161,21 +161,21 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 		return nil, NotDueError(remaining)
 	}
 	p := l.sharedHosts.getOrCreateHost(now, host)
-	l.sharedHosts.maxDelay = max(l.sharedHosts.maxDelay, req.Delay)
+	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
-	p.setCrawlDemand(l, now, req.Delay, slots)
+	p.setDemandedDelayAndSlots(l, now, req.Delay, slots)
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.passTurns(now, w)
 		return nil, NotDueError(p.dueAt.Sub(now))
 	}
 	if until, ok := p.acquireOrEnqueue(now, w); !ok {
 		l.passAddrTurn(now, w)
-		return nil, &ResourceBusyError{Resource: "the host", Until: until}
+		return nil, &VisitDelayedError{Resource: "the host", Until: until}
 	}
 	g := &issuedPermit{limiter: l, host: host, issuedAt: now, hostSlots: slots, addrBoundAt: now}
 	if err := l.acquireRateAndAddr(now, w, g); err != nil {
 		p.removeActiveVisit(l)
-		p.updateGrants(now)
+		p.postponeAndGrantSlots(now)
 		return nil, err
 	}
 	return g, nil
@@ -186,7 +186,7 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 func (l *Limiter) acquireRateAndAddr(now time.Time, w crawlHostKey, g *issuedPermit) error {
 	if l.requestRateLimiter != nil {
 		if wait := timeUntilToken(l.requestRateLimiter, now); wait > 0 {
-			return &ResourceBusyError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
+			return &VisitDelayedError{Resource: "the crawl's own limit of requests", Until: now.Add(wait)}
 		}
 	}
 	if addr, known := l.sharedHosts.addrOf[w]; known {
@@ -221,27 +221,27 @@ func (l *Limiter) passAddrTurn(now time.Time, w crawlHostKey) {
 
 // ReleaseUnused takes back a permit whose visit is not made: nothing was sent.
 func (l *Limiter) ReleaseUnused(now time.Time, p Permit) {
-	l.lock()
-	defer l.unlockAndWake()
-	g := p.state
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
+	g := p.issuedPermit
 	if !g.tryEnd() {
 		return
 	}
 	l.releaseLoadAndProbe(g)
-	l.releaseAddr(now, g)
+	l.releaseUnusedAddrSlot(now, g)
 	if host := l.sharedHosts.semaphoresByHost[g.host]; host != nil {
 		host.removeActiveVisit(l)
-		host.updateGrants(now)
+		host.postponeAndGrantSlots(now)
 	}
 }
 
 // ReleaseAfterTransfer takes back a permit at the end of the transfer, whatever came of it: the
 // address rests from then, and its slot is free for another host. What the host
-// itself is owed is for RecordNextVisit to say, when it is known.
+// itself is owed is for SetNextVisitAndCountBytes to say, when it is known.
 func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
-	l.lock()
-	defer l.unlockAndWake()
-	g := p.state
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
+	g := p.issuedPermit
 	if !g.tryEnd() {
 		return
 	}
@@ -252,13 +252,13 @@ func (l *Limiter) ReleaseAfterTransfer(p Permit, end time.Time) {
 	}
 }
 
-// RecordNextVisit keeps, at the end of a visit, what rest it has earned the host, and
+// SetNextVisitAndCountBytes keeps, at the end of a visit, what rest it has earned the host, and
 // counts the visit's bytes. The rest counts from the end of a visit, not from its
 // start (DELAY-12).
-func (l *Limiter) RecordNextVisit(host string, next NextVisit, bytes int) {
+func (l *Limiter) SetNextVisitAndCountBytes(host string, next NextVisit, bytes int) {
 	end := next.Due.Add(-next.Delay)
-	l.lock()
-	defer l.unlockAndWake()
+	l.lockSharedHosts()
+	defer l.unlockAndWakeOtherCrawls()
 	if l.byteRateLimiter != nil {
 		for remaining := bytes; remaining > 0; remaining -= l.byteRateLimiter.Burst() {
 			l.byteRateLimiter.ReserveN(end, min(remaining, l.byteRateLimiter.Burst()))

@@ -25,7 +25,7 @@ func TestRequestPermit(t *testing.T) {
 		{0, "a", 1, 1}, // not due by a nanosecond
 		{sec, "a", 3 * sec, 2 * sec},
 	})
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(11 * sec), Delay: 10 * sec}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(11 * sec), Delay: 10 * sec}, 0)
 	checkPermits(t, l, []permitCall{
 		{sec, "b", 0, 0}, // another host is none of its business
 		{11 * sec, "a", 11 * sec, 0},
@@ -33,9 +33,9 @@ func TestRequestPermit(t *testing.T) {
 		{6 * sec, "a", 0, 5 * sec},
 		{11*sec - 2*time.Millisecond, "a", 0, 2 * time.Millisecond},
 	})
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(6 * sec), Delay: sec}, 0) // a shorter rest ends no longer one
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(6 * sec), Delay: sec}, 0) // a shorter rest ends no longer one
 	checkPermits(t, l, []permitCall{{7 * sec, "a", 0, 4 * sec}})
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(31 * sec), Delay: 20 * sec}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(31 * sec), Delay: 20 * sec}, 0)
 	checkPermits(t, l, []permitCall{{12 * sec, "a", 0, 19 * sec}, {31 * sec, "a", 31 * sec, 0}})
 }
 
@@ -101,7 +101,7 @@ func TestTinyRates(t *testing.T) {
 		if _, err := l.RequestPermit(noon, "first.test", politeness.PermitRequest{NotBefore: noon}); err != nil {
 			t.Fatal(err)
 		}
-		var busy *politeness.ResourceBusyError
+		var busy *politeness.VisitDelayedError
 		if _, err := l.RequestPermit(noon, "a.test", politeness.PermitRequest{NotBefore: noon}); !errors.As(err, &busy) || busy.Until.Before(noon.AddDate(0, 11, 0)) {
 			t.Errorf("%g a second: the second request: %v, want it to be busy for long", rate, err)
 		}
@@ -124,7 +124,7 @@ func TestBytesPerSecond(t *testing.T) {
 	if grant, _ := l.AvailableVisits(noon, 5); grant != 5 {
 		t.Fatalf("granted %d of 5 before anything was fetched", grant)
 	}
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon, Delay: 0}, 11_000)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon, Delay: 0}, 11_000)
 	grant, wait := l.AvailableVisits(noon, 5)
 	if grant != 0 || wait < 9*sec || wait > 11*sec {
 		t.Errorf("after 11 kB at 1 kB/s: granted %d, wait %v; want a wait of about 10 s", grant, wait)
@@ -138,7 +138,7 @@ func TestLimiterForgetsHostsThatAreDue(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
 	for i := range 100_000 {
 		end := noon.Add(time.Duration(i) * time.Millisecond)
-		l.RecordNextVisit(fmt.Sprint(i), politeness.NextVisit{Due: end.Add(sec), Delay: sec}, 0)
+		l.SetNextVisitAndCountBytes(fmt.Sprint(i), politeness.NextVisit{Due: end.Add(sec), Delay: sec}, 0)
 	}
 	if n := l.HostCount(); n > 10_000 {
 		t.Errorf("remembers %d hosts of which 1,000 rest", n)
@@ -162,8 +162,8 @@ func TestSlots(t *testing.T) {
 	admit(2, false)
 	l.ReleaseUnused(noon, first)
 	admit(2, true)
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon}, 0)
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon}, 0)
 	admit(0, true) // none is out; 0 means one
 	admit(0, false)
 }
@@ -171,7 +171,7 @@ func TestSlots(t *testing.T) {
 // TestAShortDelayEndsNoLongerOne: of two visits at a time one earned an hour.
 func TestAShortDelayEndsNoLongerOne(t *testing.T) {
 	l := politeness.NewLimiter(politeness.LimiterConfig{})
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(time.Hour), Delay: time.Hour}, 0)
-	l.RecordNextVisit("a", politeness.NextVisit{Due: noon.Add(sec)}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(time.Hour), Delay: time.Hour}, 0)
+	l.SetNextVisitAndCountBytes("a", politeness.NextVisit{Due: noon.Add(sec)}, 0)
 	checkPermits(t, l, []permitCall{{at: 2 * sec, host: "a", early: time.Hour - 2*sec}})
 }

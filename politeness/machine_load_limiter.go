@@ -79,8 +79,8 @@ func (l *MachineLoadLimiter) addInFlight(n int) {
 	l.inFlight += n
 }
 
-// Breaker returns the circuit breaker of the process.
-func (l *Limiter) Breaker() *NetworkBreaker { return l.sharedHosts.breaker }
+// NetworkBreaker returns the circuit breaker of the process.
+func (l *Limiter) NetworkBreaker() *NetworkBreaker { return l.sharedHosts.breaker }
 
 // MachineLoadLimiter returns the process's limit of concurrent visits while its machine is too busy.
 func (l *Limiter) MachineLoadLimiter() *MachineLoadLimiter { return &l.sharedHosts.machineLoadLimiter }
@@ -88,5 +88,5 @@ func (l *Limiter) MachineLoadLimiter() *MachineLoadLimiter { return &l.sharedHos
 // releaseLoadAndProbe records that a visit of the process has ended.
 func (l *Limiter) releaseLoadAndProbe(g *issuedPermit) {
 	l.sharedHosts.machineLoadLimiter.removeVisit()
-	l.sharedHosts.breaker.endProbe(g.probeRound)
+	l.sharedHosts.breaker.releaseProbeSlot(g.probeRound)
 }

@@ -53,9 +53,9 @@ type NetworkBreaker struct {
 	outage               *networkOutage      // nil: the breaker is closed
 	outageCount          uint64              // how often it has opened
 	probeRounds          uint64              // of probes, in all outages
-	gaveUp               bool                // it gave up: failures are the hosts' until one answers
+	closedWithoutAnswer  bool                // it gave up: failures are the hosts' until one answers
 	lastReportedState    NetworkBreakerState // see PollStateChange
-	pendingFailureSignal chan struct{}       // closed when an UnattributedFailure may be decided; nil: no UnattributedFailure waits
+	failureRecheckSignal chan struct{}       // closed when an UndecidedFailure may be decided; nil: no UndecidedFailure waits
 }
 
 // A networkOutage is a time when the breaker is open.
@@ -100,7 +100,7 @@ func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
 	defer b.mu.Unlock()
 	b.answerCount++
 	if _, known := b.answeredHosts[host]; !known { // finding its domain takes time
-		b.addFirstVisitedDomain(registrableDomain(host))
+		b.addDomainIfAmongFirst(registrableDomain(host))
 		if len(b.answeredHosts) >= pruneThreshold {
 			clear(b.answeredHosts)
 		}
@@ -108,43 +108,43 @@ func (b *NetworkBreaker) RecordAnswer(host string, start time.Time) {
 	}
 	b.meanFailureRunLength += runLengthWeight * (float64(b.failureRun.failedOwnerCount()) - b.meanFailureRunLength)
 	b.failureRun = networkFailureRun{}
-	b.gaveUp = false
+	b.closedWithoutAnswer = false
 	if o := b.outage; o != nil && (!o.isCertain || !start.Before(o.probeAt)) {
 		b.outage = nil
 	}
-	b.wakeUnattributedFailures()
+	b.wakeUndecidedFailures()
 }
 
-// addFirstVisitedDomain adds a host's domain to the first that were visited. It requires b.mu.
-func (b *NetworkBreaker) addFirstVisitedDomain(domain string) {
+// addDomainIfAmongFirst adds a host's domain to the first that were visited. It requires b.mu.
+func (b *NetworkBreaker) addDomainIfAmongFirst(domain string) {
 	if len(b.firstVisitedDomains) < minFailedDomains {
 		b.firstVisitedDomains[domain] = struct{}{}
 	}
 }
 
-// wakeUnattributedFailures makes all Doubts check again. It requires b.mu.
-func (b *NetworkBreaker) wakeUnattributedFailures() {
-	if b.pendingFailureSignal != nil {
-		close(b.pendingFailureSignal)
-		b.pendingFailureSignal = nil
+// wakeUndecidedFailures makes all Doubts check again. It requires b.mu.
+func (b *NetworkBreaker) wakeUndecidedFailures() {
+	if b.failureRecheckSignal != nil {
+		close(b.failureRecheckSignal)
+		b.failureRecheckSignal = nil
 	}
 }
 
-// RecordFailure records a failed visit. The returned UnattributedFailure decides whom it is charged to,
+// RecordFailure records a failed visit. The returned UndecidedFailure decides whom it is charged to,
 // possibly after later events.
-func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *UnattributedFailure {
+func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *UndecidedFailure {
 	domain := registrableDomain(f.Host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.addFirstVisitedDomain(domain)
-	d := &UnattributedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, reason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
+	b.addDomainIfAmongFirst(domain)
+	d := &UndecidedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, machineFaultReason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
 	switch {
 	case b.outage != nil:
 		d.fault = b.recordFailureWhileOpen(now, f)
 	case f.MachineFaultLikelihood == CertainlyMachine:
 		b.open(now, f.MachineFaultReason, true)
 		d.fault = MachineFault
-	case b.gaveUp:
+	case b.closedWithoutAnswer:
 		d.fault = HostFault
 	default:
 		_, answeredBefore := b.answeredHosts[f.Host]
@@ -166,8 +166,8 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 		return MachineFault
 	}
 	if f.MachineFaultLikelihood != CertainlyMachine && now.Sub(o.start) >= o.giveUpAfter {
-		b.outage, b.failureRun, b.gaveUp = nil, networkFailureRun{}, true
-		b.wakeUnattributedFailures()
+		b.outage, b.failureRun, b.closedWithoutAnswer = nil, networkFailureRun{}, true
+		b.wakeUndecidedFailures()
 		return HostFault
 	}
 	// A failure of a host that never answered is weak evidence if other hosts have
@@ -177,7 +177,7 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 	if answeredBefore || len(b.answeredHosts) == 0 || f.MachineFaultLikelihood != PossiblyMachine {
 		o.probePause = min(2*o.probePause, maxPause)
 	}
-	b.startPause(now)
+	b.scheduleNextProbeRound(now)
 	return MachineFault
 }
 
@@ -188,12 +188,12 @@ func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
 	if b.failureRun.mostDomainsAnsweredBefore() {
 		b.outage.giveUpAfter = giveUpOnceAnswered
 	}
-	b.startPause(now)
-	b.wakeUnattributedFailures()
+	b.scheduleNextProbeRound(now)
+	b.wakeUndecidedFailures()
 }
 
-// startPause begins a pause, after which there is a round of probes. It requires b.mu.
-func (b *NetworkBreaker) startPause(now time.Time) {
+// scheduleNextProbeRound begins a pause, after which there is a round of probes. It requires b.mu.
+func (b *NetworkBreaker) scheduleNextProbeRound(now time.Time) {
 	b.probeRounds++
 	o := b.outage
 	o.probeAt, o.probeRound, o.activeProbes = now.Add(o.probePause), b.probeRounds, 0
@@ -232,8 +232,8 @@ func (b *NetworkBreaker) admitVisit(now time.Time) (round uint64, err error) {
 	return o.probeRound, nil
 }
 
-// endProbe ends a probe.
-func (b *NetworkBreaker) endProbe(round uint64) {
+// releaseProbeSlot ends a probe.
+func (b *NetworkBreaker) releaseProbeSlot(round uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o := b.outage; o != nil && o.probeRound == round {
@@ -253,7 +253,7 @@ func (b *NetworkBreaker) stateLocked() NetworkBreakerState {
 		return NetworkBreakerState{Open: true, Reason: o.reason, OpenedAt: o.start}
 	}
 	s := b.lastReportedState
-	s.Open, s.ClosedWithoutAnswer = false, b.gaveUp
+	s.Open, s.ClosedWithoutAnswer = false, b.closedWithoutAnswer
 	return s
 }
 

@@ -24,23 +24,25 @@ func newBreakerFixture(t *testing.T) *breakerFixture {
 func (c *breakerFixture) advance(d time.Duration) { c.now = c.now.Add(d) }
 
 // failVisit has a visit to a host fail that began at the moment.
-func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UnattributedFailure {
+func (c *breakerFixture) failVisit(host string, e politeness.MachineFaultLikelihood) *politeness.UndecidedFailure {
 	failure := politeness.VisitFailure{Host: host, Start: c.now, MachineFaultLikelihood: e, MachineFaultReason: "the test says so"}
-	return c.limits.Breaker().RecordFailure(c.now, failure)
+	return c.limits.NetworkBreaker().RecordFailure(c.now, failure)
 }
 
 // failDomains has hosts of so many domains fail, and returns their doubts.
-func (c *breakerFixture) failDomains(domains int) (pending []*politeness.UnattributedFailure) {
+func (c *breakerFixture) failDomains(domains int) (pending []*politeness.UndecidedFailure) {
 	for i := range domains {
 		pending = append(pending, c.failVisit(fmt.Sprintf("www.site%d.test", i), politeness.PossiblyMachine))
 	}
 	return pending
 }
 
-func (c *breakerFixture) recordAnswer(host string) { c.limits.Breaker().RecordAnswer(host, c.now) }
+func (c *breakerFixture) recordAnswer(host string) {
+	c.limits.NetworkBreaker().RecordAnswer(host, c.now)
+}
 
 // wantFault fails the test unless the verdict on a doubt is so.
-func (c *breakerFixture) wantFault(d *politeness.UnattributedFailure, want politeness.FaultVerdict) {
+func (c *breakerFixture) wantFault(d *politeness.UndecidedFailure, want politeness.FaultVerdict) {
 	c.t.Helper()
 	if got, _, _ := d.DecideFault(c.now); got != want {
 		c.t.Errorf("after %v: verdict %d, want %d", c.now.Sub(noon), got, want)
@@ -50,7 +52,7 @@ func (c *breakerFixture) wantFault(d *politeness.UnattributedFailure, want polit
 // wantOpen fails the test unless the breaker is open, or closed.
 func (c *breakerFixture) wantOpen(want bool) {
 	c.t.Helper()
-	if s := c.limits.Breaker().State(); s.Open != want {
+	if s := c.limits.NetworkBreaker().State(); s.Open != want {
 		c.t.Errorf("after %v: open is %v, want %v", c.now.Sub(noon), s.Open, want)
 	}
 }
@@ -155,7 +157,7 @@ func TestBreakerPauses(t *testing.T) {
 		c.wantFault(c.failVisit("b.test", politeness.CertainlyMachine), politeness.MachineFault)
 		c.limits.ReleaseUnused(c.now, p)
 	}
-	c.limits.Breaker().RecordAnswer("a.test", noon) // it had its descriptor before there were none left
+	c.limits.NetworkBreaker().RecordAnswer("a.test", noon) // it had its descriptor before there were none left
 	c.wantOpen(true)
 	c.advance(time.Minute)
 	c.recordAnswer("a.test")
@@ -176,7 +178,7 @@ func TestBreakerPauses(t *testing.T) {
 		}
 	}
 	c.wantOpen(false)
-	if s := c.limits.Breaker().State(); !s.ClosedWithoutAnswer {
+	if s := c.limits.NetworkBreaker().State(); !s.ClosedWithoutAnswer {
 		t.Error("the state does not say that the breaker gave up")
 	}
 }

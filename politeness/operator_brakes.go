@@ -14,9 +14,9 @@ import (
 // are none. Methods may be called at the same time; those that change nothing on
 // nil, too.
 type Brakes struct {
-	mu       sync.Mutex // held while brakes change, and watchers are told
-	brakes   atomic.Pointer[map[string]Brake]
-	watchers map[*func()]struct{}
+	mu              sync.Mutex // held while brakes change, and watchers are told
+	brakes          atomic.Pointer[map[string]Brake]
+	changeCallbacks map[*func()]struct{}
 }
 
 // Set puts a brake on, in place of that of the same host, if there is one. When
@@ -65,7 +65,7 @@ func (bs *Brakes) update(edit func(map[string]Brake)) {
 	}
 	edit(brakes)
 	bs.brakes.Store(&brakes)
-	for notify := range bs.watchers {
+	for notify := range bs.changeCallbacks {
 		(*notify)()
 	}
 }
@@ -119,21 +119,21 @@ func (bs *Brakes) CheckStopped(host string, now time.Time) error {
 	return nil
 }
 
-// Watch has told called after each change, before Set, Remove or Replace returns,
+// NotifyOnChange has told called after each change, before Set, Remove or Replace returns,
 // until stop is called. It must not block, and must not change brakes.
-func (bs *Brakes) Watch(notify func()) (stop func()) {
+func (bs *Brakes) NotifyOnChange(notify func()) (stop func()) {
 	if bs == nil {
 		return func() {}
 	}
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	if bs.watchers == nil {
-		bs.watchers = map[*func()]struct{}{}
+	if bs.changeCallbacks == nil {
+		bs.changeCallbacks = map[*func()]struct{}{}
 	}
-	bs.watchers[&notify] = struct{}{}
+	bs.changeCallbacks[&notify] = struct{}{}
 	return func() {
 		bs.mu.Lock()
 		defer bs.mu.Unlock()
-		delete(bs.watchers, &notify)
+		delete(bs.changeCallbacks, &notify)
 	}
 }

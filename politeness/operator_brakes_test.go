@@ -129,7 +129,7 @@ func TestBrakesAsJSON(t *testing.T) {
 func TestBrakesNotifyAtOnce(t *testing.T) {
 	var bs politeness.Brakes
 	notified := 0
-	stop := bs.Watch(func() {
+	stop := bs.NotifyOnChange(func() {
 		if notified++; bs.CheckStopped("a.test", noon) == nil {
 			t.Error("told before it holds")
 		}
@@ -143,7 +143,7 @@ func TestBrakesNotifyAtOnce(t *testing.T) {
 		t.Error("told when nobody watches")
 	}
 	var none *politeness.Brakes
-	none.Watch(nil)()
+	none.NotifyOnChange(nil)()
 	if _, ok := none.ForHost("a.test", noon); ok || len(none.All()) > 0 {
 		t.Error("no Brakes have brakes")
 	}
@@ -162,7 +162,7 @@ func TestBrakesAtTheSameTime(t *testing.T) {
 					t.Errorf("%s is not stopped", host)
 				}
 				bs.Remove(host)
-				bs.Watch(func() {})()
+				bs.NotifyOnChange(func() {})()
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 
 // A Permit is the proof that a host was due. Only Limiter.RequestPermit makes a valid
 // one. Copies of it are the same permit.
-type Permit struct{ state *issuedPermit }
+type Permit struct{ issuedPermit *issuedPermit }
 
 // An issuedPermit is what Limiter remembers of a permit. It is guarded by the lock of
 // limits, but for the first four fields, which do not change.
@@ -36,31 +36,31 @@ func (g *issuedPermit) tryEnd() bool {
 
 // Host returns the host that may be visited.
 func (p Permit) Host() string {
-	if p.state == nil {
+	if p.issuedPermit == nil {
 		return ""
 	}
-	return p.state.host
+	return p.issuedPermit.host
 }
 
 // IssuedAt returns when the permit was given.
 func (p Permit) IssuedAt() time.Time {
-	if p.state == nil {
+	if p.issuedPermit == nil {
 		return time.Time{}
 	}
-	return p.state.issuedAt
+	return p.issuedPermit.issuedAt
 }
 
 // HostSlots returns how many visits at a time the host may have, as the crawl sees it:
 // the PermitRequest's. It is 0 for a permit that is not valid.
 func (p Permit) HostSlots() int {
-	if p.state == nil {
+	if p.issuedPermit == nil {
 		return 0
 	}
-	return p.state.hostSlots
+	return p.issuedPermit.hostSlots
 }
 
 // WasIssued reports whether p came from Limiter.RequestPermit.
-func (p Permit) WasIssued() bool { return p.state != nil }
+func (p Permit) WasIssued() bool { return p.issuedPermit != nil }
 
 // ClaimServerAddr says that the visit is about to use a connection to addr, and asks
 // whether that address, too, is due. It must be asked before anything is sent
@@ -69,10 +69,10 @@ func (p Permit) WasIssued() bool { return p.state != nil }
 // visited now, or an error of Kind decorum.Unticketed if the permit is not
 // valid or has come back.
 func (p Permit) ClaimServerAddr(now time.Time, addr netip.Addr) error {
-	if p.state == nil {
+	if p.issuedPermit == nil {
 		return &decorum.Error{Op: "connect to", URL: addr.String(), Kind: decorum.Unticketed}
 	}
-	return p.state.limiter.claimServerAddr(now, p.state, addr.Unmap().WithZone(""))
+	return p.issuedPermit.limiter.claimServerAddr(now, p.issuedPermit, addr.Unmap().WithZone(""))
 }
 
 // NotDueError is the error of Limiter.RequestPermit for a host that rests: by how much.
@@ -86,17 +86,17 @@ func (t NotDueError) Error() string {
 	return fmt.Sprintf("the host is not due for another %v", time.Duration(t))
 }
 
-// ResourceBusyError is the error for a host that is due itself, but has to wait for
+// VisitDelayedError is the error for a host that is due itself, but has to wait for
 // something that it shares with others.
-type ResourceBusyError struct {
+type VisitDelayedError struct {
 	Resource string    // what has no room for it
 	Until    time.Time // when to ask again
 }
 
 // Is makes errors.Is(err, decorum.NotDue) true.
-func (b *ResourceBusyError) Is(target error) bool { return target == decorum.NotDue }
+func (b *VisitDelayedError) Is(target error) bool { return target == decorum.NotDue }
 
 // Error says what, and until when.
-func (b *ResourceBusyError) Error() string {
+func (b *VisitDelayedError) Error() string {
 	return b.Resource + " is busy until " + b.Until.UTC().Format(time.RFC3339)
 }

@@ -29,10 +29,10 @@ type Policy struct {
 	// MaxCrawlDelay is the longest Crawl-delay the crawl waits for: a host that
 	// asks for more is set aside, never visited faster. Default 1 h.
 	MaxCrawlDelay time.Duration
-	// Backoff is the rest after a first failure; it doubles with each further
+	// InitialBackoff is the rest after a first failure; it doubles with each further
 	// one in a row up to MaxBackoff, and halves with each success. Defaults
 	// 5 s, 1 h.
-	Backoff, MaxBackoff time.Duration
+	InitialBackoff, MaxBackoff time.Duration
 	// MaxRetryAfter is the longest Retry-After the crawl waits for: a host that
 	// asks for more is set aside, never visited sooner. Default 24 h.
 	MaxRetryAfter time.Duration
@@ -57,7 +57,7 @@ func (p Policy) Validate() error {
 		return errors.New("adaptive must not be more than 1000")
 	case p.Concurrency < 0:
 		return errors.New("concurrency must not be negative")
-	case p.MaxCrawlDelay < 0, p.Backoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
+	case p.MaxCrawlDelay < 0, p.InitialBackoff < 0, p.MaxBackoff < 0, p.MaxRetryAfter < 0:
 		return errors.New("durations must not be negative")
 	}
 	for host, o := range p.HostOverrides {
@@ -78,14 +78,14 @@ func (p Policy) WithDefaults() Policy {
 	p.AdaptiveFactor = cmp.Or(p.AdaptiveFactor, 1)
 	p.Concurrency = cmp.Or(p.Concurrency, 1)
 	p.MaxCrawlDelay = cmp.Or(p.MaxCrawlDelay, time.Hour)
-	p.Backoff = cmp.Or(p.Backoff, 5*time.Second)
+	p.InitialBackoff = cmp.Or(p.InitialBackoff, 5*time.Second)
 	p.MaxBackoff = cmp.Or(p.MaxBackoff, time.Hour)
 	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, 24*time.Hour)
 	return p
 }
 
-// A Visit is what one request to a host was like.
-type Visit struct {
+// A FinishedVisit is what one request to a host was like.
+type FinishedVisit struct {
 	Host                string        // as decorum.Origin.Host spells it
 	Start, End          time.Time     // of the request, and of its answer
 	Status              int           // 0: no answer came (refused, reset, timed out)
@@ -96,7 +96,7 @@ type Visit struct {
 
 // signalsOverload reports whether the answer is a sign of a server in trouble
 // (DELAY-13): none at all, 429, or 5xx. Other 4xx say nothing of it (DELAY-14).
-func (v Visit) signalsOverload() bool {
+func (v FinishedVisit) signalsOverload() bool {
 	return v.Status == 0 || v.Status == http.StatusTooManyRequests || v.Status >= 500
 }
 
@@ -104,21 +104,21 @@ func (v Visit) signalsOverload() bool {
 type NextVisit struct {
 	Due                 time.Time     // no visit begins before
 	Delay               time.Duration // Due less the end of the visit
-	Slots               int           // visits at a time
+	HostSlots           int           // visits at a time
 	ConsecutiveFailures int           // failures in a row, this visit included
 }
 
 // NextVisit returns the rest that v earns the host: from the end of the visit, the
 // longest of the policy's delay, Crawl-delay, adaptive delay, Retry-After and
 // back-off. A shorter Crawl-delay speeds nothing up (DELAY-03).
-func (p Policy) NextVisit(v Visit) NextVisit {
+func (p Policy) NextVisit(v FinishedVisit) NextVisit {
 	p = p.WithDefaults()
-	next := NextVisit{Slots: p.Concurrency, ConsecutiveFailures: max(v.ConsecutiveFailures-1, 0)}
+	next := NextVisit{HostSlots: p.Concurrency, ConsecutiveFailures: max(v.ConsecutiveFailures-1, 0)}
 	if v.signalsOverload() {
 		next.ConsecutiveFailures = min(v.ConsecutiveFailures+1, p.failuresUntilMaxBackoff())
 	}
 	if v.CrawlDelay > 0 {
-		next.Slots = 1
+		next.HostSlots = 1
 	}
 	next.Delay = max(0, p.Delay, v.CrawlDelay, p.adaptiveDelay(v),
 		min(v.RetryAfter, maxDelay), p.backoffDelay(v.Host, next.ConsecutiveFailures))
@@ -126,21 +126,21 @@ func (p Policy) NextVisit(v Visit) NextVisit {
 	return next
 }
 
-// maxDelay bounds what a host can ask for, so that nobody's sums overflow.
+// maxDemandedDelay bounds what a host can ask for, so that nobody's sums overflow.
 const maxDelay = 365 * 24 * time.Hour
 
 // adaptiveDelay returns the rest that a slow answer asks for.
-func (p Policy) adaptiveDelay(v Visit) time.Duration {
+func (p Policy) adaptiveDelay(v FinishedVisit) time.Duration {
 	return time.Duration(max(p.AdaptiveFactor, 0) * float64(v.End.Sub(v.Start)))
 }
 
 // backoffDelay returns the rest of a host, or URL, after so many strikes: between once
-// and one and a quarter times Backoff × 2^(strikes-1), at most MaxBackoff.
+// and one and a quarter times InitialBackoff × 2^(strikes-1), at most MaxBackoff.
 func (p Policy) backoffDelay(key string, failures int) time.Duration {
 	if failures == 0 {
 		return 0
 	}
-	d := p.Backoff
+	d := p.InitialBackoff
 	for range failures - 1 {
 		if d >= p.MaxBackoff {
 			break
@@ -165,7 +165,7 @@ func (p Policy) drawJitterFraction(key string, failures int) float64 {
 // are not counted: they would only keep a host that is well again waiting.
 func (p Policy) failuresUntilMaxBackoff() int {
 	n := 1
-	for d := p.Backoff; 0 < d && d < p.MaxBackoff; d *= 2 { // it may overflow
+	for d := p.InitialBackoff; 0 < d && d < p.MaxBackoff; d *= 2 { // it may overflow
 		n++
 	}
 	return n

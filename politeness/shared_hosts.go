@@ -17,9 +17,9 @@ const pruneThreshold = 4096
 // last visit goes before who had it, and what a visit of one has earned holds
 // for all. Its methods may be called at the same time.
 type SharedHosts struct {
-	mu         sync.Mutex
-	crawlCount int           // that have NewLimiter
-	maxDelay   time.Duration // the longest that any of them has asked for: a visit matters for so long
+	mu               sync.Mutex
+	crawlCount       int           // that have NewLimiter
+	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long
 
 	semaphoresByHost map[string]*visitSemaphore
 	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
@@ -47,7 +47,7 @@ func (h *SharedHosts) NewLimiter(cfg LimiterConfig) *Limiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.crawlCount++
-	h.maxDelay = max(h.maxDelay, cfg.IPDelay)
+	h.maxDemandedDelay = max(h.maxDemandedDelay, cfg.IPDelay)
 	if cfg.IPConcurrency > 0 || cfg.IPDelay > 0 {
 		h.hasAddrLimits, h.limitsLoopback = true, h.limitsLoopback || cfg.LimitLoopback
 	}
@@ -76,11 +76,11 @@ func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *visitSemaphor
 // isForgettable reports whether there is nothing to remember of p: no crawl would be
 // let in later for it, or is. It requires h.mu.
 func (h *SharedHosts) isForgettable(p *visitSemaphore, now time.Time) bool {
-	p.recomputeLimits(now)
+	p.expireDemandsAndUpdateLimits(now)
 	if h.crawlCount <= 1 {
-		return p.isIdle(now)
+		return p.isIdleAndDue(now)
 	}
-	return p.isIdle(now) && len(p.crawlDemands) == 0 && !p.lastEnd.Add(h.maxDelay).After(now)
+	return p.isIdleAndDue(now) && len(p.crawlDemands) == 0 && !p.lastEnd.Add(h.maxDemandedDelay).After(now)
 }
 
 // pruneHosts drops the hosts that are due anyway. It requires h.mu.

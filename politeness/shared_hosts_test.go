@@ -23,14 +23,14 @@ func mustVisit(t *testing.T, l *politeness.Limiter, after time.Duration, host st
 	}
 	end := noon.Add(after)
 	l.ReleaseAfterTransfer(p, end)
-	l.RecordNextVisit(host, politeness.NextVisit{Due: end.Add(delay), Delay: delay, Slots: 1}, 0)
+	l.SetNextVisitAndCountBytes(host, politeness.NextVisit{Due: end.Add(delay), Delay: delay, HostSlots: 1}, 0)
 }
 
 // mustBeBusyUntil fails the test unless a visit is refused until then.
 func mustBeBusyUntil(t *testing.T, l *politeness.Limiter, after time.Duration, host string, delay, until time.Duration) {
 	t.Helper()
 	_, err := requestWithDelay(l, after, host, delay)
-	var busy *politeness.ResourceBusyError
+	var busy *politeness.VisitDelayedError
 	if !errors.As(err, &busy) || !busy.Until.Equal(noon.Add(until)) {
 		t.Errorf("after %v: %v, want Busy until %v after noon", after, err, until)
 	}
@@ -92,7 +92,7 @@ func TestATurnThatIsNotTakenPassesOn(t *testing.T) {
 	at := sec
 	for at < time.Minute {
 		_, err := requestWithDelay(a, at, "h", sec)
-		var busy *politeness.ResourceBusyError
+		var busy *politeness.VisitDelayedError
 		if !errors.As(err, &busy) {
 			break
 		}
@@ -129,9 +129,9 @@ func TestSlotsAreTheLeast(t *testing.T) {
 	if _, err := a.RequestPermit(noon, "h", three); err == nil {
 		t.Error("a third visit, though another crawl wants one at a time")
 	}
-	a.RecordNextVisit("h", politeness.NextVisit{Due: noon}, 0)
+	a.SetNextVisitAndCountBytes("h", politeness.NextVisit{Due: noon}, 0)
 	wantReadyHosts(t, b, nil)
-	a.RecordNextVisit("h", politeness.NextVisit{Due: noon}, 0)
+	a.SetNextVisitAndCountBytes("h", politeness.NextVisit{Due: noon}, 0)
 	wantReadyHosts(t, b, map[string]time.Duration{"h": 0})
 }
 
@@ -161,7 +161,7 @@ func TestLeaveSharedHosts(t *testing.T) {
 // mustBeRefused fails the test unless a visit is refused.
 func mustBeRefused(t *testing.T, l *politeness.Limiter, after time.Duration, host string) {
 	t.Helper()
-	if _, err := requestWithDelay(l, after, host, sec); !errors.As(err, new(*politeness.ResourceBusyError)) {
+	if _, err := requestWithDelay(l, after, host, sec); !errors.As(err, new(*politeness.VisitDelayedError)) {
 		t.Errorf("after %v: %v, want Busy", after, err)
 	}
 }

@@ -20,17 +20,17 @@ const maxWaitEstimate = 10 * time.Minute
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
 type visitSemaphore struct {
-	crawlDemands             []crawlDemand // of the crawls that visit at the same time
-	minSlots                 int           // the least of theirs
-	maxDelay                 time.Duration // the longest of theirs
-	skipsCrawlsWithoutWorker bool          // nobody is called who has no worker for it: see Limiter.SetWorkers
+	crawlDemands             []crawlPaceDemand // of the crawls that visit at the same time
+	minDemandedSlots         int               // the least of theirs
+	maxDemandedDelay         time.Duration     // the longest of theirs
+	skipsCrawlsWithoutWorker bool              // nobody is called who has no worker for it: see Limiter.SetWorkers
 
 	activeVisits int       // visits under way
 	lastEnd      time.Time // the last visit
 	dueAt        time.Time // no visit begins before: what visits have earned
 	dueSetBy     *Limiter  // the crawl whose visit earned due; nil: of another process
 
-	queue             []crawlHostKey // who waits, and some that have left
+	crawlQueue        []crawlHostKey // who waits, and some that have left
 	headPosition      int            // the place of line[0], counted from when the pool was met
 	queuePositions    map[crawlHostKey]int
 	grantedStartTimes map[crawlHostKey]time.Time // who was called, and from when on it can come
@@ -39,19 +39,21 @@ type visitSemaphore struct {
 
 // A crawlHostKey is a crawl that wants to visit a host.
 type crawlHostKey struct {
-	crawl *Limiter
-	host  string
+	crawlLimiter *Limiter
+	host         string
 }
 
 // nextStart is when the next visit may begin.
-func (p *visitSemaphore) nextStart() time.Time { return laterTime(p.dueAt, p.lastEnd.Add(p.maxDelay)) }
+func (p *visitSemaphore) nextStart() time.Time {
+	return laterTime(p.dueAt, p.lastEnd.Add(p.maxDemandedDelay))
+}
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
 func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
-	if !p.hasWaiters() && p.activeVisits < p.minSlots && !now.Before(start) {
-		p.addActiveVisit(w.crawl)
+	if !p.hasWaiters() && p.activeVisits < p.minDemandedSlots && !now.Before(start) {
+		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
 	if expired := p.expireGrants(now); expired && !p.isGranted(w) {
@@ -63,20 +65,20 @@ func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until 
 	if _, waits := p.queuePositions[w]; !waits && !p.isGranted(w) {
 		p.enqueue(w)
 	}
-	p.grantSlotsCallerPresent(now, w)
-	delete(w.crawl.readyHosts, w.host) // it is here
+	p.grantSlotsIncludingCaller(now, w)
+	delete(w.crawlLimiter.readyHosts, w.host) // it is here
 	switch {
-	case !p.isGranted(w), p.activeVisits >= p.minSlots: // of which there are less than when it was called
+	case !p.isGranted(w), p.activeVisits >= p.minDemandedSlots: // of which there are less than when it was called
 		until = p.estimateTurn(now, w)
 	case now.Before(start):
 		p.grantSlotTo(w, start)
 		until = start
 	default:
 		p.clearGrant(w) // the slot is the visit's
-		p.addActiveVisit(w.crawl)
+		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
-	p.extendDemandExpiry(w.crawl, until)
+	p.extendDemandExpiry(w.crawlLimiter, until)
 	return until, false
 }
 
@@ -88,25 +90,25 @@ func (p *visitSemaphore) hasWaiters() bool {
 // addActiveVisit counts a visit of crawl that begins.
 func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
-	p.addBusyWorkers(crawl, 1)
-	if c := p.demandOf(crawl); c != nil {
+	p.addActiveOrGrantedVisits(crawl, 1)
+	if c := p.findCrawlDemand(crawl); c != nil {
 		c.activeVisits++
 	}
 }
 
 // removeActiveVisit counts a visit of crawl that is over, or is not made.
 func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
-	if c := p.demandOf(crawl); c != nil && c.activeVisits > 0 {
+	if c := p.findCrawlDemand(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
-		p.addBusyWorkers(crawl, -1)
+		p.addActiveOrGrantedVisits(crawl, -1)
 	}
 }
 
-// addBusyWorkers counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *visitSemaphore) addBusyWorkers(crawl *Limiter, n int) {
+// addActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
+func (p *visitSemaphore) addActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
-		crawl.busyWorkers += n
+		crawl.activeOrGrantedVisits += n
 	}
 }
 
@@ -115,21 +117,21 @@ func (p *visitSemaphore) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
 	}
-	p.queuePositions[w] = p.headPosition + len(p.queue)
-	p.queue = append(p.queue, w)
+	p.queuePositions[w] = p.headPosition + len(p.crawlQueue)
+	p.crawlQueue = append(p.crawlQueue, w)
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsCallerPresent(now, crawlHostKey{}) }
+func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsIncludingCaller(now, crawlHostKey{}) }
 
-// grantSlotsCallerPresent is grantSlots while caller, who waits, asks.
-func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHostKey) {
-	for i := 0; i < len(p.queue) && p.activeVisits+len(p.grantedStartTimes) < p.minSlots; {
-		w := p.queue[i]
+// grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
+func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
+	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minDemandedSlots; {
+		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
 		waits = waits && position == p.headPosition+i
 		switch {
-		case waits && p.skipsCrawlsWithoutWorker && !w.crawl.hasWorkerForAnotherHost() && (w != caller || now.Before(p.nextStart())):
+		case waits && p.skipsCrawlsWithoutWorker && !w.crawlLimiter.hasWorkerForAnotherHost() && (w != caller || now.Before(p.nextStart())):
 			i++ // it keeps its place
 			continue
 		case waits:
@@ -140,9 +142,9 @@ func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost
 			i++
 			continue
 		}
-		p.queue, p.headPosition = p.queue[1:], p.headPosition+1
+		p.crawlQueue, p.headPosition = p.crawlQueue[1:], p.headPosition+1
 	}
-	if len(p.queue) > 2*len(p.queuePositions)+16 {
+	if len(p.crawlQueue) > 2*len(p.queuePositions)+16 {
 		p.compactQueue()
 	}
 }
@@ -150,12 +152,12 @@ func (p *visitSemaphore) grantSlotsCallerPresent(now time.Time, caller crawlHost
 // compactQueue takes those who have left out of the line.
 func (p *visitSemaphore) compactQueue() {
 	i := -1
-	p.queue = slices.DeleteFunc(p.queue, func(w crawlHostKey) bool {
+	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
 		i++
 		position, waits := p.queuePositions[w]
 		return !waits || position != p.headPosition+i
 	})
-	for i, w := range p.queue {
+	for i, w := range p.crawlQueue {
 		p.queuePositions[w] = p.headPosition + i
 	}
 }
@@ -169,7 +171,7 @@ func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
 	if !p.isGranted(w) {
-		p.addBusyWorkers(w.crawl, 1)
+		p.addActiveOrGrantedVisits(w.crawlLimiter, 1)
 	}
 	p.grantedStartTimes[w] = from
 }
@@ -178,15 +180,15 @@ func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
 func (p *visitSemaphore) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.grantedStartTimes, w)
-		p.addBusyWorkers(w.crawl, -1)
+		p.addActiveOrGrantedVisits(w.crawlLimiter, -1)
 	}
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
 func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
-	p.extendDemandExpiry(w.crawl, from)
-	w.crawl.addReadyHost(w.host, from)
+	p.extendDemandExpiry(w.crawlLimiter, from)
+	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
 // expireGrants takes back the turns of those who did not come.
@@ -204,11 +206,11 @@ func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
-		p.queue = nil
+		p.crawlQueue = nil
 	}
 	if p.isGranted(w) {
 		p.clearGrant(w)
-		delete(w.crawl.readyHosts, w.host)
+		delete(w.crawlLimiter.readyHosts, w.host)
 	}
 }
 
@@ -222,13 +224,13 @@ func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end 
 	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
 	p.lastEnd = laterTime(p.lastEnd, end)
 	p.extendDemandExpiry(crawl, p.nextStart())
-	p.updateGrants(end)
+	p.postponeAndGrantSlots(end)
 }
 
-// updateGrants puts off those who were called while the rest has become longer, and
+// postponeAndGrantSlots puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *visitSemaphore) updateGrants(now time.Time) {
-	p.recomputeLimits(now)
+func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
+	p.expireDemandsAndUpdateLimits(now)
 	start := p.nextStart()
 	for w, from := range p.grantedStartTimes {
 		if start.After(from) {
@@ -242,36 +244,36 @@ func (p *visitSemaphore) updateGrants(now time.Time) {
 // been lost with their worker.
 func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 	for w := range p.grantedStartTimes {
-		if w.crawl == crawl {
+		if w.crawlLimiter == crawl {
 			p.removeWaiter(w)
 		}
 	}
 	for w := range p.queuePositions {
-		if w.crawl == crawl {
+		if w.crawlLimiter == crawl {
 			p.removeWaiter(w)
 		}
 	}
-	if c := p.demandOf(crawl); c != nil {
+	if c := p.findCrawlDemand(crawl); c != nil {
 		if c.activeVisits > 0 {
 			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, laterTime(p.lastEnd, now)
-			p.addBusyWorkers(crawl, -c.activeVisits)
+			p.addActiveOrGrantedVisits(crawl, -c.activeVisits)
 		}
 		c.activeVisits, c.expires = 0, time.Time{}
 	}
-	p.updateGrants(now)
+	p.postponeAndGrantSlots(now)
 }
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
 func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
-	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minSlots
-	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxDelay
+	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minDemandedSlots
+	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxDemandedDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
 	return laterTime(now, p.nextStart()).Add(wait)
 }
 
-// isIdle reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *visitSemaphore) isIdle(now time.Time) bool {
+// isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
+func (p *visitSemaphore) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 

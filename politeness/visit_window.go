@@ -23,7 +23,7 @@ type Window struct {
 
 // timeOfDayRange are a range of a day in seconds from midnight: from is in it, to is
 // not. It runs over midnight if to comes before from.
-type timeOfDayRange struct{ from, to int }
+type timeOfDayRange struct{ fromSecond, toSecond int }
 
 const secondsPerDay = 24 * 60 * 60 // seconds
 
@@ -80,14 +80,14 @@ func (w Window) String() string {
 
 // IsOpen reports whether a visit may begin at t.
 func (w Window) IsOpen(t time.Time) bool {
-	return w.IsZero() || w.isOpenInZone(t.In(w.zone))
+	return w.IsZero() || w.isOpenAtLocalTime(t.In(w.zone))
 }
 
-// isOpenInZone reports whether a range holds t, which is in w's zone.
-func (w Window) isOpenInZone(t time.Time) bool {
+// isOpenAtLocalTime reports whether a range holds t, which is in w's zone.
+func (w Window) isOpenAtLocalTime(t time.Time) bool {
 	now := secondOfDay(t)
 	for _, r := range w.ranges {
-		if r.from < r.to && r.from <= now && now < r.to || r.from > r.to && (r.from <= now || now < r.to) {
+		if r.fromSecond < r.toSecond && r.fromSecond <= now && now < r.toSecond || r.fromSecond > r.toSecond && (r.fromSecond <= now || now < r.toSecond) {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (w Window) NextOpen(t time.Time) time.Time {
 		if change.IsZero() || next.Before(change) {
 			return next.In(t.Location())
 		}
-		if at = change; w.isOpenInZone(at) {
+		if at = change; w.isOpenAtLocalTime(at) {
 			return at.In(t.Location())
 		}
 	}
@@ -122,7 +122,7 @@ func (w Window) NextOpen(t time.Time) time.Time {
 func (w Window) untilNextRange(now int) time.Duration {
 	minSeconds := secondsPerDay
 	for _, r := range w.ranges {
-		minSeconds = min(minSeconds, (r.from-now+secondsPerDay-1)%secondsPerDay+1)
+		minSeconds = min(minSeconds, (r.fromSecond-now+secondsPerDay-1)%secondsPerDay+1)
 	}
 	return time.Duration(minSeconds) * time.Second
 }

@@ -147,7 +147,7 @@ func (c *sharedBrakes) CheckFresh(now time.Time) error {
 	if now.UnixNano() < c.freshUntil.Load() {
 		return nil
 	}
-	return &politeness.ResourceBusyError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
+	return &politeness.VisitDelayedError{Resource: "what other processes say of brakes", Until: now.Add(sharedPollInterval)}
 }
 
 // compareAndSetSharedBrake puts a value on the board, or takes it off, if it is was, or was is empty. It

@@ -173,7 +173,7 @@ func (c *workerCoordinator) CheckVisit(now time.Time) error {
 }
 
 func newWorkerLimitBusyError(now time.Time) error {
-	return &politeness.ResourceBusyError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
+	return &politeness.VisitDelayedError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
 // AcquirePageBudget implements crawler.Coordinator.
@@ -211,7 +211,7 @@ func (c *workerCoordinator) AddBodyBytes(bytes int64) {
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
 func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
-	var busy *politeness.ResourceBusyError
+	var busy *politeness.VisitDelayedError
 	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)
 	}

@@ -154,7 +154,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 	if err != nil {
 		return result, err
 	}
-	visit := politeness.Visit{Start: time.Now()}
+	visit := politeness.FinishedVisit{Start: time.Now()}
 	e.lastResponse, err = e.fetcher.Fetch(ctx, ticket)
 	visit.End = time.Now()
 	if c.IsForRobots() {
@@ -166,7 +166,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 
 // setNextVisit has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
-func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.Visit) {
+func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
 	host := e.hostVisitTimings[o.Host()]
 	if crawlDelay, _, err := e.gate.DelayAndNextOpen(ctx, o, visit.End); err == nil {
 		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
@@ -177,7 +177,7 @@ func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 		visit.RetryAfter = politeness.ParseRetryAfter(e.lastResponse.Header.Get("Retry-After"), visit.End)
 	}
 	host.NextVisit = e.policy.NextVisit(visit)
-	e.limiter.RecordNextVisit(o.Host(), host.NextVisit, 0)
+	e.limiter.SetNextVisitAndCountBytes(o.Host(), host.NextVisit, 0)
 	e.hostVisitTimings[o.Host()] = host
 }
 

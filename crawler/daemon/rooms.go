@@ -198,7 +198,7 @@ func setFastRobotsRetries(gateConfig *robots.GateConfig) {
 }
 
 func setFastHostRetries(policy *politeness.Policy) {
-	policy.Backoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
+	policy.InitialBackoff, policy.MaxBackoff = 500*time.Millisecond, 2*time.Second
 }
 
 // seedBatch is how many seeds are discovered at a time.

@@ -28,7 +28,7 @@ type CrawlLimits struct {
 
 // A HostWorkload is what is left to visit of one host, and at what pace.
 type HostWorkload struct {
-	Name                string        // as politeness.Visit.Host
+	Name                string        // as politeness.FinishedVisit.Host
 	Due                 time.Time     // no request begins before
 	ConsecutiveFailures int           // failures in a row, as back-off counts them
 	VisitDuration       time.Duration // how long a request takes
@@ -271,10 +271,10 @@ func (g *hostState) nextOrigin() *OriginWorkload {
 // and rest together.
 func (g *hostState) updateDueAfterVisit(start, end time.Time) {
 	delay, _ := g.RobotsDelayAndNextAllowedTime(end)
-	rest := g.PolicyAt(end).NextVisit(politeness.Visit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
+	rest := g.PolicyAt(end).NextVisit(politeness.FinishedVisit{Host: g.Name, Start: start, End: end, Status: 200, CrawlDelay: delay, ConsecutiveFailures: g.consecutiveFailures})
 	g.consecutiveFailures = rest.ConsecutiveFailures
 	g.dueAfterDelay = latestTime(g.dueAfterDelay, rest.Due)
-	if g.visitsSinceLastDelay++; g.visitsSinceLastDelay < rest.Slots {
+	if g.visitsSinceLastDelay++; g.visitsSinceLastDelay < rest.HostSlots {
 		return
 	}
 	g.due, g.visitsSinceLastDelay = g.dueAfterDelay, 0

@@ -165,7 +165,7 @@ func (m *Metrics) countNotVisited(err error) {
 func notVisitedReason(err error) string {
 	var (
 		notDue    politeness.NotDueError
-		busy      *politeness.ResourceBusyError
+		busy      *politeness.VisitDelayedError
 		postponed *robots.OriginPostponedError
 
 		refusal *robots.Refusal
