@@ -80,7 +80,7 @@ const robotsRedirectNote = "hop"
 // The gate's notes are a store of their own: after a crash it may wait for what
 // the frontier has lost.
 func (c *Crawler) queueRobotsRedirect(ctx context.Context, from decorum.URL, o decorum.Origin, postponed *robots.OriginPostponedError) error {
-	id := []byte(postponed.RedirectSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
+	id := []byte(postponed.RedirectPendingSince.UTC().Format(time.RFC3339Nano) + " " + postponed.RedirectURL.String())
 	if done, err := c.Frontier.ReadNote(ctx, o, robotsRedirectNote); err != nil || bytes.Equal(done, id) {
 		return err
 	}

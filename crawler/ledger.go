@@ -52,7 +52,7 @@ func (c *Crawler) storeRobotsInLedger(ctx context.Context, o decorum.Origin, fil
 	if c.Ledger == nil || file.SHA256 == "" || c.Ledger.HasRobotsFile(file.SHA256) {
 		return true, nil
 	}
-	body, err := c.Gate.FileBody(ctx, o, file.SHA256)
+	body, err := c.Gate.FileBodyByHash(ctx, o, file.SHA256)
 	if err != nil || body == nil {
 		return false, err
 	}
@@ -94,7 +94,7 @@ func (c *Crawler) writeLedgerRequest(ctx context.Context, t Ticket) error {
 func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
-		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.Origin().String(),
+		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.RobotsOrigin().String(),
 		Source: visitSource(l).String(), Referrer: l.Referrer,
 		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}

@@ -72,7 +72,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 		return c.handleUnvisited(ctx, l, err)
 	}
 	if !clearance.IsForRobots() {
-		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.Origin(), clearance.FetchSummary()); err != nil {
+		if err := c.queueSitemapsAndUnparkOnce(ctx, clearance.RobotsOrigin(), clearance.FetchSummary()); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Crawler) processLease(ctx context.Context, l storage.Lease) (storage.Ac
 	if c.Settings.DryRun && isVisitToPage(l, clearance) {
 		return c.skipPageInDryRun(ctx, l, clearance)
 	}
-	if stored, err := c.storeRobotsInLedger(ctx, clearance.Origin(), clearance.FetchSummary()); err != nil || !stored {
+	if stored, err := c.storeRobotsInLedger(ctx, clearance.RobotsOrigin(), clearance.FetchSummary()); err != nil || !stored {
 		return storage.Ack{Outcome: storage.Requeue}, err
 	}
 	if why := c.checkAndSpendHostBudget(l, clearance); why != "" {
@@ -198,7 +198,7 @@ func (c *Crawler) handleUnvisited(ctx context.Context, l storage.Lease, err erro
 		busy            *politeness.VisitDelayedError
 		braked          *politeness.BrakedError
 		paused          *politeness.NetworkPausedError
-		redirectBlocked *robots.RedirectDisallowedError
+		redirectBlocked *robots.RobotsRedirectDisallowedError
 		refusal         *robots.Refusal
 		memoryFull      *bodymem.FullError
 	)

@@ -125,7 +125,7 @@ type crawlDelays struct {
 // Crawl-delay or Request-rate: they share one server, and so one clock. And it
 // returns when o may be visited next by its Visit-time.
 func (c *Crawler) hostDelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (maxDelay time.Duration, opensAt time.Time, err error) {
-	ownDelay, opensAt, err := c.Gate.DelayAndNextOpen(ctx, o, now)
+	ownDelay, opensAt, err := c.Gate.DelayAndNextAllowedTime(ctx, o, now)
 	if err != nil {
 		return 0, opensAt, err
 	}
@@ -167,7 +167,7 @@ func (c *Crawler) loadCrawlDelaysOfHost(ctx context.Context, host string, now ti
 	}
 	known := map[decorum.Origin]time.Duration{}
 	for _, o := range origins {
-		d, _, err := c.Gate.DelayAndNextOpen(ctx, o, now)
+		d, _, err := c.Gate.DelayAndNextAllowedTime(ctx, o, now)
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func NewVerdictFunc(ctx context.Context, gate *robots.Gate, notes NoteReader, o 
 
 // UsageSignalsForURL returns what the file says of the use of u.
 func (r *CachedTDMRep) UsageSignalsForURL(u decorum.URL) robots.UsageSignals {
-	return r.parsed.UsageSignals(u)
+	return r.parsed.UsageSignalsForURL(u)
 }
 
 // SHA256 returns the hash of the file in hex, empty if there is none.
@@ -135,7 +135,7 @@ func (rs *tdmrepCache) put(o decorum.Origin, r *CachedTDMRep) {
 // usageSignalsForURL returns what an origin's file says of u, as far as it is in mind.
 func (rs *tdmrepCache) usageSignalsForURL(u decorum.URL) robots.UsageSignals {
 	if r := rs.get(u.Origin()); r != nil {
-		return r.parsed.UsageSignals(u)
+		return r.parsed.UsageSignalsForURL(u)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type ContentUsageAssessment struct {
 	Signals robots.UsageSignals // all that is said of it
 	// PurposeConflict is the signal that objects to a purpose of the crawl; nil: none does.
 	// Then the content was given to no handler, and is not recorded.
-	PurposeConflict *robots.UsageConflictError
+	PurposeConflict *robots.DisallowedPurposeError
 }
 
 // ContentUsageAssessment returns what is asked of the use of the page's content: by robots.txt and
@@ -46,7 +46,7 @@ func (c *Crawler) setLazyVisitFields(v *Visit) {
 
 // assessContentUsage weighs what is said of a page's content against what the crawl is for.
 func (c *Crawler) assessContentUsage(v *Visit) ContentUsageAssessment {
-	stated := append(c.Gate.UsageSignals(v.URL()), c.tdmrepCache.usageSignalsForURL(v.URL())...)
+	stated := append(c.Gate.CachedUsageSignals(v.URL()), c.tdmrepCache.usageSignalsForURL(v.URL())...)
 	if v.Response == nil {
 		return ContentUsageAssessment{Signals: stated}
 	}

@@ -12,13 +12,13 @@ import (
 // do not change what a page shows (CLEAN-01). It is immutable and safe for
 // concurrent use. A nil URLCleaner takes off nothing.
 type URLCleaner struct {
-	paths            []cleanParamPath
-	linesByParam     map[string]*paramLineIndexes // of each parameter: the lines that name it
+	paths            []cleanParamPathPattern
+	linesByParam     map[string]*linesNamingParam // of each parameter: the lines that name it
 	numWildcardPaths int                          // places with wildcards
 }
 
-// A cleanParamPath is the path pattern of a Clean-param line.
-type cleanParamPath struct {
+// A cleanParamPathPattern is the path pattern of a Clean-param line.
+type cleanParamPathPattern struct {
 	pattern pattern
 	bigrams bigramSet // of its literals, if it has wildcards
 }
@@ -49,10 +49,10 @@ func (f *File) URLCleaner() *URLCleaner {
 }
 
 // newCleaner returns a URLCleaner, possibly without lines, and its lines.
-func (f *File) newCleaner() (c *URLCleaner, applied []line) {
-	c = &URLCleaner{linesByParam: make(map[string]*paramLineIndexes)}
+func (f *File) newCleaner() (c *URLCleaner, applied []parsedLine) {
+	c = &URLCleaner{linesByParam: make(map[string]*linesNamingParam)}
 	for _, l := range f.lines {
-		if l.field == cleanParam && len(c.paths) < maxCleanParamLines {
+		if l.fieldKind == cleanParam && len(c.paths) < maxCleanParamLines {
 			c.addLine(l.value)
 			if len(c.paths) > len(applied) {
 				applied = append(applied, l)
@@ -62,7 +62,7 @@ func (f *File) newCleaner() (c *URLCleaner, applied []line) {
 	return c, applied
 }
 
-// addLine heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
+// addOccurrence heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
 // incorrect. Nothing of the file's text is kept.
 func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {
@@ -82,12 +82,12 @@ func (c *URLCleaner) addLine(value string) {
 	for name := range strings.SplitSeq(words[0], "&") {
 		if name = canonicalParamName(name); name != "" {
 			if c.linesByParam[name] == nil {
-				c.linesByParam[name] = &paramLineIndexes{}
+				c.linesByParam[name] = &linesNamingParam{}
 			}
 			c.linesByParam[name].add(len(c.paths))
 		}
 	}
-	p := cleanParamPath{pattern: compiled}
+	p := cleanParamPathPattern{pattern: compiled}
 	if len(compiled.tail) > 0 {
 		c.numWildcardPaths++
 		p.bigrams = compiled.bigrams()
@@ -132,7 +132,7 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 	if set == (cleanParamLineSet{}) {
 		return u
 	}
-	if c.dropNonMatching(&set, path); set == (cleanParamLineSet{}) {
+	if c.dropLinesNotMatchingPath(&set, path); set == (cleanParamLineSet{}) {
 		return u
 	}
 	pageLen := len(u.String()) - len(query) - len("?")
@@ -149,15 +149,15 @@ type cleanParamLineSet [maxCleanParamLines / 64]uint64
 // maxLineList is the longest list of lines: it has as many as a cleanParamLineSet has words.
 const maxLineList = maxCleanParamLines / 64
 
-// paramLineIndexes are the lines that name a parameter: a list while it is short, then a set.
+// linesNamingParam are the lines that name a parameter: a list while it is short, then a set.
 // A file that names a parameter in every line therefore makes no URL costlier.
-type paramLineIndexes struct {
+type linesNamingParam struct {
 	list    []uint16           // ascending
 	lineSet *cleanParamLineSet // nil: the lines are in few
 }
 
 // add adds a line. Lines arrive in order.
-func (l *paramLineIndexes) add(line int) {
+func (l *linesNamingParam) add(line int) {
 	switch n := len(l.list); {
 	case l.lineSet != nil:
 		l.lineSet[line/64] |= 1 << (line % 64)
@@ -173,7 +173,7 @@ func (l *paramLineIndexes) add(line int) {
 }
 
 // addToSet adds the lines to a set.
-func (l *paramLineIndexes) addToSet(dst *cleanParamLineSet) {
+func (l *linesNamingParam) addToSet(dst *cleanParamLineSet) {
 	for _, line := range l.list {
 		dst[line/64] |= 1 << (line % 64)
 	}
@@ -185,7 +185,7 @@ func (l *paramLineIndexes) addToSet(dst *cleanParamLineSet) {
 }
 
 // intersects reports whether a line is in a set.
-func (l *paramLineIndexes) intersects(other *cleanParamLineSet) bool {
+func (l *linesNamingParam) intersects(other *cleanParamLineSet) bool {
 	for _, line := range l.list {
 		if other[line/64]&(1<<(line%64)) != 0 {
 			return true
@@ -212,9 +212,9 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineSet) {
 	return set
 }
 
-// dropNonMatching removes from set the lines whose place does not match path. It matches
+// dropLinesNotMatchingPath removes from set the lines whose place does not match path. It matches
 // each place once, whatever the number of parameters.
-func (c *URLCleaner) dropNonMatching(set *cleanParamLineSet, path string) {
+func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineSet, path string) {
 	pathBigrams, known := bigramSet(0), false
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {

@@ -21,19 +21,19 @@ func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []R
 	c, applied := f.newCleaner()
 	path, query, _ := strings.Cut(u.PathAndQuery(), "?")
 	set := c.linesForQuery(query)
-	c.dropNonMatching(&set, path)
+	c.dropLinesNotMatchingPath(&set, path)
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
-		if i, ok := c.linesByParam[name].firstLineIn(&set); ok {
+		if i, ok := c.linesByParam[name].firstCommonLine(&set); ok {
 			l := applied[i]
-			removed = append(removed, RemovedParam{parameter, l.field.String() + ": " + l.value, int(l.number)})
+			removed = append(removed, RemovedParam{parameter, l.fieldKind.String() + ": " + l.value, int(l.number)})
 		}
 	}
 	return c.CleanURL(u), removed
 }
 
-// firstLineIn returns the first of the lines that is in a set.
-func (l *paramLineIndexes) firstLineIn(other *cleanParamLineSet) (line int, ok bool) {
+// firstCommonLine returns the first of the lines that is in a set.
+func (l *linesNamingParam) firstCommonLine(other *cleanParamLineSet) (line int, ok bool) {
 	if l == nil {
 		return 0, false
 	}

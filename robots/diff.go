@@ -26,8 +26,8 @@ type AgentChange struct {
 
 // A RulesChange is how one set of rules differs from another.
 type RulesChange struct {
-	Added                    []RuleLine    `json:"added,omitempty"`   // as in the new file
-	Removed                  []RuleLine    `json:"removed,omitempty"` // as in the old file
+	AddedRules               []RuleLine    `json:"added,omitempty"`   // as in the new file
+	RemovedRules             []RuleLine    `json:"removed,omitempty"` // as in the old file
 	OldDelay                 OptionalDelay `json:"old_delay"`
 	NewDelay                 OptionalDelay `json:"new_delay"`
 	OldRateAndVisitTimeLines []string      `json:"old_pace,omitempty"` // as Rules.RateAndVisitTimeLines
@@ -64,7 +64,7 @@ func (c FileChanges) IsEmpty() bool {
 
 // IsEmpty reports whether nothing differs.
 func (c RulesChange) IsEmpty() bool {
-	return len(c.Added)+len(c.Removed) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
+	return len(c.AddedRules)+len(c.RemovedRules) == 0 && c.OldDelay == c.NewDelay && slices.Equal(c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines)
 }
 
 // Diff compares two versions of a file by what they mean: order, comments and
@@ -88,7 +88,7 @@ func Diff(old, new *File) FileChanges {
 // DiffRules compares what two files say to one agent. A rule that is spelt
 // otherwise and means the same is no change.
 func DiffRules(old, new *Rules) RulesChange {
-	c := RulesChange{Added: new.rulesNotIn(old), Removed: old.rulesNotIn(new)}
+	c := RulesChange{AddedRules: new.rulesNotIn(old), RemovedRules: old.rulesNotIn(new)}
 	c.OldDelay.Duration, c.OldDelay.Given = old.CrawlDelay()
 	c.NewDelay.Duration, c.NewDelay.Given = new.CrawlDelay()
 	c.OldRateAndVisitTimeLines, c.NewRateAndVisitTimeLines = old.RateAndVisitTimeLines(), new.RateAndVisitTimeLines()

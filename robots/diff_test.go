@@ -38,10 +38,10 @@ func TestDiff(t *testing.T) {
 func describeChanges(c FileChanges) []string {
 	var all []string
 	for _, a := range c.AgentChanges {
-		for _, r := range a.Added {
+		for _, r := range a.AddedRules {
 			all = append(all, fmt.Sprintf("%s + %s (%d)", a.Agent, r.Rule, r.Line))
 		}
-		for _, r := range a.Removed {
+		for _, r := range a.RemovedRules {
 			all = append(all, fmt.Sprintf("%s - %s (%d)", a.Agent, r.Rule, r.Line))
 		}
 		if a.OldDelay != a.NewDelay {

@@ -53,7 +53,7 @@ func ExampleDiff() {
 	after := robots.Parse([]byte("User-agent: *\nDisallow: /c\nAllow: /cart/help\nCrawl-delay: 10\n"), robots.Google)
 	changes := robots.Diff(before, after)
 	for _, a := range changes.AgentChanges {
-		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.Added, a.Removed, a.NewDelay, a.OldDelay)
+		fmt.Printf("%s: %v added, %v removed, delay %v, before %v\n", a.Agent, a.AddedRules, a.RemovedRules, a.NewDelay, a.OldDelay)
 	}
 	fmt.Println("sitemaps removed:", changes.SitemapsRemoved)
 	// Output:

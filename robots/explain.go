@@ -13,14 +13,14 @@ type Explanation struct {
 	Verdict
 	// SHA256 is the hash of the file in hex. Rules do not know their file, so
 	// it is empty unless Gate.Explain or the caller fills it in.
-	SHA256          string       `json:"file_sha256,omitempty"`
-	Path            string       `json:"path"`                  // what rules are compared with: path and query
-	GroupAgentLines []int        `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
-	Matches         []RuleMatch  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
-	Exempt          bool         `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
-	UsageSignals    UsageSignals `json:"signals,omitempty"`     // what the file asks of the use of the content
-	PaceLines       []string     `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
-	IndexingVerdict *Verdict     `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
+	SHA256                string       `json:"file_sha256,omitempty"`
+	PathAndQuery          string       `json:"path"`                  // what rules are compared with: path and query
+	GroupAgentLineNumbers []int        `json:"group_lines,omitempty"` // the user-agent lines of Group, counted from 1
+	Matches               []RuleMatch  `json:"matches,omitempty"`     // the rule that decides, then those that lose, by rank
+	Exempt                bool         `json:"exempt,omitempty"`      // /robots.txt, which no rule closes (FETCH-29)
+	UsageSignals          UsageSignals `json:"signals,omitempty"`     // what the file asks of the use of the content
+	PaceLines             []string     `json:"pace,omitempty"`        // "crawl-delay: 2.5", and what follows as Rules.RateAndVisitTimeLines
+	IndexingVerdict       *Verdict     `json:"indexer,omitempty"`     // of the operator's main robot, if the verdict is DisallowedForMainRobot
 }
 
 // A RuleMatch is a rule that matches a path, and where.
@@ -52,24 +52,24 @@ const (
 // Explain judges u as Check does, and says why. It is for people: it is much
 // slower than Check, linear in the number of rules.
 func (r *Rules) Explain(u decorum.URL) Explanation {
-	e := Explanation{Verdict: r.Check(u), Path: u.PathAndQuery(), GroupAgentLines: r.groupAgentLines, UsageSignals: r.UsageSignals(u), PaceLines: r.paceLines()}
+	e := Explanation{Verdict: r.Check(u), PathAndQuery: u.PathAndQuery(), GroupAgentLineNumbers: r.groupAgentLineNumbers, UsageSignals: r.UsageSignalsForURL(u), PaceLines: r.paceLines()}
 	if e.DisallowedForMainRobot {
 		e.IndexingVerdict = new(r.mainRobotRules.Check(u))
 	}
-	if e.Exempt = e.Path == "/robots.txt"; e.Exempt || e.Path == "" {
+	if e.Exempt = e.PathAndQuery == "/robots.txt"; e.Exempt || e.PathAndQuery == "" {
 		return e
 	}
 	var matching []ruleWithPattern
 	for i := range r.rules {
 		for _, m := range r.patternsOfRule(&r.rules[i]) {
-			if m.pattern.matches(e.Path) {
+			if m.pattern.matches(e.PathAndQuery) {
 				matching = append(matching, m)
 			}
 		}
 	}
 	slices.SortFunc(matching, func(a, b ruleWithPattern) int { return a.rule.compare(b.rule) })
 	for _, m := range matching {
-		e.Matches = append(e.Matches, m.explainMatch(e.Path, matching[0].rule))
+		e.Matches = append(e.Matches, m.explainMatch(e.PathAndQuery, matching[0].rule))
 	}
 	return e
 }

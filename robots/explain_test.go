@@ -44,8 +44,8 @@ func TestExplain(t *testing.T) {
 			if !reflect.DeepEqual(got.Matches, test.want) {
 				t.Errorf("%s\n got %+v\nwant %+v", test.path, got.Matches, test.want)
 			}
-			if got.Exempt != strings.HasPrefix(test.name, "FETCH-29") || got.Path != test.path {
-				t.Errorf("exempt %v, path %q", got.Exempt, got.Path)
+			if got.Exempt != strings.HasPrefix(test.name, "FETCH-29") || got.PathAndQuery != test.path {
+				t.Errorf("exempt %v, path %q", got.Exempt, got.PathAndQuery)
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestExplainTellsThePace(t *testing.T) {
 func TestExplainNamesTheGroup(t *testing.T) {
 	rules := Parse([]byte("User-agent: other\nUser-agent: Bot/1\nDisallow: /a\n\nUser-agent: *\nDisallow: /\nUser-agent: bot\n"), Google).RulesFor(AgentFromName("bot"))
 	got := rules.Explain(mustURL(t, "http://h/b"))
-	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLines, []int{2, 7}) || !got.Allowed {
+	if got.Group != "Bot/1, bot" || !reflect.DeepEqual(got.GroupAgentLineNumbers, []int{2, 7}) || !got.Allowed {
 		t.Errorf("got %+v", got)
 	}
 	text, err := json.Marshal(got)
@@ -105,7 +105,7 @@ func TestExplainIsCheck(t *testing.T) {
 			if first := m.Rule == e.Rule && m.Line == e.Line && m.LosingReason == ""; first != (i == 0) {
 				t.Fatalf("%s: match %d is %+v of %+v\n%s", u, i, m, e.Verdict, file.String())
 			}
-			if again := patternFromSpans(m, e.Path); !Parse([]byte("User-agent: *\nDisallow: "+again), Google).RulesFor(Agent{}).hasSameSpans(m, e.Path) {
+			if again := patternFromSpans(m, e.PathAndQuery); !Parse([]byte("User-agent: *\nDisallow: "+again), Google).RulesFor(Agent{}).hasSameSpans(m, e.PathAndQuery) {
 				t.Fatalf("%s: the spans of %+v are those of %q", u, m, again)
 			}
 		}

@@ -43,34 +43,34 @@ func (o ParseOptions) Parse(body []byte) *File {
 	}
 	rest, parse := o.textAndLineParser(body)
 	f := &File{
-		lines: make([]line, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
+		lines: make([]parsedLine, 0, len(rest)/typicalLineBytes), dialect: o.Dialect,
 		crawlDelaySplitsGroups: o.CrawlDelaySplitsGroups || o.Dialect == Yandex, // GRP-15
 	}
 	for number := int32(1); rest != ""; number++ {
 		var text string
 		text, rest = cutLine(rest)
 		l, ok := parse(text)
-		if !ok || o.NoExtensions && o.isDialectExtension(l.field) {
+		if !ok || o.NoExtensions && o.isOutsideDialect(l.fieldKind) {
 			continue
 		}
 		if o.Dialect == Yandex {
 			l = l.invertEmptyRule()
 		}
-		f.hasUsageLines = f.hasUsageLines || l.field == contentUsage || l.field == contentSignal
-		f.hasRequestRateOrVisitTime = f.hasRequestRateOrVisitTime || l.field == requestRateLine || l.field == visitTime
+		f.hasUsageLines = f.hasUsageLines || l.fieldKind == contentUsage || l.fieldKind == contentSignal
+		f.hasRequestRateOrVisitTime = f.hasRequestRateOrVisitTime || l.fieldKind == requestRateLine || l.fieldKind == visitTime
 		l.number = number
 		f.lines = append(f.lines, l)
 	}
 	return f
 }
 
-// isDialectExtension reports whether the field is an extension of the dialect.
-func (o ParseOptions) isDialectExtension(f fieldKind) bool {
-	return f.isExtension() && (o.Dialect != Yandex || f >= requestRateLine)
+// isOutsideDialect reports whether the field is an extension of the dialect.
+func (o ParseOptions) isOutsideDialect(f fieldKind) bool {
+	return f.isUnknownToGoogle() && (o.Dialect != Yandex || f >= requestRateLine)
 }
 
 // textAndLineParser returns what of body is read, and how its lines are.
-func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (line, bool)) {
+func (o ParseOptions) textAndLineParser(body []byte) (string, func(string) (parsedLine, bool)) {
 	if o.Dialect != GoogleOSS {
 		return strings.TrimPrefix(string(truncateAtLine(body, max(o.MaxBytes, MaxFileBytes))), "\ufeff"), parseLine
 	}
@@ -95,7 +95,7 @@ func truncateAtLine(body []byte, limit int) []byte {
 // A File is a parsed robots.txt: the lines that mean something, in order. It
 // is immutable and safe for concurrent use.
 type File struct {
-	lines                     []line
+	lines                     []parsedLine
 	dialect                   Dialect
 	crawlDelaySplitsGroups    bool
 	hasUsageLines             bool // some line is about the use of content
@@ -109,7 +109,7 @@ func (f *File) Sitemaps() []decorum.URL {
 	var found []decorum.URL
 	seen := make(map[decorum.URL]bool)
 	for _, l := range f.lines {
-		if l.field != sitemap {
+		if l.fieldKind != sitemap {
 			continue
 		}
 		if u, ok := parseAbsoluteURL(l.value); ok && !seen[u] {
@@ -138,7 +138,7 @@ func (f *File) AgentTokens() []string {
 	var tokens []string
 	seen := make(map[string]bool)
 	for _, l := range f.lines {
-		if l.field != userAgent {
+		if l.fieldKind != userAgent {
 			continue
 		}
 		for _, token := range f.dialect.agentLineTokens(l.value) {

@@ -51,10 +51,10 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 	if o.IsZero() {
 		return Clearance{}, newGateError(u, decorum.Invalid, errors.New("no URL"))
 	}
-	if s := g.cache.state(o); s.hasRulesInForce(now) {
+	if s := g.cache.stateIfCached(o); s.hasRulesInForce(now) {
 		return g.clearByRules(s, u)
 	}
-	e := g.cache.lockEntry(o, now)
+	e := g.cache.getOrCreateLocked(o, now)
 	defer e.mu.Unlock()
 	s, err := g.currentState(ctx, now, o, e)
 	switch {
@@ -64,12 +64,12 @@ func (g *Gate) Check(ctx context.Context, now time.Time, u decorum.URL) (Clearan
 		return g.clearByRules(s, u)
 	case e.inFlightFetch.isActive(now):
 		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, e.inFlightFetch.expiresAt, "robots.txt is being fetched"))
-	case now.Before(s.expiresAt) && s.redirect != nil:
+	case now.Before(s.expiresAt) && s.pendingRedirect != nil:
 		return Clearance{}, newGateError(u, decorum.Pending, g.postponedError(s, g.redirectPollTime(now, s.expiresAt), s.postponedReason))
 	case now.Before(s.expiresAt):
 		return Clearance{}, newGateError(u, decorum.Unreachable, g.postponedError(s, s.expiresAt, s.postponedReason))
 	}
-	return g.newRobotsFetchClearance(now, e, o, o.RobotsURL(), 0), nil
+	return g.reserveRobotsFetch(now, e, o, o.RobotsURL(), 0), nil
 }
 
 // clearByRules asks the rules.
@@ -78,15 +78,15 @@ func (g *Gate) clearByRules(s *originState, u decorum.URL) (Clearance, error) {
 	if !v.Allowed {
 		return Clearance{}, newGateError(u, decorum.Disallowed, &Refusal{Verdict: v, FetchSummary: s.fetchSummary})
 	}
-	if !s.pageCleared.Load() {
-		s.pageCleared.Store(true)
+	if !s.hasClearedPage.Load() {
+		s.hasClearedPage.Store(true)
 	}
 	return Clearance{gate: g, url: u, origin: u.Origin(), verdict: v, originState: s}, nil
 }
 
-// newRobotsFetchClearance makes the Clearance for a visit of the origin's lookup. The lock of e
+// reserveRobotsFetch makes the Clearance for a visit of the origin's lookup. The lock of e
 // is held.
-func (g *Gate) newRobotsFetchClearance(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
+func (g *Gate) reserveRobotsFetch(now time.Time, e *originEntry, o decorum.Origin, u decorum.URL, redirects int) Clearance {
 	e.inFlightFetch = fetchLease{id: g.lastFetchID.Add(1), expiresAt: now.Add(g.cfg.FetchLeaseTimeout), redirectCount: redirects}
 	return Clearance{gate: g, url: u, origin: o, verdict: Verdict{Allowed: true}, fetchID: e.inFlightFetch.id, redirectCount: redirects}
 }
@@ -98,7 +98,7 @@ func (g *Gate) CancelFetch(c Clearance) {
 	if !c.IsForRobots() || c.gate != g {
 		return
 	}
-	g.cache.endFetch(c)
+	g.cache.releaseFetchLease(c)
 }
 
 // Rules returns the rules that the origin's pages were last judged by, nil if
@@ -129,7 +129,7 @@ func (g *Gate) Explain(ctx context.Context, u decorum.URL) (Explanation, error) 
 
 // lastKnownState returns how an origin last stood, however long ago.
 func (g *Gate) lastKnownState(ctx context.Context, o decorum.Origin) (*originState, error) {
-	if s := g.cache.state(o); s != nil {
+	if s := g.cache.stateIfCached(o); s != nil {
 		return s, nil
 	}
 	r, err := g.loadRecord(ctx, o)
@@ -176,22 +176,22 @@ func (g *Gate) CleanURL(u decorum.URL) decorum.URL {
 	if strings.IndexByte(u.PathAndQuery(), '?') < 0 { // as most links: nobody need be asked
 		return u
 	}
-	if s := g.cache.state(u.Origin()); s != nil {
-		return s.cleaner.CleanURL(u)
+	if s := g.cache.stateIfCached(u.Origin()); s != nil {
+		return s.urlCleaner.CleanURL(u)
 	}
 	return u
 }
 
-// DelayAndNextOpen returns what the origin's rules, as far as they are known, ask for at the
+// DelayAndNextAllowedTime returns what the origin's rules, as far as they are known, ask for at the
 // moment now: the pause between two requests (Rules.DelayAt), and when the next
-// may begin by the clock (Rules.NextOpen). They hold on while the rules are too old
+// may begin by the clock (Rules.NextAllowedTime). They hold on while the rules are too old
 // or the origin is closed.
-func (g *Gate) DelayAndNextOpen(ctx context.Context, o decorum.Origin, now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
+func (g *Gate) DelayAndNextAllowedTime(ctx context.Context, o decorum.Origin, now time.Time) (delay time.Duration, nextOpen time.Time, err error) {
 	rules, err := g.Rules(ctx, o)
 	if err != nil || rules == nil {
 		return 0, now, err
 	}
-	return rules.DelayAt(now), rules.NextOpen(now), nil
+	return rules.DelayAt(now), rules.NextAllowedTime(now), nil
 }
 
 // redirectPollTime is when to ask again whether a hop has been visited: it may be in the
@@ -205,8 +205,8 @@ func (g *Gate) redirectPollTime(now, until time.Time) time.Time {
 
 func (g *Gate) postponedError(s *originState, until time.Time, reason string) *OriginPostponedError {
 	c := &OriginPostponedError{Until: until, Suspended: s.failures >= g.cfg.SuspendAfterFailures, ConsecutiveFailures: s.failures, Reason: reason}
-	if s.redirect != nil {
-		c.RedirectURL, c.RedirectSince = s.redirect.parsedTarget, s.redirect.Since
+	if s.pendingRedirect != nil {
+		c.RedirectURL, c.RedirectPendingSince = s.pendingRedirect.parsedTarget, s.pendingRedirect.Since
 	}
 	return c
 }

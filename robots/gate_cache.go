@@ -38,8 +38,8 @@ type fetchLease struct {
 
 func (c fetchLease) isActive(now time.Time) bool { return c.id != 0 && now.Before(c.expiresAt) }
 
-// state returns the origin's standing, nil if it is not in memory.
-func (m *originCache) state(o decorum.Origin) *originState {
+// stateIfCached returns the origin's standing, nil if it is not in memory.
+func (m *originCache) stateIfCached(o decorum.Origin) *originState {
 	m.mu.RLock()
 	e := m.entries[o]
 	m.mu.RUnlock()
@@ -49,8 +49,8 @@ func (m *originCache) state(o decorum.Origin) *originState {
 	return e.state.Load()
 }
 
-// lockEntry returns the origin's entry, locked.
-func (m *originCache) lockEntry(o decorum.Origin, now time.Time) *originEntry {
+// getOrCreateLocked returns the origin's entry, locked.
+func (m *originCache) getOrCreateLocked(o decorum.Origin, now time.Time) *originEntry {
 	for {
 		e := m.getOrCreate(o, now)
 		e.mu.Lock()
@@ -99,8 +99,8 @@ func (m *originCache) evictOne(now time.Time) {
 	}
 }
 
-// endFetch ends the claim that c was made for, if it still has it.
-func (m *originCache) endFetch(c Clearance) {
+// releaseFetchLease ends the claim that c was made for, if it still has it.
+func (m *originCache) releaseFetchLease(c Clearance) {
 	m.mu.RLock()
 	e := m.entries[c.origin]
 	m.mu.RUnlock()

@@ -37,9 +37,9 @@ type GateConfig struct {
 	// Retry503 says when to ask again after a 503, Backoff after any other
 	// failure (FETCH-12). Defaults 1 min to 5 min, and 5 min to 1 h.
 	Backoff503, Backoff Backoff
-	// CachedRulesAfterOutage is how long a robots.txt must have been unreachable, without a
+	// MinOutageForCachedRules is how long a robots.txt must have been unreachable, without a
 	// break, for its last good copy to count again (FETCH-13). Default 30 days.
-	CachedRulesAfterOutage time.Duration
+	MinOutageForCachedRules time.Duration
 	// SuspendAfterFailures is how many lookups of an origin must have failed in a row for
 	// nobody to wait for it any more. Default 3.
 	SuspendAfterFailures int
@@ -47,9 +47,9 @@ type GateConfig struct {
 	// answer 5xx for a missing page (FETCH-17). Default: "Page not found" in English,
 	// Russian, Chinese and Czech.
 	NotFoundPhrases []string
-	// FetchLeaseTimeout is how long a lookup may take until somebody else may make it, RedirectTimeout
+	// FetchLeaseTimeout is how long a lookup may take until somebody else may make it, RedirectWaitTimeout
 	// how long a redirect's target may wait for its host. Defaults 2 min, 15 min.
-	FetchLeaseTimeout, RedirectTimeout time.Duration
+	FetchLeaseTimeout, RedirectWaitTimeout time.Duration
 	// MaxVersions is how many files of an origin are kept, the one that counts
 	// included, and MaxArchiveBytes how many bytes the others may have together. The
 	// oldest go first. Defaults 20, 2 MiB; a negative one means none but the one
@@ -82,7 +82,7 @@ func (c GateConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.CachedRulesAfterOutage}, {"Claim", c.FetchLeaseTimeout}, {"Hop", c.RedirectTimeout},
+		{"MinTTL", c.MinTTL}, {"MaxTTL", c.MaxTTL}, {"Outage", c.MinOutageForCachedRules}, {"Claim", c.FetchLeaseTimeout}, {"Hop", c.RedirectWaitTimeout},
 		{"Retry503", min(c.Backoff503.First, c.Backoff503.Max)}, {"Retry", min(c.Backoff.First, c.Backoff.Max)},
 	} {
 		if d.value < 0 {
@@ -122,14 +122,14 @@ func (c GateConfig) withDefaults() GateConfig {
 	c.Backoff503.Max = cmp.Or(c.Backoff503.Max, max(5*time.Minute, c.Backoff503.First))
 	c.Backoff.First = cmp.Or(c.Backoff.First, 5*time.Minute)
 	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(time.Hour, c.Backoff.First))
-	c.CachedRulesAfterOutage = cmp.Or(c.CachedRulesAfterOutage, 30*day)
+	c.MinOutageForCachedRules = cmp.Or(c.MinOutageForCachedRules, 30*day)
 	c.SuspendAfterFailures = cmp.Or(c.SuspendAfterFailures, 3)
 	if c.NotFoundPhrases == nil {
 		c.NotFoundPhrases = defaultNotFoundPhrases
 	}
 	c.NotFoundPhrases = lowerAll(c.NotFoundPhrases)
 	c.FetchLeaseTimeout = cmp.Or(c.FetchLeaseTimeout, 2*time.Minute)
-	c.RedirectTimeout = cmp.Or(c.RedirectTimeout, 15*time.Minute)
+	c.RedirectWaitTimeout = cmp.Or(c.RedirectWaitTimeout, 15*time.Minute)
 	c.MaxCachedOrigins = cmp.Or(c.MaxCachedOrigins, 10_000)
 	c.MaxVersions = cmp.Or(c.MaxVersions, 20)
 	c.MaxArchiveBytes = cmp.Or(c.MaxArchiveBytes, 2<<20)

@@ -87,7 +87,7 @@ func (x *lookupExample) run(t *testing.T, d Dialect) error {
 			break
 		}
 		c, err = s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, page.Origin())
-		var end *RedirectDisallowedError
+		var end *RobotsRedirectDisallowedError
 		if errors.As(err, &end) {
 			outcome = end.Result.Outcome
 		}
@@ -234,7 +234,7 @@ func (s *gateTest) fetchRobots(page decorum.URL, answer func(decorum.URL) *decor
 // wantDelay expects the pause that the origin's rules ask for; 0: none.
 func (s *gateTest) wantDelay(o decorum.Origin, want time.Duration) {
 	s.t.Helper()
-	if delay, _, err := s.gate.DelayAndNextOpen(s.t.Context(), o, s.now); err != nil || delay != want {
+	if delay, _, err := s.gate.DelayAndNextAllowedTime(s.t.Context(), o, s.now); err != nil || delay != want {
 		s.t.Errorf("at %v: Pace(%v) = %v, %v; want %v", s.now, o, delay, err, want)
 	}
 }
@@ -246,8 +246,8 @@ func (s *gateTest) wantRobotsFetch(page decorum.URL) Clearance {
 	if err != nil || !c.IsForRobots() || c.RedirectCount() != 0 {
 		s.t.Fatalf("at %v: Check(%v) = %v, %v; want the robots.txt", s.now, page, c.URL(), err)
 	}
-	if want := page.Origin().RobotsURL(); c.URL() != want || c.Origin() != page.Origin() {
-		s.t.Fatalf("Check(%v) clears %v for %v, want %v", page, c.URL(), c.Origin(), want)
+	if want := page.Origin().RobotsURL(); c.URL() != want || c.RobotsOrigin() != page.Origin() {
+		s.t.Fatalf("Check(%v) clears %v for %v, want %v", page, c.URL(), c.RobotsOrigin(), want)
 	}
 	return c
 }

@@ -156,13 +156,13 @@ func TestEvictedEntry(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for range 500 {
 		m := &NewGate(GateConfig{}, nil).cache
-		old := m.lockEntry(o, now)
+		old := m.getOrCreateLocked(o, now)
 		got := make(chan *originEntry)
 		coming := make(chan struct{})
 		for range 2 {
 			go func() {
 				coming <- struct{}{}
-				e := m.lockEntry(o, now)
+				e := m.getOrCreateLocked(o, now)
 				e.mu.Unlock()
 				got <- e
 			}()
@@ -200,7 +200,7 @@ func TestManyWorkers(t *testing.T) {
 					asked[n].Add(1)
 					s.recordFetch(c, respondWith(200, someRules)(c.URL()))
 				}
-				if _, _, err := s.gate.DelayAndNextOpen(t.Context(), page.Origin(), s.now); err != nil {
+				if _, _, err := s.gate.DelayAndNextAllowedTime(t.Context(), page.Origin(), s.now); err != nil {
 					t.Error(err)
 				}
 			}

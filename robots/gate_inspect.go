@@ -26,11 +26,11 @@ func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
 // Purposes returns what the crawl is for.
 func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
-// UsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
+// UsageSignalsForURL returns what the origin's robots.txt asks of the use of u, as far as the
 // file is in mind: it does no I/O. After Check has judged a URL, it is.
-func (g *Gate) UsageSignals(u decorum.URL) UsageSignals {
-	if s := g.cache.state(u.Origin()); s != nil && s.rules != nil {
-		return s.rules.UsageSignals(u)
+func (g *Gate) CachedUsageSignals(u decorum.URL) UsageSignals {
+	if s := g.cache.stateIfCached(u.Origin()); s != nil && s.rules != nil {
+		return s.rules.UsageSignalsForURL(u)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (g *Gate) PostponedReason(ctx context.Context, now time.Time, o decorum.Ori
 // LastFetchSummary returns what the Gate last learnt of an origin's robots.txt, however
 // long ago. Its FetchOutcome is OutcomeUnknown if that is nothing.
 func (g *Gate) LastFetchSummary(ctx context.Context, o decorum.Origin) (FetchSummary, error) {
-	if s := g.cache.state(o); s != nil {
+	if s := g.cache.stateIfCached(o); s != nil {
 		return s.fetchSummary, nil
 	}
 	r, err := g.loadRecord(ctx, o)

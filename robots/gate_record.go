@@ -31,11 +31,11 @@ const (
 	versionNoteKeyPrefix = "robots-version-"
 )
 
-// noteKey returns the key of a note of the Gate's. Yandex has keys of its own: an
+// noteKeyForAgent returns the key of a note of the Gate's. Yandex has keys of its own: an
 // answer that means no restriction there closes the origin to others. So has each
 // User-Agent, by a part of its SHA-256.
-func (g *Gate) noteKey(name string) string {
-	name = g.noteKeyWithoutAgent(name)
+func (g *Gate) noteKeyForAgent(name string) string {
+	name = g.agentlessNoteKey(name)
 	if g.cfg.UserAgent == "" {
 		return name
 	}
@@ -43,8 +43,8 @@ func (g *Gate) noteKey(name string) string {
 	return name + " " + hex.EncodeToString(sum[:8])
 }
 
-// noteKeyWithoutAgent is key for a Gate that does not know its User-Agent.
-func (g *Gate) noteKeyWithoutAgent(name string) string {
+// agentlessNoteKey is key for a Gate that does not know its User-Agent.
+func (g *Gate) agentlessNoteKey(name string) string {
 	if g.cfg.Dialect == Yandex {
 		return name + "-yandex"
 	}
@@ -186,9 +186,9 @@ func decodeOriginRecord(note []byte) (originRecord, error) {
 // is fetched again, and until then nothing is allowed. Where there is none of the
 // Gate's User-Agent, one counts that was kept before these were told apart.
 func (g *Gate) loadRecord(ctx context.Context, o decorum.Origin) (originRecord, error) {
-	key := g.noteKey(recordNoteKey)
+	key := g.noteKeyForAgent(recordNoteKey)
 	note, err := g.readNote(ctx, o, key)
-	if oldKey := g.noteKeyWithoutAgent(recordNoteKey); note == nil && err == nil && oldKey != key {
+	if oldKey := g.agentlessNoteKey(recordNoteKey); note == nil && err == nil && oldKey != key {
 		key = oldKey
 		note, err = g.readNote(ctx, o, key)
 	}
@@ -209,7 +209,7 @@ func (g *Gate) saveRecord(ctx context.Context, o decorum.Origin, r *originRecord
 	if err != nil {
 		return fmt.Errorf("robots: write note of %s: %w", o, err)
 	}
-	key := g.noteKey(recordNoteKey)
+	key := g.noteKeyForAgent(recordNoteKey)
 	if err := g.writeNote(ctx, o, key, note); err != nil || r.noteKey == key || r.noteKey == "" {
 		return err
 	}

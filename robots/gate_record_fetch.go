@@ -12,7 +12,7 @@ import (
 // CheckRobotsRedirect clears the visit to u, to which the lookup of origin's robots.txt
 // was redirected. The rules of u's own origin are not looked up for it. If they
 // are known and disallow u, that ends the lookup as if there were no file
-// (FETCH-05): the error is of Kind Dropped, with a *RedirectDisallowedError. If the Gate does
+// (FETCH-05): the error is of Kind Dropped, with a *RobotsRedirectDisallowedError. If the Gate does
 // not wait for that hop any more, it is of Kind Dropped as well, without one.
 func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum.URL, origin decorum.Origin) (Clearance, error) {
 	if u.IsZero() || origin.IsZero() {
@@ -22,16 +22,16 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
-	e := g.cache.lockEntry(origin, now)
+	e := g.cache.getOrCreateLocked(origin, now)
 	defer e.mu.Unlock()
 	s, err := g.currentState(ctx, now, origin, e)
 	if err != nil {
 		return Clearance{}, err
 	}
-	if s.redirect == nil || s.redirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.redirect.Count {
+	if s.pendingRedirect == nil || s.pendingRedirect.parsedTarget != u || e.inFlightFetch.isActive(now) && e.inFlightFetch.redirectCount != s.pendingRedirect.Count {
 		return Clearance{}, newGateError(u, decorum.Dropped, errUnexpectedRedirect)
 	}
-	c := g.newRobotsFetchClearance(now, e, origin, u, s.redirect.Count)
+	c := g.reserveRobotsFetch(now, e, origin, u, s.pendingRedirect.Count)
 	if disallowed == nil {
 		return c, nil
 	}
@@ -40,7 +40,7 @@ func (g *Gate) CheckRobotsRedirect(ctx context.Context, now time.Time, u decorum
 	if err != nil {
 		return Clearance{}, err
 	}
-	return Clearance{}, newGateError(u, decorum.Dropped, &RedirectDisallowedError{Result: result, Refusal: disallowed})
+	return Clearance{}, newGateError(u, decorum.Dropped, &RobotsRedirectDisallowedError{Result: result, Refusal: disallowed})
 }
 
 var (
@@ -52,7 +52,7 @@ var (
 // do not or are not known.
 func (g *Gate) knownRefusal(ctx context.Context, now time.Time, u decorum.URL) (*Refusal, error) {
 	o := u.Origin()
-	e := g.cache.lockEntry(o, now)
+	e := g.cache.getOrCreateLocked(o, now)
 	defer e.mu.Unlock()
 	s, err := g.currentState(ctx, now, o, e)
 	if err != nil || !s.hasRulesInForce(now) {
@@ -77,7 +77,7 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 	if now.Before(g.cfg.SessionStart) {
 		now = g.cfg.SessionStart.Round(0).UTC() // it was set back: what is learnt now is of this session all the same
 	}
-	e := g.cache.lockEntry(c.origin, now)
+	e := g.cache.getOrCreateLocked(c.origin, now)
 	defer e.mu.Unlock()
 	if e.inFlightFetch.id != c.fetchID {
 		s, err := g.currentState(ctx, now, c.origin, e)
@@ -91,7 +91,7 @@ func (g *Gate) RecordFetch(ctx context.Context, now time.Time, c Clearance, res 
 
 // applyResponse enters a reading into the record and ends the claim. The lock of e is
 // held.
-func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified responseOutcome) (FetchResult, error) {
+func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e *originEntry, classified classifiedResponse) (FetchResult, error) {
 	r, err := g.loadRecord(ctx, c.origin)
 	if err != nil {
 		return FetchResult{}, err
@@ -102,12 +102,12 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		if c.redirectCount > 0 {
 			classified.finalResponse.RedirectedTo = c.url.String()
 		}
-		if err := g.archiveReplacedVersion(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
+		if err := g.archiveVersionIfReplaced(ctx, c.origin, r.LastResponse, classified.finalResponse); err != nil {
 			return FetchResult{}, err
 		}
 		r.recordResponse(now, classified.finalResponse)
 	case classified.failure != nil:
-		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1), g.cfg.CachedRulesAfterOutage)
+		r.recordFailure(now, classified.failure.reason, classified.failure.retryDelay(r.ConsecutiveFailures+1), g.cfg.MinOutageForCachedRules)
 	default:
 		r.recordRedirect(now, classified.redirectURL, c.redirectCount+1)
 	}
@@ -115,7 +115,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 		return FetchResult{}, err
 	}
 	s := g.compileState(&r, g.parseStoredFile(&r))
-	s.graceUntil = now.Add(maxGrace)
+	s.unusedRulesValidUntil = now.Add(maxGrace)
 	e.state.Store(s)
 	e.inFlightFetch = fetchLease{}
 	result := g.fetchResult(now, c.origin, e, s)
@@ -124,7 +124,7 @@ func (g *Gate) applyResponse(ctx context.Context, now time.Time, c Clearance, e 
 }
 
 // recheckResult says what came of looking up again what a, which may be nil, has told.
-func (a *storedResponse) recheckResult(classified *responseOutcome) FileRecheckResult {
+func (a *storedResponse) recheckResult(classified *classifiedResponse) FileRecheckResult {
 	switch {
 	case a == nil || classified.finalResponse == nil && classified.failure == nil:
 		return NoRecheck

@@ -13,8 +13,8 @@ import (
 func (s *gateTest) checkRedirect(result FetchResult) Clearance {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, result.RedirectURL, result.Origin)
-	if err != nil || c.URL() != result.RedirectURL || c.Origin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
-		s.t.Fatalf("CheckHop(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.Origin(), err)
+	if err != nil || c.URL() != result.RedirectURL || c.RobotsOrigin() != result.Origin || !c.IsForRobots() || !c.WasIssued() {
+		s.t.Fatalf("CheckHop(%v) = %v for %v, %v", result.RedirectURL, c.URL(), c.RobotsOrigin(), err)
 	}
 	return c
 }
@@ -23,7 +23,7 @@ func (s *gateTest) checkRedirect(result FetchResult) Clearance {
 func (s *gateTest) wantDroppedRedirect(u decorum.URL, o decorum.Origin) {
 	s.t.Helper()
 	c, err := s.gate.CheckRobotsRedirect(s.t.Context(), s.now, u, o)
-	var end *RedirectDisallowedError
+	var end *RobotsRedirectDisallowedError
 	if !errors.Is(err, decorum.Dropped) || errors.As(err, &end) || c.WasIssued() {
 		s.t.Errorf("CheckHop(%v) = %v, %v; want it dropped", u, c.URL(), err)
 	}
@@ -143,7 +143,7 @@ func TestBlockedHop(t *testing.T) {
 				return
 			}
 			_, err := s.gate.CheckRobotsRedirect(t.Context(), s.now, result.RedirectURL, result.Origin)
-			var end *RedirectDisallowedError
+			var end *RobotsRedirectDisallowedError
 			if !errors.Is(err, decorum.Dropped) || !errors.As(err, &end) {
 				t.Fatalf("CheckHop: %v, want the chain to end", err)
 			}

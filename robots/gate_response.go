@@ -13,8 +13,8 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// A responseOutcome is what one response means to a lookup: exactly one field is set.
-type responseOutcome struct {
+// A classifiedResponse is what one response means to a lookup: exactly one field is set.
+type classifiedResponse struct {
 	finalResponse *storedResponse // the lookup is over
 	redirectURL   decorum.URL     // it goes on there
 	failure       *fetchFailure   // it is to be made again
@@ -22,14 +22,14 @@ type responseOutcome struct {
 
 // A fetchFailure is a server error, a failed download among them.
 type fetchFailure struct {
-	reason     string
-	backoff    Backoff
-	retryAfter time.Duration // what Retry-After asked for
+	reason        string
+	backoffBounds Backoff
+	retryAfter    time.Duration // what Retry-After asked for
 }
 
 // retryDelay returns how long to wait after the failure, one of so many in a row.
 func (f *fetchFailure) retryDelay(failures int) time.Duration {
-	return max(f.backoff.delayAfter(failures), min(f.retryAfter, maxRetryAfter))
+	return max(f.backoffBounds.delayAfter(failures), min(f.retryAfter, maxRetryAfter))
 }
 
 // maxRetryAfter bounds what a Retry-After can ask for.
@@ -37,29 +37,29 @@ const maxRetryAfter = day
 
 // classifyResponse says what a response means, in the order of the FETCH requirements.
 // What is not known to mean anything else is a failure.
-func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Response, err error) responseOutcome {
+func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Response, err error) classifiedResponse {
 	if g.cfg.Dialect == Yandex {
 		return g.classifyYandexResponse(now, res, err)
 	}
 	if err != nil || res == nil {
-		return responseOutcome{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Backoff}} // FETCH-18, FETCH-19
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}} // FETCH-18, FETCH-19
 	}
 	switch s := res.Status; {
 	case s >= 200 && s <= 299:
-		return responseOutcome{finalResponse: g.newFileResponse(now, res)} // FETCH-01
+		return classifiedResponse{finalResponse: g.newFileResponse(now, res)} // FETCH-01
 	case s >= 300 && s <= 399 && s != http.StatusNotModified:
 		if to, ok := res.Location(); ok && c.redirectCount < g.cfg.MaxRedirects {
-			return responseOutcome{redirectURL: to} // FETCH-02
+			return classifiedResponse{redirectURL: to} // FETCH-02
 		}
-		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-03, FETCH-26
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-03, FETCH-26
 	case s >= 400 && s <= 499 && s != http.StatusTooManyRequests:
-		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-07
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-07
 	case s == http.StatusServiceUnavailable:
-		return responseOutcome{failure: newServerFailure(now, res, g.cfg.Backoff503)} // FETCH-12
-	case s >= 500 && s <= 599 && g.isNotFoundPage(res.Body):
-		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)} // FETCH-17
+		return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff503)} // FETCH-12
+	case s >= 500 && s <= 599 && g.containsNotFoundPhrase(res.Body):
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)} // FETCH-17
 	}
-	return responseOutcome{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
+	return classifiedResponse{failure: newServerFailure(now, res, g.cfg.Backoff)} // FETCH-09, FETCH-10, FETCH-27
 }
 
 // newFileResponse keeps a 2xx.
@@ -93,8 +93,8 @@ func storableBody(body []byte, truncated bool) []byte {
 	return body
 }
 
-// isNotFoundPage reports whether an error page says that the page was not found.
-func (g *Gate) isNotFoundPage(page []byte) bool {
+// containsNotFoundPhrase reports whether an error page says that the page was not found.
+func (g *Gate) containsNotFoundPhrase(page []byte) bool {
 	const head = 64 << 10 // enough of a page to tell what it is about
 	page = bytes.ToLower(page[:min(len(page), head)])
 	for _, phrase := range g.cfg.NotFoundPhrases {
@@ -107,9 +107,9 @@ func (g *Gate) isNotFoundPage(page []byte) bool {
 
 func newServerFailure(now time.Time, res *decorum.Response, b Backoff) *fetchFailure {
 	return &fetchFailure{
-		reason:     fmt.Sprintf("robots.txt: status %d", res.Status),
-		backoff:    b,
-		retryAfter: parseRetryAfter(res.Header.Get("Retry-After"), now),
+		reason:        fmt.Sprintf("robots.txt: status %d", res.Status),
+		backoffBounds: b,
+		retryAfter:    parseRetryAfter(res.Header.Get("Retry-After"), now),
 	}
 }
 

@@ -26,9 +26,9 @@ func (c Clearance) WasIssued() bool { return c.gate != nil }
 // URL returns the one URL that c clears.
 func (c Clearance) URL() decorum.URL { return c.url }
 
-// Origin returns whose rules cleared the URL, or whose robots.txt the visit is
+// RobotsOrigin returns whose rules cleared the URL, or whose robots.txt the visit is
 // for: of a hop, the origin that was asked first.
-func (c Clearance) Origin() decorum.Origin { return c.origin }
+func (c Clearance) RobotsOrigin() decorum.Origin { return c.origin }
 
 // IsForRobots reports whether the visit is for a robots.txt: what comes back
 // goes to Gate.RecordFetch.
@@ -114,8 +114,8 @@ type OriginPostponedError struct {
 	Reason              string    // for people
 	// RedirectURL is the redirect of its robots.txt that must be visited first, and
 	// Since when it has been waited for; zero if there is none.
-	RedirectURL   decorum.URL
-	RedirectSince time.Time
+	RedirectURL          decorum.URL
+	RedirectPendingSince time.Time
 }
 
 // Error says why, and until when.
@@ -147,15 +147,15 @@ const (
 	FailedRecheck FileRecheckResult = "no_answer" // the server failed: what is known may hold on
 )
 
-// A RedirectDisallowedError says that a hop ended its chain without a visit, since the known
+// A RobotsRedirectDisallowedError says that a hop ended its chain without a visit, since the known
 // rules of the host it leads to disallow it (FETCH-05): the cause of an error
 // of Kind decorum.Dropped. The caller acts on its Result as on one of RecordFetch.
-type RedirectDisallowedError struct {
+type RobotsRedirectDisallowedError struct {
 	Result  FetchResult
 	Refusal *Refusal
 }
 
 // Error says what disallows the hop.
-func (e *RedirectDisallowedError) Error() string {
+func (e *RobotsRedirectDisallowedError) Error() string {
 	return "redirect of a robots.txt leads to a disallowed URL: " + e.Refusal.Error()
 }

@@ -12,19 +12,19 @@ import (
 // agent, the body left behind. But for served it is immutable.
 type originState struct {
 	rules             *Rules // that pages were last judged by; nil if none are known
-	cleaner           *URLCleaner
+	urlCleaner        *URLCleaner
 	fetchSummary      FetchSummary
 	expiresAt         time.Time        // what is said below holds until then; after it, ask again
 	arePagesPostponed bool             // pages wait
-	redirect          *pendingRedirect // that the lookup waits for
+	pendingRedirect   *pendingRedirect // that the lookup waits for
 	failures          int
 	postponedReason   string // pages wait, if they do
 
-	// graceUntil is until when rules that were just learnt decide at least until a
+	// unusedRulesValidUntil is until when rules that were just learnt decide at least until a
 	// page has been cleared by them, however short they hold: where a host must
 	// rest for longer than that, it would be asked for nothing but robots.txt.
-	graceUntil  time.Time
-	pageCleared atomic.Bool // a page has been cleared
+	unusedRulesValidUntil time.Time
+	hasClearedPage        atomic.Bool // a page has been cleared
 }
 
 // maxGrace is no longer than rules hold for whom nothing else is said.
@@ -32,7 +32,7 @@ const maxGrace = day
 
 // hasRulesInForce reports whether the rules decide now. A nil standing is not open.
 func (s *originState) hasRulesInForce(now time.Time) bool {
-	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.graceUntil) && !s.pageCleared.Load())
+	return s != nil && !s.arePagesPostponed && (now.Before(s.expiresAt) || now.Before(s.unusedRulesValidUntil) && !s.hasClearedPage.Load())
 }
 
 // currentState returns the origin's standing, and reads the note if memory has none,
@@ -40,7 +40,7 @@ func (s *originState) hasRulesInForce(now time.Time) bool {
 // lock of e is held.
 func (g *Gate) currentState(ctx context.Context, now time.Time, o decorum.Origin, e *originEntry) (*originState, error) {
 	s := e.state.Load()
-	if s != nil && (e.inFlightFetch.isActive(now) || s.redirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
+	if s != nil && (e.inFlightFetch.isActive(now) || s.pendingRedirect == nil && now.Before(s.expiresAt) || s.hasRulesInForce(now)) {
 		return s, nil
 	}
 	r, err := g.loadRecord(ctx, o)
@@ -61,13 +61,13 @@ const maxClockSkew = time.Hour
 
 // compileState works out what a record means. file is the one that it keeps.
 func (g *Gate) compileState(r *originRecord, file *File) *originState {
-	s := &originState{failures: r.ConsecutiveFailures, redirect: r.PendingRedirect, arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
+	s := &originState{failures: r.ConsecutiveFailures, pendingRedirect: r.PendingRedirect, arePagesPostponed: r.LastResponse == nil, postponedReason: "robots.txt is not known"}
 	if a := r.LastResponse; a != nil {
 		s.fetchSummary = FetchSummary{SHA256: a.SHA256, FetchedAt: a.FetchedAt, Outcome: OutcomeAllowAll}
 		s.rules = AllowAll()
 		if a.IsRobotsFile {
 			s.fetchSummary.Outcome = OutcomeRules
-			s.rules, s.cleaner = file.RulesFor(g.cfg.Agent), file.URLCleaner()
+			s.rules, s.urlCleaner = file.RulesFor(g.cfg.Agent), file.URLCleaner()
 		}
 		s.expiresAt = a.ExpiresAt
 		if latest := a.FetchedAt.Add(g.cfg.MaxTTL); latest.Before(s.expiresAt) {
@@ -79,7 +79,7 @@ func (g *Gate) compileState(r *originRecord, file *File) *originState {
 	}
 	switch {
 	case r.PendingRedirect != nil:
-		s.arePagesPostponed, s.expiresAt = true, r.PendingRedirect.Since.Add(g.cfg.RedirectTimeout)
+		s.arePagesPostponed, s.expiresAt = true, r.PendingRedirect.Since.Add(g.cfg.RedirectWaitTimeout)
 		s.fetchSummary.Outcome = OutcomeRedirected
 		s.postponedReason = "robots.txt redirects to " + r.PendingRedirect.Target
 	case r.Outage != nil:

@@ -144,7 +144,7 @@ func TestFetchResult(t *testing.T) {
 	// sha256sum of someRules
 	want := FetchSummary{"e3256bf828080009e0a4d73de73eb39b4f540b63b8fbaea7c3241f6e416db4e2", s.now, OutcomeRules}
 	c, _ := s.wantCheck(b, pageCleared)
-	if c.URL() != b || c.Origin() != b.Origin() || c.IsForRobots() || c.RedirectCount() != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
+	if c.URL() != b || c.RobotsOrigin() != b.Origin() || c.IsForRobots() || c.RedirectCount() != 0 || !c.Verdict().Allowed || c.FetchSummary() != want {
 		t.Errorf("clearance for %v, verdict %+v, file %+v, want file %+v", c.URL(), c.Verdict(), c.FetchSummary(), want)
 	}
 	_, err = s.wantCheck(a, disallowed)
@@ -212,7 +212,7 @@ func TestClearanceForURL(t *testing.T) {
 	s.now = s.now.Add(time.Hour)
 	c, _ := s.wantCheck(page, pageCleared)
 	also, err := c.ClearOtherURL(file)
-	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() || also.Origin() != c.Origin() {
+	if err != nil || also.URL() != file || also.IsForRobots() || also.FetchSummary() != c.FetchSummary() || also.RobotsOrigin() != c.RobotsOrigin() {
 		t.Errorf("cleared as %+v, %v", also, err)
 	}
 	if no, err := c.ClearOtherURL(mustURL(t, "https://example.com/a")); !errors.Is(err, decorum.Disallowed) || no.WasIssued() {
@@ -322,7 +322,7 @@ func TestGateConfig(t *testing.T) {
 		"least above most":    {MinTTL: 48 * time.Hour},
 		"fewer than 5 hops":   {MaxRedirects: 4},
 		"negative hops":       {MaxRedirects: -1},
-		"negative outage":     {CachedRulesAfterOutage: -1},
+		"negative outage":     {MinOutageForCachedRules: -1},
 		"negative patience":   {SuspendAfterFailures: -1},
 		"negative origins":    {MaxCachedOrigins: -1},
 		"negative retry":      {Backoff: Backoff{First: -1}},

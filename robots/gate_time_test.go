@@ -168,8 +168,8 @@ func TestOutage(t *testing.T) {
 		{"FETCH-15/a week unseen", GateConfig{}, []outagePhase{{20, failDownload}, {6, nil}, {6, failDownload}}, OutcomeAllowAll},
 		{"FETCH-15/longer unseen", GateConfig{}, []outagePhase{{20, failDownload}, {7, nil}, {20, failDownload}}, OutcomeDisallowAll},
 		{"FETCH-16/day 30", GateConfig{}, []outagePhase{{1, good}, {31, respondWith(500)}}, OutcomeDisallowAll},
-		{"FETCH-16/setting", GateConfig{CachedRulesAfterOutage: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
-		{"FETCH-13/setting", GateConfig{CachedRulesAfterOutage: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
+		{"FETCH-16/setting", GateConfig{MinOutageForCachedRules: 2 * day}, []outagePhase{{3, failDownload}}, OutcomeDisallowAll},
+		{"FETCH-13/setting", GateConfig{MinOutageForCachedRules: 2 * day}, []outagePhase{{4, failDownload}}, OutcomeAllowAll},
 		{"FETCH-11", GateConfig{}, []outagePhase{{40, failDownload}, {1, good}}, OutcomeRules},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,11 +27,11 @@ type archivedVersion struct {
 	Slot int `json:"slot"`
 }
 
-// archiveReplacedVersion keeps the old file of an origin if a new answer takes its place, and
+// archiveVersionIfReplaced keeps the old file of an origin if a new answer takes its place, and
 // tells the new one since when it has been known. It writes nothing unless the
 // file has changed. The caller then writes the record: what is lost with that in
 // a crash is retired again.
-func (g *Gate) archiveReplacedVersion(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
+func (g *Gate) archiveVersionIfReplaced(ctx context.Context, o decorum.Origin, previous, current *storedResponse) error {
 	if current.IsRobotsFile {
 		current.FirstSeen = current.FetchedAt
 	}
@@ -60,7 +60,7 @@ func (g *Gate) archiveReplacedVersion(ctx context.Context, o decorum.Origin, pre
 		files = slices.Insert(files, 0, archivedVersion{v, unusedVersionSlot(files)})
 		body = previous.body
 	}
-	files = g.newestVersionsToKeep(files)
+	files = g.selectVersionsToKeep(files)
 	if slices.Equal(files, before) {
 		return nil
 	}
@@ -89,8 +89,8 @@ func unusedVersionSlot(files []archivedVersion) int {
 	}
 }
 
-// newestVersionsToKeep returns the newest files, as many as may be kept.
-func (g *Gate) newestVersionsToKeep(files []archivedVersion) []archivedVersion {
+// selectVersionsToKeep returns the newest files, as many as may be kept.
+func (g *Gate) selectVersionsToKeep(files []archivedVersion) []archivedVersion {
 	total := 0
 	for i, f := range files {
 		if total += f.Size; total > g.cfg.MaxArchiveBytes || i+1 >= g.cfg.MaxVersions {
@@ -121,17 +121,17 @@ func (g *Gate) saveArchivedVersions(ctx context.Context, o decorum.Origin, befor
 			return err
 		}
 	}
-	return g.writeNote(ctx, o, g.noteKey(versionListNoteKey), note)
+	return g.writeNote(ctx, o, g.noteKeyForAgent(versionListNoteKey), note)
 }
 
 func (g *Gate) versionNoteKey(slot int) string {
-	return g.noteKey(versionNoteKeyPrefix + strconv.Itoa(slot))
+	return g.noteKeyForAgent(versionNoteKeyPrefix + strconv.Itoa(slot))
 }
 
 // archivedVersions returns the files that an origin had before, the newest first. A list
 // that cannot be read is as good as none.
 func (g *Gate) archivedVersions(ctx context.Context, o decorum.Origin) (files []archivedVersion, err error) {
-	note, err := g.readNote(ctx, o, g.noteKey(versionListNoteKey))
+	note, err := g.readNote(ctx, o, g.noteKeyForAgent(versionListNoteKey))
 	if err != nil || note == nil || json.Unmarshal(note, &files) != nil {
 		return nil, err
 	}
@@ -158,10 +158,10 @@ func (g *Gate) FileVersions(ctx context.Context, o decorum.Origin) (versions []F
 	return versions, err
 }
 
-// FileBody returns the bytes of the file of an origin with the SHA-256, in hex, or
+// FileBodyByHash returns the bytes of the file of an origin with the SHA-256, in hex, or
 // without one of the file that counts; at most MaxFileBytes and one more. They are nil
 // if they are not kept.
-func (g *Gate) FileBody(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
+func (g *Gate) FileBodyByHash(ctx context.Context, o decorum.Origin, hash string) ([]byte, error) {
 	r, err := g.loadRecord(ctx, o)
 	if err != nil {
 		return nil, err

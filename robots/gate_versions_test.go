@@ -28,7 +28,7 @@ func (s *gateTest) wantVersions(o decorum.Origin, want ...string) {
 	}
 	var got []string
 	for _, v := range versions {
-		body, err := s.gate.FileBody(s.t.Context(), o, v.SHA256)
+		body, err := s.gate.FileBodyByHash(s.t.Context(), o, v.SHA256)
 		if err != nil || hashOf(string(body)) != v.SHA256 || len(body) != v.Size {
 			s.t.Errorf("version %+v has the body %q, %v", v, body, err)
 		}
@@ -73,10 +73,10 @@ func TestVersions(t *testing.T) {
 		}
 		s.wantVersions(o, tt.want...)
 	}
-	if body, err := s.gate.FileBody(t.Context(), o, ""); string(body) != "B" || err != nil {
+	if body, err := s.gate.FileBodyByHash(t.Context(), o, ""); string(body) != "B" || err != nil {
 		t.Errorf("the file that counts is %q, %v", body, err)
 	}
-	if body, err := s.gate.FileBody(t.Context(), o, hashOf("never")); body != nil || err != nil {
+	if body, err := s.gate.FileBodyByHash(t.Context(), o, hashOf("never")); body != nil || err != nil {
 		t.Errorf("a file that never was is %q, %v", body, err)
 	}
 	// An outage changes nothing of what was.
@@ -114,7 +114,7 @@ func TestVersionsAreBounded(t *testing.T) {
 				if want := testStart.AddDate(0, 0, 49-i); !v.FirstSeen.Equal(want) {
 					t.Errorf("version %d came at %v, want %v", i, v.FirstSeen, want)
 				}
-				if body, err := s.gate.FileBody(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
+				if body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), v.SHA256); len(body) != tt.bytes || err != nil {
 					t.Errorf("version %d has %d bytes, %v", i, len(body), err)
 				}
 			}
@@ -156,7 +156,7 @@ func TestVersionsAfterCrash(t *testing.T) {
 			t.Fatalf("after %d writes: %+v, %v", writes, versions, err)
 		}
 		for i, text := range []string{"A", "C", "B"} {
-			body, err := s.gate.FileBody(t.Context(), page.Origin(), hashOf(text))
+			body, err := s.gate.FileBodyByHash(t.Context(), page.Origin(), hashOf(text))
 			if versions[i].SHA256 != hashOf(text) || err != nil || string(body) != text {
 				t.Errorf("after %d writes: version %d is %+v, of %s there is %q, %v", writes, i, versions[i], text, body, err)
 			}

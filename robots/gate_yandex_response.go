@@ -15,19 +15,19 @@ import (
 // classifyYandexResponse says what a response means to Yandex: a text file of at most
 // MaxYandexFileBytes bytes, answered with 200, has rules; all else restricts nobody
 // (FETCH-21 to FETCH-25, FMT-10). A request that never left tells nothing.
-func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) responseOutcome {
+func (g *Gate) classifyYandexResponse(now time.Time, res *decorum.Response, err error) classifiedResponse {
 	switch {
 	case isRefusedOrCanceled(err):
-		return responseOutcome{failure: &fetchFailure{reason: downloadFailureText(err), backoff: g.cfg.Backoff}}
+		return classifiedResponse{failure: &fetchFailure{reason: downloadFailureText(err), backoffBounds: g.cfg.Backoff}}
 	case err != nil || res == nil:
-		failure := fetchFailure{backoff: g.cfg.Backoff}
-		return responseOutcome{finalResponse: g.newUnrestrictedResponse(now, 0, &failure)}
+		failure := fetchFailure{backoffBounds: g.cfg.Backoff}
+		return classifiedResponse{finalResponse: g.newUnrestrictedResponse(now, 0, &failure)}
 	case res.Status == http.StatusTooManyRequests, res.Status >= 500:
-		return responseOutcome{finalResponse: g.newUnrestrictedResponse(now, res.Status, newServerFailure(now, res, g.cfg.Backoff))}
+		return classifiedResponse{finalResponse: g.newUnrestrictedResponse(now, res.Status, newServerFailure(now, res, g.cfg.Backoff))}
 	case res.Status != http.StatusOK, len(res.Body) > MaxYandexFileBytes, !isTextResponse(res):
-		return responseOutcome{finalResponse: g.newNoFileResponse(now, res)}
+		return classifiedResponse{finalResponse: g.newNoFileResponse(now, res)}
 	}
-	return responseOutcome{finalResponse: g.newFileResponse(now, res)}
+	return classifiedResponse{finalResponse: g.newFileResponse(now, res)}
 }
 
 // newUnrestrictedResponse keeps a failure that restricts nobody. It holds no longer than

@@ -39,7 +39,7 @@ func skipBOM(text string) string {
 }
 
 // parseGoogleOSSLine reads a line. A NUL ends it, as it ends every text in C.
-func parseGoogleOSSLine(s string) (line, bool) {
+func parseGoogleOSSLine(s string) (parsedLine, bool) {
 	s = s[:min(len(s), maxGoogleOSSLineBytes)]
 	s, _, _ = strings.Cut(s, "\x00")
 	s, _, _ = strings.Cut(s, "#")
@@ -49,10 +49,10 @@ func parseGoogleOSSLine(s string) (line, bool) {
 		name, value, ok = cutMissingColon(s)
 	}
 	if !ok {
-		return line{}, false
+		return parsedLine{}, false
 	}
 	f, ok := parseGoogleOSSFieldName(strings.TrimRight(name, googleOSSBlankChars))
-	return line{field: f, value: strings.Trim(value, googleOSSBlankChars)}, ok
+	return parsedLine{fieldKind: f, value: strings.Trim(value, googleOSSBlankChars)}, ok
 }
 
 // cutMissingColon cuts a line whose author forgot the colon: it has two words, no

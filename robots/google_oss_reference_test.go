@@ -18,13 +18,13 @@ type ossReference struct {
 	allowLengthNamed, disallowLengthNamed    int
 }
 
-func (r *ossReference) disallows(lines []line) bool {
+func (r *ossReference) disallows(lines []parsedLine) bool {
 	for _, l := range lines {
-		switch l.field {
+		switch l.fieldKind {
 		case userAgent:
 			r.addUserAgent(l.value)
 		case allow, disallow:
-			r.addRule(l.field == allow, refOSSEscape(l.value))
+			r.addRule(l.fieldKind == allow, refOSSEscape(l.value))
 		}
 	}
 	if r.sawNamedGroup {

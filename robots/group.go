@@ -21,7 +21,7 @@ func (f *File) RulesFor(a Agent) *Rules {
 func (f *File) compileRulesFor(a Agent) *Rules {
 	best := rankNoMatch
 	for _, l := range f.lines {
-		if l.field == userAgent {
+		if l.fieldKind == userAgent {
 			best = min(best, f.agentMatchRank(a, l.value))
 		}
 	}
@@ -57,9 +57,9 @@ func (f *File) agentMatchRank(a Agent, value string) agentRank {
 
 // A combinedGroup is what a file says to one agent, in the order of the file.
 type combinedGroup struct {
-	agentValues      []string // user-agent values that name the agent
-	agentLineNumbers []int    // where they stand
-	rules            []line   // allow and disallow, void ones left out
+	agentValues      []string     // user-agent values that name the agent
+	agentLineNumbers []int        // where they stand
+	rules            []parsedLine // allow and disallow, void ones left out
 	delay            time.Duration
 	hasDelay         bool // a delay is given, if only of zero
 }
@@ -69,10 +69,10 @@ type combinedGroup struct {
 // line, too, so that each record keeps its own (DELAY-09), though only rules
 // shape groups (GRP-08, GRP-16).
 func (f *File) combinedGroupFor(a Agent, best agentRank) combinedGroup {
-	c := combinedGroup{rules: make([]line, 0, len(f.lines))}
+	c := combinedGroup{rules: make([]parsedLine, 0, len(f.lines))}
 	var group, record userAgentRun
 	for _, l := range f.lines {
-		switch l.field {
+		switch l.fieldKind {
 		case userAgent:
 			named := f.agentMatchRank(a, l.value) == best
 			if named {
@@ -106,8 +106,8 @@ func (r *userAgentRun) addAgentLine(named bool) {
 	r.isOpen = true
 }
 
-// groupName returns the names, those repeated one after the other once.
-func (c *combinedGroup) groupName() string {
+// joinedAgentNames returns the names, those repeated one after the other once.
+func (c *combinedGroup) joinedAgentNames() string {
 	return strings.Join(slices.Compact(c.agentValues), ", ")
 }
 

@@ -15,7 +15,7 @@ import (
 // another host because of it (HOST-03).
 func (f *File) MainMirror() (string, bool) {
 	for _, l := range f.lines {
-		if l.field == mainHost {
+		if l.fieldKind == mainHost {
 			if host, ok := parseMainMirror(l.value); ok {
 				return host, true
 			}

@@ -42,15 +42,15 @@ var fieldNames = [...]string{
 // String returns the name of the field, in lower case.
 func (f fieldKind) String() string { return fieldNames[f] }
 
-// isExtension reports whether Google does not know the field (SYN-07, SYN-15).
-func (f fieldKind) isExtension() bool { return f >= crawlDelay }
+// isUnknownToGoogle reports whether Google does not know the field (SYN-07, SYN-15).
+func (f fieldKind) isUnknownToGoogle() bool { return f >= crawlDelay }
 
-// A line is one that means something: a known field and its value, without
+// A parsedLine is one that means something: a known field and its value, without
 // comment and outer space.
-type line struct {
-	value  string
-	number int32 // counted from 1
-	field  fieldKind
+type parsedLine struct {
+	value     string
+	number    int32 // counted from 1
+	fieldKind fieldKind
 }
 
 // blankChars is the white space that counts: space and tab (SYN-03).
@@ -84,16 +84,16 @@ func Lines(text string) iter.Seq2[int, string] {
 }
 
 // parseLine reads "field: value # comment" (SYN-01 to SYN-05).
-func parseLine(s string) (line, bool) {
+func parseLine(s string) (parsedLine, bool) {
 	if comment := strings.IndexByte(s, '#'); comment >= 0 {
 		s = s[:comment]
 	}
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {
-		return line{}, false
+		return parsedLine{}, false
 	}
 	f, ok := parseFieldName(trimBlanks(s[:colon]))
-	return line{field: f, value: trimBlanks(s[colon+1:])}, ok
+	return parsedLine{fieldKind: f, value: trimBlanks(s[colon+1:])}, ok
 }
 
 // trimBlanks removes outer space. strings.Trim would do, at three times the cost.

@@ -14,8 +14,8 @@ import (
 func Lint(body []byte, o ParseOptions) []LintFinding {
 	text := strings.TrimPrefix(string(body), "\ufeff")
 	l := linter{opts: o, text: text, bomBytes: len(body) - len(text), countByRequirement: map[string]int{}}
-	if l.lintEncoding() {
-		l.splitLines()
+	if l.lintEncodingAndHTML() {
+		l.parseLines()
 		l.lintSize()
 		l.lintLines()
 		l.lintGroups()
@@ -52,8 +52,8 @@ func (s *lintLine) isEmpty() bool     { return s.text == "" }
 func (s *lintLine) isUserAgent() bool { return s.fieldName == "user-agent" }
 func (s *lintLine) isRule() bool      { return s.fieldName == "allow" || s.fieldName == "disallow" }
 
-// splitLines cuts the text into lines.
-func (l *linter) splitLines() {
+// parseLines cuts the text into lines.
+func (l *linter) parseLines() {
 	for rest := l.text; rest != ""; {
 		var raw string
 		raw, rest = cutLine(rest)

@@ -8,8 +8,8 @@ import (
 
 const sizeAdvice = "merge rules into wider ones and keep what is excluded in one directory"
 
-// lintEncoding looks at the bytes, and reports whether they are lines at all.
-func (l *linter) lintEncoding() bool {
+// lintEncodingAndHTML looks at the bytes, and reports whether they are lines at all.
+func (l *linter) lintEncodingAndHTML() bool {
 	if strings.HasPrefix(l.text, "\xff\xfe") || strings.HasPrefix(l.text, "\xfe\xff") ||
 		len(l.text) >= 4 && strings.Count(l.text, "\x00") >= len(l.text)/3 {
 		l.addFinding(0, LintError, "FMT-15", "the file is in UTF-16", "no line is read: everything is allowed", "save it as UTF-8")

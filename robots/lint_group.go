@@ -15,9 +15,9 @@ func (l *linter) lintGroups() {
 		case s.isUserAgent():
 			l.lintAgentInGroup(&g, s)
 		case s.isRule():
-			l.lintRuleInGroup(&g, s)
+			l.lintOrphanAndDisallowAllRule(&g, s)
 		case s.fieldName == "crawl-delay":
-			l.lintCrawlDelayInGroup(&g, s)
+			l.lintCrawlDelayPlacement(&g, s)
 		}
 	}
 	if g.inAgentRun && g.sawAgentLine {
@@ -67,9 +67,9 @@ func (l *linter) lintAgentInGroup(g *groupLintState, s *lintLine) {
 	g.firstLineOfToken[token] = s.number
 }
 
-// lintRuleInGroup looks for rules that belong to no group, and tells who closes
+// lintOrphanAndDisallowAllRule looks for rules that belong to no group, and tells who closes
 // a site what that does (LINT-07, LINT-08).
-func (l *linter) lintRuleInGroup(g *groupLintState, s *lintLine) {
+func (l *linter) lintOrphanAndDisallowAllRule(g *groupLintState, s *lintLine) {
 	if !g.sawAgentLine && !g.reportedOrphanRule {
 		g.reportedOrphanRule = true
 		l.addFinding(s.number, LintError, "GRP-12", "a rule before the first user-agent line", effectIgnored, "probably \"User-agent: *\" is missing above it")
@@ -82,8 +82,8 @@ func (l *linter) lintRuleInGroup(g *groupLintState, s *lintLine) {
 	g.inAgentRun, g.crawlDelayLine = false, 0
 }
 
-// lintCrawlDelayInGroup remembers a Crawl-delay between user-agent lines.
-func (l *linter) lintCrawlDelayInGroup(g *groupLintState, s *lintLine) {
+// lintCrawlDelayPlacement remembers a Crawl-delay between user-agent lines.
+func (l *linter) lintCrawlDelayPlacement(g *groupLintState, s *lintLine) {
 	switch {
 	case !g.sawAgentLine:
 		l.addFinding(s.number, LintError, "DELAY-09", "a crawl-delay before the first user-agent line", effectIgnored, "put it into a group, after its rules")

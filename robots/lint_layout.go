@@ -20,19 +20,19 @@ func (l *linter) lintLayout() {
 			continue
 		case s.isUserAgent():
 			if before != nil && !before.isUserAgent() && blanks == 0 {
-				missing.addLine(s)
+				missing.addOccurrence(s)
 			}
 			if before == nil || !before.isUserAgent() {
 				hasRule = false
 			}
 		case s.isRule():
 			if blanks > 0 && before != nil && (before.isUserAgent() || before.isRule()) {
-				inside.addLine(s)
+				inside.addOccurrence(s)
 			}
 			hasRule = true
 		case s.fieldName == "host", s.fieldName == "crawl-delay":
 			if !hasRule || blanks > 0 {
-				misplaced.addLine(s)
+				misplaced.addOccurrence(s)
 			}
 		}
 		before, blanks = s, 0
@@ -41,11 +41,11 @@ func (l *linter) lintLayout() {
 	if l.usesYandexDialect() {
 		severity = LintWarning
 	}
-	inside.report(l, severity, "LINT-02", "a blank line inside a group", "the rules are kept; robots of the 1994 standard take it for the end of the group",
+	inside.addFindingIfAny(l, severity, "LINT-02", "a blank line inside a group", "the rules are kept; robots of the 1994 standard take it for the end of the group",
 		"blank lines only between groups")
-	missing.report(l, severity, "LINT-02", "no blank line before a new group", "robots of the 1994 standard ignore this user-agent line",
+	missing.addFindingIfAny(l, severity, "LINT-02", "no blank line before a new group", "robots of the 1994 standard ignore this user-agent line",
 		"a blank line before it")
-	misplaced.report(l, severity, "LINT-03", "host or crawl-delay not right after the rules of a group", "Yandex and this crawler find it; stricter robots may not",
+	misplaced.addFindingIfAny(l, severity, "LINT-03", "host or crawl-delay not right after the rules of a group", "Yandex and this crawler find it; stricter robots may not",
 		"put it after the last rule of a group")
 }
 
@@ -55,14 +55,14 @@ type repeatedFinding struct {
 	count     int
 }
 
-func (t *repeatedFinding) addLine(s *lintLine) {
+func (t *repeatedFinding) addOccurrence(s *lintLine) {
 	if t.firstLine == nil {
 		t.firstLine = s
 	}
 	t.count++
 }
 
-func (t *repeatedFinding) report(l *linter, s LintSeverity, requirement, message, effect, advice string) {
+func (t *repeatedFinding) addFindingIfAny(l *linter, s LintSeverity, requirement, message, effect, advice string) {
 	switch t.count {
 	case 0:
 		return

@@ -36,9 +36,9 @@ func parseOriginal1994(text string) original1994File {
 		l, ok := parseLine(raw)
 		switch {
 		case !ok:
-		case l.field == userAgent && !hasRule:
+		case l.fieldKind == userAgent && !hasRule:
 			r.agents = append(r.agents, l.value)
-		case l.field == disallow && len(r.agents) > 0:
+		case l.fieldKind == disallow && len(r.agents) > 0:
 			hasRule = true
 			if l.value != "" {
 				path, _ := newLiteral(l.value) // "*" and "$" are characters (COMPAT-02, COMPAT-03)

@@ -40,7 +40,7 @@ func (l *linter) lintRules(body []byte) {
 		}
 	}
 	for i, reason := range original1994Reasons {
-		r.original1994Findings[i].report(l, LintHint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
+		r.original1994Findings[i].addFindingIfAny(l, LintHint, reason.requirement, reason.message, "a robot of the 1994 standard reads it otherwise", reason.advice)
 	}
 }
 
@@ -63,7 +63,7 @@ func (l *ruleLinter) lintRule(token string, rules *Rules, rl *rule) {
 	path := rl.samplePath()
 	best := rules.decidingRule(path)
 	if allowed := best == nil || best.allow; allowed != l.parsed1994File.allows(token, path) {
-		l.original1994Findings[rl.original1994ReasonIndex()].addLine(&l.lines[rl.line-1])
+		l.original1994Findings[rl.original1994ReasonIndex()].addOccurrence(&l.lines[rl.line-1])
 	}
 }
 
@@ -107,17 +107,17 @@ const wildcardFiller = "\x00"
 func (r *rule) pathWithFillers() string {
 	p := r.compilePattern()
 	if p.anchored {
-		return p.fillWildcards(wildcardFiller)
+		return p.textWithWildcardsReplaced(wildcardFiller)
 	}
-	return p.fillWildcards(wildcardFiller) + wildcardFiller
+	return p.textWithWildcardsReplaced(wildcardFiller) + wildcardFiller
 }
 
 // samplePath returns a path that the rule matches.
-func (r *rule) samplePath() string { return r.compilePattern().fillWildcards("x") }
+func (r *rule) samplePath() string { return r.compilePattern().textWithWildcardsReplaced("x") }
 
-// fillWildcards returns the pattern's literals with gap for each wildcard but the one
+// textWithWildcardsReplaced returns the pattern's literals with gap for each wildcard but the one
 // that is implied at its end.
-func (p *pattern) fillWildcards(filler string) string {
+func (p *pattern) textWithWildcardsReplaced(filler string) string {
 	var b strings.Builder
 	b.WriteString(p.head.text)
 	if p.head.text == "" && (len(p.tail) == 0 || p.tail[0].text[0] != '/') {

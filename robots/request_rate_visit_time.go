@@ -26,7 +26,7 @@ type requestRate struct {
 // A timeOfDayRange is a part of each day in UTC, in minutes from midnight: from is in
 // it, to is not. It runs over midnight if to comes before from; the zero
 // daytime is the whole day.
-type timeOfDayRange struct{ from, to int }
+type timeOfDayRange struct{ fromMinute, toMinute int }
 
 const minutesPerDay = 24 * 60
 
@@ -34,10 +34,10 @@ const minutesPerDay = 24 * 60
 func (d timeOfDayRange) contains(t time.Time) bool {
 	t = t.UTC()
 	now := t.Hour()*60 + t.Minute()
-	if d.from <= d.to {
-		return d == timeOfDayRange{} || d.from <= now && now < d.to
+	if d.fromMinute <= d.toMinute {
+		return d == timeOfDayRange{} || d.fromMinute <= now && now < d.toMinute
 	}
-	return d.from <= now || now < d.to
+	return d.fromMinute <= now || now < d.toMinute
 }
 
 // DelayAt returns how long the agent is asked to pause between two requests at
@@ -53,10 +53,10 @@ func (r *Rules) DelayAt(t time.Time) time.Duration {
 	return delay
 }
 
-// NextOpen returns the first moment from t on at which Visit-time lets the agent
+// NextAllowedTime returns the first moment from t on at which Visit-time lets the agent
 // come: t itself if it does, or if the file says nothing of it. Of several
 // lines each names hours in which it may come.
-func (r *Rules) NextOpen(t time.Time) time.Time {
+func (r *Rules) NextAllowedTime(t time.Time) time.Time {
 	if len(r.rateAndVisitTimes.visitTimes) == 0 {
 		return t
 	}
@@ -67,13 +67,13 @@ func (r *Rules) NextOpen(t time.Time) time.Time {
 		if d.contains(t) {
 			return t
 		}
-		minWait = min(minWait, (d.from-now+minutesPerDay)%minutesPerDay)
+		minWait = min(minWait, (d.fromMinute-now+minutesPerDay)%minutesPerDay)
 	}
 	return t.Truncate(time.Minute).Add(time.Duration(minWait) * time.Minute)
 }
 
 // RateAndVisitTimeLines returns the Request-rate and Visit-time lines that bind the agent,
-// as DelayAt and NextOpen read them: "request-rate: 1/300s 0800-1300", "visit-time:
+// as DelayAt and NextAllowedTime read them: "request-rate: 1/300s 0800-1300", "visit-time:
 // 0600-0845". What is said twice is there once.
 func (r *Rules) RateAndVisitTimeLines() []string {
 	var lines []string
@@ -91,7 +91,9 @@ func (r *Rules) RateAndVisitTimeLines() []string {
 }
 
 // String returns the daytime as the lines write it.
-func (d timeOfDayRange) String() string { return formatHHMM(d.from) + "-" + formatHHMM(d.to) }
+func (d timeOfDayRange) String() string {
+	return formatHHMM(d.fromMinute) + "-" + formatHHMM(d.toMinute)
+}
 
 func formatHHMM(minutes int) string {
 	digits := strconv.Itoa(10_000 + minutes/60*100 + minutes%60)
@@ -107,7 +109,7 @@ func (f *File) rateAndVisitTimesFor(a Agent, best agentRank) rateAndVisitTimes {
 	var p rateAndVisitTimes
 	var record userAgentRun
 	for _, l := range f.lines {
-		switch l.field {
+		switch l.fieldKind {
 		case userAgent:
 			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
 			continue

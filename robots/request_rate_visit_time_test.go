@@ -84,7 +84,7 @@ func TestNextOpen(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rules := Parse([]byte("user-agent: x\n"+test.body), Google).RulesFor(AgentFromName("x"))
-			if got := rules.NextOpen(test.at); !got.Equal(test.want) {
+			if got := rules.NextAllowedTime(test.at); !got.Equal(test.want) {
 				t.Errorf("opens %v, want %v", got, test.want)
 			}
 		})
@@ -109,7 +109,7 @@ func TestPaceIsAnExtension(t *testing.T) {
 		if got := rules.DelayAt(timeOfDay(9, 0, 0)); got != want {
 			t.Errorf("%v: pause %v, want %v", d, got, want)
 		}
-		if at := timeOfDay(9, 0, 0); !rules.NextOpen(at).Equal(at) {
+		if at := timeOfDay(9, 0, 0); !rules.NextAllowedTime(at).Equal(at) {
 			t.Errorf("%v: Visit-time is read", d)
 		}
 	}
@@ -153,9 +153,9 @@ func FuzzPace(f *testing.F) {
 		if p := rules.DelayAt(at); p < 0 || p > maxDelay {
 			t.Errorf("pause %v", p)
 		}
-		nextOpen := rules.NextOpen(at)
-		if nextOpen.Before(at) || nextOpen.Sub(at) > 24*time.Hour || !rules.NextOpen(nextOpen).Equal(nextOpen) {
-			t.Errorf("at %v it opens %v, and then %v", at.UTC(), nextOpen.UTC(), rules.NextOpen(nextOpen).UTC())
+		nextOpen := rules.NextAllowedTime(at)
+		if nextOpen.Before(at) || nextOpen.Sub(at) > 24*time.Hour || !rules.NextAllowedTime(nextOpen).Equal(nextOpen) {
+			t.Errorf("at %v it opens %v, and then %v", at.UTC(), nextOpen.UTC(), rules.NextAllowedTime(nextOpen).UTC())
 		}
 	})
 }

@@ -12,18 +12,18 @@ import (
 // Rules are what one file says to one agent. They are immutable and safe for
 // concurrent use.
 type Rules struct {
-	prefixRules       prefixIndex
-	wildcardRules     wildcardRules
-	rules             []rule // in the order of the file, those that lose to an equal too
-	groupAgents       string
-	groupAgentLines   []int // the lines of the user-agent values in group
-	usageRules        [len(signalFields)]usageRules
-	delay             time.Duration
-	hasDelay          bool // a delay is given
-	rateAndVisitTimes rateAndVisitTimes
-	mainRobotRules    *Rules // of the robot without which nothing is indexed; nil: the agent itself
-	disallowByDefault bool   // what no rule decides is disallowed
-	isGoogleOSS       bool   // CheckRawURL compares URLs as they stand
+	prefixRules           prefixIndex
+	wildcardRules         wildcardRules
+	rules                 []rule // in the order of the file, those that lose to an equal too
+	groupAgents           string
+	groupAgentLineNumbers []int // the lines of the user-agent values in group
+	usageRules            [len(signalFields)]usageRules
+	delay                 time.Duration
+	hasDelay              bool // a delay is given
+	rateAndVisitTimes     rateAndVisitTimes
+	mainRobotRules        *Rules // of the robot without which nothing is indexed; nil: the agent itself
+	disallowByDefault     bool   // what no rule decides is disallowed
+	isGoogleOSS           bool   // CheckRawURL compares URLs as they stand
 }
 
 // A Verdict says whether a URL may be visited, and why.
@@ -124,7 +124,7 @@ func (r *rule) compare(o *rule) int {
 // a crawl holds rules for many hosts, and files are mostly comments and other
 // agents' groups.
 func compileGroup(c combinedGroup, d Dialect) *Rules {
-	r := &Rules{groupAgents: strings.Clone(c.groupName()), groupAgentLines: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
+	r := &Rules{groupAgents: strings.Clone(c.joinedAgentNames()), groupAgentLineNumbers: c.agentLineNumbers, delay: c.delay, hasDelay: c.hasDelay, isGoogleOSS: d == GoogleOSS}
 	rules := newRuleList(c.rules)
 	r.rules = rules
 	keys := make([]prefixRule, 0, len(rules))
@@ -157,19 +157,19 @@ func compileGroup(c combinedGroup, d Dialect) *Rules {
 
 // newRuleList makes a rule of each line, without the length that its pattern
 // tells. Their texts are cut from one string.
-func newRuleList(lines []line) []rule {
+func newRuleList(lines []parsedLine) []rule {
 	size := 0
 	for _, l := range lines {
-		size += len(allowOrDisallowLabel(l.field)) + len(l.value)
+		size += len(allowOrDisallowLabel(l.fieldKind)) + len(l.value)
 	}
 	var b strings.Builder
 	b.Grow(size) // so that what has been written stays where it is
 	rules := make([]rule, len(lines))
 	for i, l := range lines {
 		start := b.Len()
-		b.WriteString(allowOrDisallowLabel(l.field))
+		b.WriteString(allowOrDisallowLabel(l.fieldKind))
 		b.WriteString(l.value)
-		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.field == allow}
+		rules[i] = rule{lineText: b.String()[start:], line: int(l.number), allow: l.fieldKind == allow}
 	}
 	return rules
 }

@@ -114,9 +114,9 @@ func parseTDMRule(text []byte, line int) (tdmRule, bool) {
 	return tdmRule{compilePattern(rule.Location), s}, ok
 }
 
-// UsageSignals returns what the file says of u: by the first rule that matches, as its
+// UsageSignalsForURL returns what the file says of u: by the first rule that matches, as its
 // author puts the most specific first. It is at most one signal.
-func (t *TDMRep) UsageSignals(u decorum.URL) UsageSignals {
+func (t *TDMRep) UsageSignalsForURL(u decorum.URL) UsageSignals {
 	if t == nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (t *TDMRep) UsageSignals(u decorum.URL) UsageSignals {
 // Check judges u for a crawl of the stated purposes. The file has no groups: that
 // of the verdict is InTDMRep.
 func (t *TDMRep) Check(u decorum.URL, purposes []string) Verdict {
-	if conflict := t.UsageSignals(u).ConflictWithPurposes(purposes); conflict != nil {
+	if conflict := t.UsageSignalsForURL(u).ConflictWithPurposes(purposes); conflict != nil {
 		return conflict.verdict(string(InTDMRep))
 	}
 	return Verdict{Allowed: true, Group: string(InTDMRep)}

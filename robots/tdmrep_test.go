@@ -48,7 +48,7 @@ func TestTDMRep(t *testing.T) {
 			}
 			u := mustURL(t, "http://h"+test.path)
 			var got string
-			for _, s := range file.UsageSignals(u) {
+			for _, s := range file.UsageSignalsForURL(u) {
 				got = strings.TrimSpace(fmt.Sprint(s.Preference, " ", s.TDMPolicy))
 				if s.Line != test.line || s.Source != InTDMRep || s.Category != "tdm" {
 					t.Errorf("%+v, want line %d", s, test.line)
@@ -66,7 +66,7 @@ func TestTDMRep(t *testing.T) {
 			}
 		})
 	}
-	if n := len((*TDMRep)(nil).UsageSignals(mustURL(t, "http://h/"))); n != 0 {
+	if n := len((*TDMRep)(nil).UsageSignalsForURL(mustURL(t, "http://h/"))); n != 0 {
 		t.Error("no file says something")
 	}
 }
@@ -100,7 +100,7 @@ func FuzzTDMRep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		file, _ := ParseTDMRep(body)
 		lines := strings.Count(string(body), "\n") + 1
-		for _, s := range file.UsageSignals(u) {
+		for _, s := range file.UsageSignalsForURL(u) {
 			if s.Line < 1 || s.Line > lines || len(s.TDMPolicy) > maxPolicyBytes || !slices.Contains([]UsagePreferenceValue{UseAllowed, UseDisallowed}, s.Preference) {
 				t.Errorf("%+v of %d lines", s, lines)
 			}

@@ -46,20 +46,20 @@ func validatePurposes(purposes []string) error {
 // tdmrep.json. See GateConfig.Purposes.
 func (r *Rules) CheckForPurposes(u decorum.URL, purposes []string) Verdict {
 	v := r.Check(u)
-	if refused, ok := r.purposeVerdict(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() && u != TDMRepURL(u.Origin()) {
+	if refused, ok := r.purposeConflictVerdict(u, purposes); v.Allowed && ok && u != u.Origin().RobotsURL() && u != TDMRepURL(u.Origin()) {
 		return refused
 	}
 	return v
 }
 
-// A UsageConflictError is a signal that asks not to use content for a purpose.
-type UsageConflictError struct {
+// A DisallowedPurposeError is a signal that asks not to use content for a purpose.
+type DisallowedPurposeError struct {
 	Purpose string `json:"purpose"` // one of the constant KnownPurposes
 	UsageSignal
 }
 
 // Error says what asks for it, and where.
-func (o *UsageConflictError) Error() string {
+func (o *DisallowedPurposeError) Error() string {
 	return fmt.Sprintf("not to be used for %s: %s (%s)", o.Purpose, o.ruleText(), o.Source)
 }
 
@@ -77,41 +77,41 @@ func (s UsageSignal) ruleText() string {
 // ConflictWithPurposes returns the first signal that asks not to use the content for one of
 // the purposes, nil if none does. A purpose that nothing speaks of is not
 // objected to, and no signal takes back what another asks.
-func (s UsageSignals) ConflictWithPurposes(purposes []string) *UsageConflictError {
+func (s UsageSignals) ConflictWithPurposes(purposes []string) *DisallowedPurposeError {
 	for _, o := range s {
 		if o.Preference != UseDisallowed {
 			continue
 		}
 		for _, p := range purposes {
-			if slices.Contains(purposeTerms[p], o.Category) || o.Category == categoryBots && !s.namesPurpose(o, p) {
-				return &UsageConflictError{p, o}
+			if slices.Contains(purposeTerms[p], o.Category) || o.Category == categoryBots && !s.statementNamesPurpose(o, p) {
+				return &DisallowedPurposeError{p, o}
 			}
 		}
 	}
 	return nil
 }
 
-// namesPurpose reports whether the statement that o is of says something of a purpose
+// statementNamesPurpose reports whether the statement that o is of says something of a purpose
 // by its own name.
-func (s UsageSignals) namesPurpose(o UsageSignal, purpose string) bool {
+func (s UsageSignals) statementNamesPurpose(o UsageSignal, purpose string) bool {
 	return slices.ContainsFunc(s, func(x UsageSignal) bool {
 		return x.Source == o.Source && x.Field == o.Field && x.Preference != UseUnset && slices.Contains(purposeTerms[purpose], x.Category)
 	})
 }
 
 // verdict returns the verdict that a file's objection is.
-func (o *UsageConflictError) verdict(group string) Verdict {
+func (o *DisallowedPurposeError) verdict(group string) Verdict {
 	return Verdict{Rule: o.ruleText(), Line: o.Line, Group: group}
 }
 
-// purposeVerdict returns the verdict of the line by which the file asks that u's
+// purposeConflictVerdict returns the verdict of the line by which the file asks that u's
 // content not be used for one of the stated purposes, and false if there is
 // none.
-func (r *Rules) purposeVerdict(u decorum.URL, purposes []string) (Verdict, bool) {
+func (r *Rules) purposeConflictVerdict(u decorum.URL, purposes []string) (Verdict, bool) {
 	if len(purposes) == 0 {
 		return Verdict{}, false
 	}
-	conflict := r.UsageSignals(u).ConflictWithPurposes(purposes)
+	conflict := r.UsageSignalsForURL(u).ConflictWithPurposes(purposes)
 	if conflict == nil {
 		return Verdict{}, false
 	}

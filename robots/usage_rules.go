@@ -12,9 +12,9 @@ type usageRules []usageRule
 
 // A usageRule is what all lines with one path ask together.
 type usageRule struct {
-	bigrams     bigramSet // of the pattern
-	pattern     pattern
-	preferences []categoryPreference
+	requiredBigrams bigramSet // of the pattern
+	pattern         pattern
+	preferences     []categoryPreference
 }
 
 // A categoryPreference is a UsageSignal without what all of a statement share.
@@ -25,7 +25,7 @@ type categoryPreference struct {
 }
 
 // newUsageRules reads lines of one field.
-func newUsageRules(lines []line) usageRules {
+func newUsageRules(lines []parsedLine) usageRules {
 	var all usageRules
 	var strictest []strictestSignals // by each of all
 	index := map[string]int{}        // in all, by pattern
@@ -37,7 +37,7 @@ func newUsageRules(lines []line) usageRules {
 		i, known := index[key]
 		if !known {
 			i, index[key] = len(all), len(all)
-			all, strictest = append(all, usageRule{bigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
+			all, strictest = append(all, usageRule{requiredBigrams: p.bigrams(), pattern: p}), append(strictest, strictestSignals{})
 		}
 		strictest[i].add(parsePreferences(list, UsageSignal{Line: int(l.number)})...)
 	}
@@ -102,7 +102,7 @@ func (ss usageRules) signalsForPath(path string, template UsageSignal) UsageSign
 		if s.pattern.length < longest {
 			break
 		}
-		if s.bigrams&^pathBigrams == 0 && s.pattern.matches(path) {
+		if s.requiredBigrams&^pathBigrams == 0 && s.pattern.matches(path) {
 			longest = s.pattern.length
 			for _, w := range s.preferences {
 				template.Category, template.Line, template.Preference = w.category, int(w.line), preferencesByStrictness[w.strictness]

@@ -49,7 +49,7 @@ func TestUsageAgainstReference(t *testing.T) {
 				pick("a", "b", "c"), pick("y", "n", "x"), pick("a", "b"), pick("yes", "no"))
 		}
 		u := mustURL(t, "http://h/"+pick("", "a", "b", "ab", "ba", "a/a", "*", "aab"))
-		got, want := rulesOf(text.String()).UsageSignals(u), refUsage(text.String(), u)
+		got, want := rulesOf(text.String()).UsageSignalsForURL(u), refUsage(text.String(), u)
 		slices.SortFunc(got, compareByField)
 		if slices.SortFunc(want, compareByField); !slices.Equal(got, want) {
 			t.Fatalf("%s\n%s: got %v, want %v", text.String(), u, got, want)

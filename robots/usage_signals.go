@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// UsageSignals are what is asked of the use of a page's content, in the order in
+// UsageSignalsForURL are what is asked of the use of a page's content, in the order in
 // which it was read. They say nothing of whether it may be fetched.
 type UsageSignals []UsageSignal
 
@@ -47,13 +47,13 @@ const (
 	UseUnset      UsagePreferenceValue = "unset" // named, but with a value that says neither
 )
 
-// UsageSignals returns the preferences for u, raw: what a category means, and what
+// UsageSignalsForURL returns the preferences for u, raw: what a category means, and what
 // follows if it is not named, is for who uses the content. As with rules the
 // longest path that matches counts, for each of the two fields on its own; of
 // lines with equal paths all do, and a category that one of them disallows is
 // disallowed. Its time grows with the number of paths that the file names, not with
 // that of its lines.
-func (r *Rules) UsageSignals(u decorum.URL) UsageSignals {
+func (r *Rules) UsageSignalsForURL(u decorum.URL) UsageSignals {
 	var found UsageSignals
 	for i, f := range signalFields {
 		found = append(found, r.usageRules[i].signalsForPath(u.PathAndQuery(), UsageSignal{Source: InRobots, Field: f.String()})...)
@@ -99,16 +99,16 @@ var signalFields = [...]fieldKind{contentUsage, contentSignal}
 // follows it; a signal line ends the run here and nowhere else, as it shapes no
 // group (GRP-08).
 func (f *File) usageRulesFor(a Agent, best agentRank) (usage [len(signalFields)]usageRules) {
-	var found [len(signalFields)][]line
+	var found [len(signalFields)][]parsedLine
 	var record userAgentRun
 	for _, l := range f.lines {
-		switch l.field {
+		switch l.fieldKind {
 		case userAgent:
 			record.addAgentLine(f.agentMatchRank(a, l.value) == best)
 		case allow, disallow, crawlDelay:
 			record.isOpen = false
 		}
-		if i := slices.Index(signalFields[:], l.field); i >= 0 {
+		if i := slices.Index(signalFields[:], l.fieldKind); i >= 0 {
 			record.isOpen = false
 			if record.namesAgent {
 				found[i] = append(found[i], l)

@@ -5,9 +5,9 @@ package robots
 type wildcardRules []wildcardRule
 
 type wildcardRule struct {
-	bigrams bigramSet // of the pattern's literals
-	rule    *rule
-	pattern pattern
+	requiredBigrams bigramSet // of the pattern's literals
+	rule            *rule
+	pattern         pattern
 }
 
 // bestMatch returns the first rule that matches path and beats best, and best if
@@ -22,7 +22,7 @@ func (ws wildcardRules) bestMatch(path string, best *rule) *rule {
 		if best != nil && best.compare(w.rule) < 0 {
 			return best
 		}
-		if w.bigrams&^pathBigrams == 0 && w.pattern.matches(path) {
+		if w.requiredBigrams&^pathBigrams == 0 && w.pattern.matches(path) {
 			return w.rule
 		}
 	}

@@ -12,13 +12,13 @@ const MaxYandexFileBytes = 32 << 10
 
 // invertEmptyRule returns the line as Yandex reads it: a rule without a path says the
 // opposite about everything (SYN-12, SYN-13).
-func (l line) invertEmptyRule() line {
+func (l parsedLine) invertEmptyRule() parsedLine {
 	switch {
 	case l.value != "":
-	case l.field == disallow:
-		l.field, l.value = allow, "/"
-	case l.field == allow:
-		l.field, l.value = disallow, "/"
+	case l.fieldKind == disallow:
+		l.fieldKind, l.value = allow, "/"
+	case l.fieldKind == allow:
+		l.fieldKind, l.value = disallow, "/"
 	}
 	return l
 }

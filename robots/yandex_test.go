@@ -84,13 +84,13 @@ func TestYandexRank(t *testing.T) {
 func TestYandexLines(t *testing.T) {
 	for _, test := range []struct {
 		name, body string
-		want       []line
+		want       []parsedLine
 	}{
-		{"SYN-12", "Disallow:", []line{{"/", 1, allow}}},
-		{"SYN-12/comment", "Disallow: # nothing", []line{{"/", 1, allow}}},
-		{"SYN-13", "\nAllow:", []line{{"/", 2, disallow}}},
+		{"SYN-12", "Disallow:", []parsedLine{{"/", 1, allow}}},
+		{"SYN-12/comment", "Disallow: # nothing", []parsedLine{{"/", 1, allow}}},
+		{"SYN-13", "\nAllow:", []parsedLine{{"/", 2, disallow}}},
 		{"SYN-14", "Noindex: /a\nRequest-rate: 1/5", nil},
-		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []line{{"a.ru", 1, mainHost}, {"s", 2, cleanParam}, {"1", 3, crawlDelay}}},
+		{"SYN-16", "Host: a.ru\nclean-param: s\nCrawl-Delay: 1", []parsedLine{{"a.ru", 1, mainHost}, {"s", 2, cleanParam}, {"1", 3, crawlDelay}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			// Extensions to Google's format are none to Yandex's.

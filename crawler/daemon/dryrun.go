@@ -166,7 +166,7 @@ func (s *dryRun) addHostAndCountRobotsRequests(v *crawler.Visit) {
 func (s *dryRun) countSkippedPage(_ storage.Lease, c robots.Clearance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.skippedPagesByOrigin[c.Origin()]++
+	s.skippedPagesByOrigin[c.RobotsOrigin()]++
 }
 
 // A hostAverages is what an earlier crawl says of a host's answers.

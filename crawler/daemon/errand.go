@@ -93,7 +93,7 @@ func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 		} else {
 			c, err = e.gate.CheckRobotsRedirect(ctx, time.Now(), result.RedirectURL, o)
 		}
-		if blocked := new(robots.RedirectDisallowedError); errors.As(err, &blocked) {
+		if blocked := new(robots.RobotsRedirectDisallowedError); errors.As(err, &blocked) {
 			// The redirects led to where robots may not go: as if there were no file.
 			c, err = e.gate.Check(ctx, time.Now(), u)
 		}
@@ -168,7 +168,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 // and the rules now known ask for.
 func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
 	host := e.hostVisitTimings[o.Host()]
-	if crawlDelay, _, err := e.gate.DelayAndNextOpen(ctx, o, visit.End); err == nil {
+	if crawlDelay, _, err := e.gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
 		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
 	}
 	visit.Host, visit.CrawlDelay, visit.ConsecutiveFailures = o.Host(), host.longestCrawlDelay, host.ConsecutiveFailures

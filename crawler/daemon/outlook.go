@@ -180,7 +180,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 		nextOpen = at
 		for _, rules := range originRules {
 			delay = max(delay, rules.DelayAt(at))
-			if o := rules.NextOpen(at); o.After(nextOpen) {
+			if o := rules.NextAllowedTime(at); o.After(nextOpen) {
 				nextOpen = o
 			}
 		}

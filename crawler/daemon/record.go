@@ -45,7 +45,7 @@ type RecordedUsageSignals struct {
 	Signals robots.UsageSignals `json:"stated"` // each wish, with where it stands
 	// UsageConflict is what of it objects to a purpose of the crawl: then error says so,
 	// and the content was not kept.
-	UsageConflict *robots.UsageConflictError `json:"refused,omitempty"`
+	UsageConflict *robots.DisallowedPurposeError `json:"refused,omitempty"`
 }
 
 // An AllowingRobotsRule is why robots.txt allowed the visit.

@@ -29,7 +29,7 @@ func (q *inspector) robotsFileInfo(ctx context.Context, o decorum.Origin) (*api.
 			return nil, err
 		}
 	}
-	crawlDelay, _, err := q.gate.DelayAndNextOpen(ctx, o, q.inspectionTime)
+	crawlDelay, _, err := q.gate.DelayAndNextAllowedTime(ctx, o, q.inspectionTime)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (q *inspector) robotsFileInfoAndText(ctx context.Context, o decorum.Origin,
 	if f.TextWithheldReason = q.robotsTextWithheldReason(ctx, o, f.FinalURL); f.TextWithheldReason != "" {
 		return f, nil
 	}
-	body, err := q.gate.FileBody(ctx, o, f.SHA256)
+	body, err := q.gate.FileBodyByHash(ctx, o, f.SHA256)
 	f.Text = strings.ToValidUTF8(string(body), "\ufffd")
 	return f, err
 }

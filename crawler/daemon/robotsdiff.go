@@ -95,10 +95,10 @@ func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error
 	var b strings.Builder
 	for _, agent := range c.AgentChanges {
 		fmt.Fprintf(&b, "agent %s\n", agent.Agent)
-		for _, r := range agent.Added {
+		for _, r := range agent.AddedRules {
 			fmt.Fprintf(&b, "  + %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
 		}
-		for _, r := range agent.Removed {
+		for _, r := range agent.RemovedRules {
 			fmt.Fprintf(&b, "  - %s (line %d)\n", plaintext.ReplaceControlChars(r.Rule), r.Line)
 		}
 		if agent.OldDelay != agent.NewDelay {

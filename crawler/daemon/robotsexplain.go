@@ -36,7 +36,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 	if e.Group == "" {
 		b.WriteString("  group\tnone speaks to the agent\n")
 	} else {
-		fmt.Fprintf(&b, "  group\t%s (%s)\n", plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLines))
+		fmt.Fprintf(&b, "  group\t%s (%s)\n", plaintext.ReplaceControlChars(e.Group), lineNumbersText(e.GroupAgentLineNumbers))
 	}
 	if e.Exempt {
 		b.WriteString("  exempt\trobots.txt itself may always be fetched\n")
@@ -50,7 +50,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 			role = "decides"
 		}
 		fmt.Fprintf(&b, "  %s\t%s (line %d, %d octets)%s\n", role, plaintext.ReplaceControlChars(m.Rule), m.Line, m.RuleLength, lostRuleReasonText(m, e.Matches[0]))
-		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.Path, ruleMatchUnderline(m))
+		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.PathAndQuery, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {
 		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))

@@ -82,7 +82,7 @@ func newExplanationView(e *api.URLExplanation) *explanationView {
 			x.Verdict = "allowed"
 		}
 	}
-	path := e.Robots.Path
+	path := e.Robots.PathAndQuery
 	start, end := 0, 0
 	if len(e.Robots.Matches) > 0 {
 		span := e.Robots.Matches[0].Span

@@ -176,7 +176,7 @@ type robotsLineMark struct{ kind, note string }
 // robotsLineMarks returns the lines that have a part in a verdict, by number.
 func robotsLineMarks(r *api.ExplainedRules) map[int]robotsLineMark {
 	marks := map[int]robotsLineMark{}
-	for _, line := range r.GroupAgentLines {
+	for _, line := range r.GroupAgentLineNumbers {
 		marks[line] = robotsLineMark{"group", "the group that speaks to this crawler"}
 	}
 	for _, m := range r.Matches {
