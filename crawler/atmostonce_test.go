@@ -28,7 +28,7 @@ func postEntry(t *testing.T) storage.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage.Entry{URL: u, Request: &storage.Request{Method: http.MethodPost, Body: []byte("letter")}}
+	return storage.Entry{URL: u, Request: &storage.NonGETRequest{Method: http.MethodPost, Body: []byte("letter")}}
 }
 
 // countPosts counts what came to the box.

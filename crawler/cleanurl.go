@@ -12,8 +12,8 @@ import (
 // urlToVisit returns what the visit of e is to: its URL, unless nothing was there,
 // and then what it was first found as.
 func urlToVisit(e storage.Entry) decorum.URL {
-	if e.UseOriginal {
-		return e.Original
+	if e.UseUncleanedURL {
+		return e.UncleanedURL
 	}
 	return e.URL
 }
@@ -21,7 +21,7 @@ func urlToVisit(e storage.Entry) decorum.URL {
 // cleanURLToVisit returns what the visit of e will be to by the rules known now: where they
 // clean it further, that is another entry in its place.
 func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
-	if e.UseOriginal || e.Source == storage.SourcePrerequisite || e.Request != nil {
+	if e.UseUncleanedURL || e.Source == storage.SourcePrerequisite || e.Request != nil {
 		return urlToVisit(e)
 	}
 	return c.cleanURL(e.URL)
@@ -32,8 +32,8 @@ func (c *Crawler) cleanURLToVisit(e storage.Entry) decorum.URL {
 // URL that it was cleaned from, which stands for all others (CLEAN-05, CLEAN-23),
 // or, if it was found clean, where the redirect leads.
 func (c *Crawler) uncleanedFallback(v *Visit) (found decorum.URL, ok bool) {
-	found = v.Lease.Original
-	if v.Lease.UseOriginal || v.Response == nil || v.Lease.Request != nil {
+	found = v.Lease.UncleanedURL
+	if v.Lease.UseUncleanedURL || v.Response == nil || v.Lease.Request != nil {
 		return found, false
 	}
 	if isNotFound(v.Status()) {
@@ -71,12 +71,12 @@ func (c *Crawler) cleanURL(u decorum.URL) decorum.URL {
 // CLEAN-24).
 func (c *Crawler) requeueAsCleanURL(ctx context.Context, l storage.Lease, clean decorum.URL) (storage.Ack, error) {
 	e := l.Entry
-	e.URL, e.FailedAttempts, e.VisitSummary = clean, 0, nil // what was left there says nothing of another URL
+	e.URL, e.FailedAttempts, e.VisitHistorySummary = clean, 0, nil // what was left there says nothing of another URL
 	if e.Source == storage.SourceRevisit {
 		e.Source = storage.SourceLink
 	}
-	if e.Original.IsZero() {
-		e.Original = l.URL
+	if e.UncleanedURL.IsZero() {
+		e.UncleanedURL = l.URL
 	}
 	if err := c.Frontier.AddReplacement(ctx, e); err != nil {
 		return storage.Ack{Outcome: storage.Requeue}, err

@@ -20,7 +20,7 @@ var ErrBytes = errors.New("the limit of bytes is reached")
 // limits first visits only: retries and revisits request pages that the host has
 // already served.
 func (c *Crawler) checkAndSpendHostBudget(l storage.Lease, cl robots.Clearance) (why string) {
-	isRepeat := l.FailedAttempts > 0 || l.UseOriginal || l.VisitSummary != nil
+	isRepeat := l.FailedAttempts > 0 || l.UseUncleanedURL || l.VisitHistorySummary != nil
 	switch {
 	case isRepeat || cl.IsForRobots():
 		return ""

@@ -130,7 +130,7 @@ func (t Ticket) LedgerKind() string {
 
 // visitSource returns how a URL came to be visited.
 func visitSource(l storage.Lease) storage.Source {
-	if l.VisitSummary != nil {
+	if l.VisitHistorySummary != nil {
 		return storage.SourceRevisit
 	}
 	return l.Source

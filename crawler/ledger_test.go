@@ -295,7 +295,7 @@ func TestBrokenLedgerStopsTheCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, again := len(web.Log()), postEntry(t)
-		again.Request = &storage.Request{Method: http.MethodPost, Body: []byte("another")}
+		again.Request = &storage.NonGETRequest{Method: http.MethodPost, Body: []byte("another")}
 		if _, err := c.Frontier.Discover(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func (c *Crawler) discoverRedirectAndNoteHTTPS(ctx context.Context, v *Visit) er
 // they are; of any other method 301, 302 and 303 make a GET, while 307 and 308 ask
 // for the same request. One with a body, or that is not safe, is made within the same
 // origin alone: a body was for who was asked first.
-func RedirectTarget(original *storage.Request, res *decorum.Response) (to decorum.URL, request *storage.Request, ok bool) {
+func RedirectTarget(original *storage.NonGETRequest, res *decorum.Response) (to decorum.URL, request *storage.NonGETRequest, ok bool) {
 	to, ok = res.Location()
 	switch {
 	case original == nil:
@@ -50,7 +50,7 @@ func RedirectTarget(original *storage.Request, res *decorum.Response) (to decoru
 // redirectEntry returns the entry of a redirect's target: one redirect more, and no
 // deeper than what led there, which it stands for.
 func redirectEntry(v *Visit, to decorum.URL) storage.Entry {
-	e := storage.Entry{URL: to, Source: storage.SourceRedirect, PriorityClass: v.Lease.PriorityClass, Rank: v.Lease.Rank,
+	e := storage.Entry{URL: to, Source: storage.SourceRedirect, PriorityClass: v.Lease.PriorityClass, PriorityRank: v.Lease.PriorityRank,
 		Depth: v.Lease.Depth, Redirects: v.Lease.Redirects + 1,
 		Referrer: v.URL().String(), CallbackData: v.Lease.CallbackData}
 	if isAnnouncedFeed(v.Lease) {
@@ -89,16 +89,16 @@ func (c *Crawler) recordIfHTTPSUnreachable(ctx context.Context, v *Visit) error 
 // there before is only gone. How http answers says whether the origin is on https.
 func (c *Crawler) requeueOnHTTP(ctx context.Context, v *Visit) error {
 	e := v.Lease.Entry
-	if !e.HTTPSUpgradeTried || e.VisitSummary != nil {
+	if !e.HTTPSUpgradeTried || e.VisitHistorySummary != nil {
 		return nil
 	}
-	if !e.Original.IsZero() {
-		e.URL = e.Original
+	if !e.UncleanedURL.IsZero() {
+		e.URL = e.UncleanedURL
 	}
 	httpURL, ok := frontier.HTTPVariant(e.URL)
 	if !ok { // it is on http
 		return nil
 	}
-	e.URL, e.Original, e.UseOriginal, e.FailedAttempts = httpURL, decorum.URL{}, false, 0
+	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.FailedAttempts = httpURL, decorum.URL{}, false, 0
 	return c.Frontier.AddReplacement(ctx, e)
 }

@@ -155,7 +155,7 @@ func (c *Crawler) retryOrGiveUpAck(v *Visit, f FailureClass, d time.Duration) st
 // its next revisit.
 func (c *Crawler) dropOrRevisitAck(v *Visit) storage.Ack {
 	c.counters.givenUp.Add(1)
-	if page := v.Lease.VisitSummary; page != nil && c.Settings.Revisit.IsEnabled() {
+	if page := v.Lease.VisitHistorySummary; page != nil && c.Settings.Revisit.IsEnabled() {
 		return revisitAck(v, *page, c.Settings.Revisit.DelayAfterFailure(*page))
 	}
 	return storage.Ack{Outcome: storage.Drop}
@@ -174,7 +174,7 @@ func (c *Crawler) decideOutcome(ctx context.Context, v *Visit, verdict error) (s
 	}
 	ack, failed := c.failureAck(v)
 	if found, ok := c.uncleanedFallback(v); ok && !failed {
-		return storage.Ack{Outcome: storage.Requeue, Lease: storage.Lease{Entry: storage.Entry{Original: found, UseOriginal: true}}}, nil
+		return storage.Ack{Outcome: storage.Requeue, Lease: storage.Lease{Entry: storage.Entry{UncleanedURL: found, UseUncleanedURL: true}}}, nil
 	}
 	if isNotFound(v.Status()) || isUnreachable(v) && ack.Outcome == storage.Drop {
 		if err := c.requeueOnHTTP(ctx, v); err != nil {

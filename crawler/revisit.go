@@ -23,7 +23,7 @@ func (c *Crawler) doneOrRevisitAck(ctx context.Context, v *Visit) (storage.Ack, 
 	if !plan.IsEnabled() || v.Lease.Request != nil {
 		return storage.Ack{Outcome: storage.Done}, nil
 	}
-	before, observed := v.Lease.VisitSummary, pageObservation(v)
+	before, observed := v.Lease.VisitHistorySummary, pageObservation(v)
 	if before != nil && !observed.IsMissing() {
 		if err := c.recordRevisitResult(ctx, v, observed.DiffersFrom(*before)); err != nil {
 			return storage.Ack{Outcome: storage.Requeue}, err
@@ -42,15 +42,15 @@ func (c *Crawler) recordRevisitResult(ctx context.Context, v *Visit, changed boo
 	if !changed {
 		c.counters.unchanged.Add(1)
 	}
-	if v.Lease.VisitSummary.SitemapLastmod.IsZero() {
+	if v.Lease.VisitHistorySummary.SitemapLastmod.IsZero() {
 		return nil
 	}
 	return c.updateOriginLastmodAccuracy(ctx, v.Lease.URL.Origin(), changed)
 }
 
 // revisitAck returns the ack of a page that is visited again after d.
-func revisitAck(v *Visit, page storage.VisitSummary, d time.Duration) storage.Ack {
-	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{VisitSummary: &page}}}
+func revisitAck(v *Visit, page storage.VisitHistorySummary, d time.Duration) storage.Ack {
+	return storage.Ack{Outcome: storage.RevisitAt, NotBefore: v.End.Add(d), Lease: storage.Lease{Entry: storage.Entry{VisitHistorySummary: &page}}}
 }
 
 // leaseAfterAck returns the lease as its ack gives it back to the store: as it was,
@@ -63,13 +63,13 @@ func leaseAfterAck(l storage.Lease, ack storage.Ack) storage.Lease {
 	case storage.RetryAt:
 		l.FailedAttempts++
 	case storage.RevisitAt:
-		l.FailedAttempts, l.VisitSummary = 0, ack.Lease.VisitSummary
+		l.FailedAttempts, l.VisitHistorySummary = 0, ack.Lease.VisitHistorySummary
 		if l.Source != storage.SourcePrerequisite && !isAnnouncedFeed(l) {
 			l.Source = storage.SourceRevisit
 		}
 	}
-	if ack.Lease.UseOriginal {
-		l.Original, l.UseOriginal, l.VisitSummary = ack.Lease.Original, true, nil // what was left there says nothing of another URL
+	if ack.Lease.UseUncleanedURL {
+		l.UncleanedURL, l.UseUncleanedURL, l.VisitHistorySummary = ack.Lease.UncleanedURL, true, nil // what was left there says nothing of another URL
 	}
 	return l
 }
@@ -114,8 +114,8 @@ func storableValidator(res *decorum.Response, name string) string {
 // setValidators puts the validators of the page's last visit on the ticket.
 // robots.txt is always asked for whole.
 func setValidators(t Ticket, l storage.Lease, cl robots.Clearance) {
-	if l.VisitSummary != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
-		t.data.etag, t.data.lastModified = l.VisitSummary.ETag, l.VisitSummary.LastModified
+	if l.VisitHistorySummary != nil && l.Request == nil && !cl.IsForRobots() && !isTDMRepFetch(l, cl) {
+		t.data.etag, t.data.lastModified = l.VisitHistorySummary.ETag, l.VisitHistorySummary.LastModified
 	}
 }
 

@@ -216,10 +216,10 @@ func (r *sitemapReader) eachBatch(handle func([]sitemap.Entry) error) (failed, d
 func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []sitemap.Entry) error {
 	pages, sitemaps := make([]storage.Entry, 0, len(listed)), []storage.Entry(nil)
 	for _, s := range listed {
-		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, Rank: frontier.PriorityRank(s.Priority),
+		e := storage.Entry{URL: s.URL, Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(s.Priority),
 			Depth: 1, Referrer: v.URL().String()}
 		if s.IsSitemap {
-			e.Source, e.PriorityClass, e.Rank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
+			e.Source, e.PriorityClass, e.PriorityRank, e.Depth = storage.SourcePrerequisite, storage.ClassEarly, 0, v.Lease.Depth+1
 			e.CallbackData = v.Lease.CallbackData // who vouches for the index vouches for its sitemaps
 			if e.Depth > maxSitemapNesting {
 				c.Log.Warn("sitemap is not read: indexes are nested too deeply", "url", s.URL, "index", v.URL(), "limit", maxSitemapNesting)

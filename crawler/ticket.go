@@ -108,7 +108,7 @@ func (t Ticket) Lease() storage.Lease {
 }
 
 // Request returns how the URL is asked for; nil: by GET, as every errand is.
-func (t Ticket) Request() *storage.Request {
+func (t Ticket) Request() *storage.NonGETRequest {
 	if t.data == nil || t.IsForControlFile() {
 		return nil
 	}

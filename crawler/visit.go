@@ -61,7 +61,7 @@ func (v *Visit) Status() int {
 }
 
 // IsRevisit reports whether the page had been visited before.
-func (v *Visit) IsRevisit() bool { return v.Lease.VisitSummary != nil }
+func (v *Visit) IsRevisit() bool { return v.Lease.VisitHistorySummary != nil }
 
 // SourceKind returns how the URL came to be visited. A feed remains one in the
 // frontier, though it is visited again.
@@ -172,9 +172,9 @@ func (v *Visit) CanonicalURL() decorum.URL {
 
 // A LinkToVisit is a URL that a handler wants visited.
 type LinkToVisit struct {
-	URL          decorum.URL      // where to
-	CallbackData []byte           // travels with the URL to its own visit; at most storage.MaxCallbackDataBytes bytes
-	Request      *storage.Request // how it is asked for; nil: by GET
+	URL          decorum.URL            // where to
+	CallbackData []byte                 // travels with the URL to its own visit; at most storage.MaxCallbackDataBytes bytes
+	Request      *storage.NonGETRequest // how it is asked for; nil: by GET
 
 	isFeedOrFeedEntry bool // a feed announces it, or it is one that a page announces
 }

@@ -114,8 +114,8 @@ func (f *Frontier) normalizeURLAndAssignOrder(ctx context.Context, e *storage.En
 		}
 		found := e.URL
 		if e.URL = f.CleanURL(found); e.URL != found {
-			if e.Original.IsZero() {
-				e.Original = found
+			if e.UncleanedURL.IsZero() {
+				e.UncleanedURL = found
 			}
 			f.countPathSessionIDRemoval(found, *e)
 		}

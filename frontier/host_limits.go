@@ -36,9 +36,9 @@ func newHostToAdmit(host string) storage.HostToAdmit {
 }
 
 // hostAdmissionLimits returns the present limits of hosts.
-func (f *Frontier) hostAdmissionLimits() storage.HostCountLimits {
+func (f *Frontier) hostAdmissionLimits() storage.HostAdmissionLimits {
 	cfg := &f.cfg.Scope.cfg
-	return storage.HostCountLimits{
+	return storage.HostAdmissionLimits{
 		MaxHosts: cfg.MaxHosts, MaxHostsPerDomain: cfg.MaxHostsPerDomain,
 		RefuseNewHosts: f.cfg.IsMemoryLow != nil && f.cfg.IsMemoryLow(),
 	}
@@ -65,7 +65,7 @@ func (f *Frontier) filterByHostLimits(
 		return entries, nil
 	}
 	limits := f.hostAdmissionLimits()
-	results, err := f.store.AdmitHosts(ctx, candidates, limits)
+	results, err := f.store.AdmitHostsWithinLimits(ctx, candidates, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (f *Frontier) hostsNotRecentlyAdmitted(entries []storage.Entry) (candidates
 }
 
 // hostAdmissionError returns why u is refused for the fate of its host, nil if it is not.
-func (f *Frontier) hostAdmissionError(u decorum.URL, results []storage.NewHostResult, at int) error {
+func (f *Frontier) hostAdmissionError(u decorum.URL, results []storage.HostAdmissionResult, at int) error {
 	if at < 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *Frontier) hostAdmissionError(u decorum.URL, results []storage.NewHostRe
 
 // hostAdmissionError returns the error that refuses u for the fate of its host, nil if
 // the host was admitted.
-func (s *Scope) hostAdmissionError(u decorum.URL, result storage.NewHostResult) error {
+func (s *Scope) hostAdmissionError(u decorum.URL, result storage.HostAdmissionResult) error {
 	switch result {
 	case storage.DomainLimitReached:
 		domain := RegistrableDomain(u.Origin().Host())
@@ -142,11 +142,11 @@ func (s *Scope) hostAdmissionError(u decorum.URL, result storage.NewHostResult) 
 // checkHostLimits returns why the crawl would refuse a link to u for its host; nil if it would
 // not. It counts nothing.
 func (f *Frontier) checkHostLimits(ctx context.Context, u decorum.URL) (refusal, err error) {
-	count, err := f.store.AdmittedHostCountsFor(ctx, newHostToAdmit(u.Origin().Host()))
+	count, err := f.store.AdmittedHostTotalsFor(ctx, newHostToAdmit(u.Origin().Host()))
 	if err != nil {
 		return nil, err
 	}
-	return f.cfg.Scope.hostAdmissionError(u, f.hostAdmissionLimits().AdmitResult(count, false)), nil
+	return f.cfg.Scope.hostAdmissionError(u, f.hostAdmissionLimits().CheckNewHost(count, false)), nil
 }
 
 // hostsCountedNoteKey records that all hosts of the store are counted.
@@ -170,7 +170,7 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 	// The store must not be called while it is inspected.
 	var names []string
 	err := store.Origins(ctx, func(o storage.OriginInfo) bool {
-		if o.Seen+o.Queued > 0 { // else no URL of it was ever queued
+		if o.SeenURLs+o.QueuedURLs > 0 { // else no URL of it was ever queued
 			names = append(names, o.Origin.Host())
 		}
 		return true
@@ -183,7 +183,7 @@ func (f *Frontier) EnsureHostsCounted(ctx context.Context) error {
 		for i, host := range batch {
 			hosts[i] = newHostToAdmit(host)
 		}
-		if _, err := f.store.AdmitHosts(ctx, hosts, storage.HostCountLimits{}); err != nil {
+		if _, err := f.store.AdmitHostsWithinLimits(ctx, hosts, storage.HostAdmissionLimits{}); err != nil {
 			return err
 		}
 	}

@@ -49,8 +49,8 @@ func TestMaxHostsPerDomain(t *testing.T) {
 	for _, source := range []storage.Source{storage.SourceLink, storage.SourceSitemap, storage.SourceFeed, storage.SourceRedirect} {
 		discoverURLs(t, f, source, hostURLs(100, "http://h%d.wild.example/")...)
 	}
-	if c, err := store.Counts(t.Context()); err != nil || c.Hosts != 10 {
-		t.Errorf("%d hosts have URLs (%v), want 10", c.Hosts, err)
+	if c, err := store.Counts(t.Context()); err != nil || c.QueuedHosts != 10 {
+		t.Errorf("%d hosts have URLs (%v), want 10", c.QueuedHosts, err)
 	}
 	if n := f.RefusalsByReason()[frontier.TooManyDomainHosts]; n != 4*90 {
 		t.Errorf("%d sightings were refused, want 360", n)
@@ -144,7 +144,7 @@ func TestCountHosts(t *testing.T) {
 		t.Errorf("%d URLs were added, want those of the 5 hosts of before", n)
 	}
 	h := storage.HostToAdmit{Host: "h1.wild.example", Domain: "wild.example"}
-	if got, err := store.AdmittedHostCountsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {
+	if got, err := store.AdmittedHostTotalsFor(t.Context(), h); err != nil || got.DomainHosts != 5 {
 		t.Errorf("%+v (%v), want 5 hosts", got, err)
 	}
 }

@@ -153,7 +153,7 @@ func (f *Frontier) upgradeEntryIfOriginMovedToHTTPS(ctx context.Context, e *stor
 	if err != nil || upgraded == e.URL {
 		return err
 	}
-	e.URL, e.Original, e.UseOriginal, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
+	e.URL, e.UncleanedURL, e.UseUncleanedURL, e.HTTPSUpgradeTried = upgraded, decorum.URL{}, false, true // Found must be of the same origin
 	f.httpsUpgradeTracker.upgradeCount.Add(1)
 	return nil
 }

@@ -88,15 +88,15 @@ func (f *Frontier) refillReadyOrWait(ctx context.Context) error {
 		return nil
 	}
 	switch {
-	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
+	case next.RemainingWorkKind == storage.RemainingNone && f.cfg.WaitWhenEmpty && !next.PollAt.IsZero():
 		return f.waitForTimerOrWake(ctx, next.PollAt.Sub(now), f.wake)
-	case next.RemainingWork == storage.RemainingNone && f.cfg.WaitWhenEmpty:
+	case next.RemainingWorkKind == storage.RemainingNone && f.cfg.WaitWhenEmpty:
 		return f.waitForChange(ctx)
-	case next.RemainingWork == storage.RemainingNone:
+	case next.RemainingWorkKind == storage.RemainingNone:
 		return ErrEmpty
-	case next.RemainingWork == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndSuspensions:
+	case next.RemainingWorkKind == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndSuspensions:
 		return &OnlyRevisitsLeftError{FirstRevisit: next.Until}
-	case next.RemainingWork == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxNextWait(next.Until.Sub(now)):
+	case next.RemainingWorkKind == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxNextWait(next.Until.Sub(now)):
 		return ErrOnlySuspendedLeft
 	case want == 0:
 		return f.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget

@@ -13,13 +13,13 @@ import (
 func AssignDefaultOrder(e *storage.Entry) {
 	switch e.Source {
 	case storage.SourceSeed:
-		e.PriorityClass, e.Rank = storage.ClassEarly, 0
+		e.PriorityClass, e.PriorityRank = storage.ClassEarly, 0
 	case storage.SourceSitemap:
-		e.PriorityClass, e.Rank = storage.ClassNormal, min(e.Rank, lowestPriorityRank)
+		e.PriorityClass, e.PriorityRank = storage.ClassNormal, min(e.PriorityRank, lowestPriorityRank)
 	case storage.SourceFeed:
-		e.PriorityClass, e.Rank = storage.ClassNormal, PriorityRank(0.5)
+		e.PriorityClass, e.PriorityRank = storage.ClassNormal, PriorityRank(0.5)
 	case storage.SourceLink:
-		e.PriorityClass, e.Rank = storage.ClassNormal, depthRank(e.Depth)
+		e.PriorityClass, e.PriorityRank = storage.ClassNormal, depthRank(e.Depth)
 	}
 }
 

@@ -45,9 +45,9 @@ func TestDefaultOrder(t *testing.T) {
 		{storage.SourceRedirect, storage.ClassEarly, 7, 3, storage.ClassEarly, 7}, // as its source
 		{storage.SourcePrerequisite, storage.ClassFirst, 7, 3, storage.ClassFirst, 7},
 	} {
-		e := storage.Entry{Source: tt.source, PriorityClass: tt.class, Rank: tt.rank, Depth: tt.depth}
-		if frontier.AssignDefaultOrder(&e); e.PriorityClass != tt.want || e.Rank != tt.rankTo {
-			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.PriorityClass, e.Rank, tt.want, tt.rankTo)
+		e := storage.Entry{Source: tt.source, PriorityClass: tt.class, PriorityRank: tt.rank, Depth: tt.depth}
+		if frontier.AssignDefaultOrder(&e); e.PriorityClass != tt.want || e.PriorityRank != tt.rankTo {
+			t.Errorf("%v of depth %d: class %d, rank %d; want %d, %d", tt.source, tt.depth, e.PriorityClass, e.PriorityRank, tt.want, tt.rankTo)
 		}
 	}
 }
@@ -58,11 +58,13 @@ func TestOrder(t *testing.T) {
 	offered := []storage.Entry{
 		{URL: mustURL(t, "http://a.test/deep"), Source: storage.SourceLink, Depth: 3},
 		{URL: mustURL(t, "http://a.test/near"), Source: storage.SourceLink, Depth: 1},
-		{URL: mustURL(t, "http://a.test/low"), Source: storage.SourceSitemap, Rank: frontier.PriorityRank(0.1), Depth: 1},
-		{URL: mustURL(t, "http://a.test/high"), Source: storage.SourceSitemap, Rank: frontier.PriorityRank(0.9), Depth: 1},
+		{URL: mustURL(t, "http://a.test/low"), Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(0.1), Depth: 1},
+		{URL: mustURL(t, "http://a.test/high"), Source: storage.SourceSitemap, PriorityRank: frontier.PriorityRank(0.9), Depth: 1},
 		{URL: mustURL(t, "http://a.test/seed"), Source: storage.SourceSeed},
 	}
-	backwards := func(e *storage.Entry) { e.PriorityClass, e.Rank = storage.ClassNormal, uint16(len(e.URL.String())) }
+	backwards := func(e *storage.Entry) {
+		e.PriorityClass, e.PriorityRank = storage.ClassNormal, uint16(len(e.URL.String()))
+	}
 	for _, tt := range []struct {
 		name  string
 		order func(*storage.Entry)
@@ -188,7 +190,7 @@ func TestRescheduleModified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.VisitSummary = &storage.VisitSummary{VisitedAt: visited}
+			l.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: visited}
 			if err := f.Ack(t.Context(), storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: visited.Add(day)}); err != nil {
 				t.Fatal(err)
 			}
@@ -201,8 +203,8 @@ func TestRescheduleModified(t *testing.T) {
 			t.Errorf("recalled %d, %v; want 1", n, err)
 		}
 		l, err := f.Next(t.Context())
-		if err != nil || l.URL != es[1].URL || !l.VisitSummary.SitemapLastmod.Equal(visited.Add(time.Second)) {
-			t.Errorf("%v, %+v, %v: want page 1, and when it was modified", l.URL, l.VisitSummary, err)
+		if err != nil || l.URL != es[1].URL || !l.VisitHistorySummary.SitemapLastmod.Equal(visited.Add(time.Second)) {
+			t.Errorf("%v, %+v, %v: want page 1, and when it was modified", l.URL, l.VisitHistorySummary, err)
 		}
 	})
 }

@@ -107,8 +107,8 @@ func TestDiscoverRewrites(t *testing.T) {
 		t.Errorf("%d pages, want 1", n)
 	}
 	l, err := f.Next(t.Context())
-	if err != nil || l.URL != mustURL(t, "http://a.test/p") || l.Original != mustURL(t, "http://a.test/p?ref=1") {
-		t.Errorf("leased %s, found as %s (%v)", l.URL, l.Original, err)
+	if err != nil || l.URL != mustURL(t, "http://a.test/p") || l.UncleanedURL != mustURL(t, "http://a.test/p?ref=1") {
+		t.Errorf("leased %s, found as %s (%v)", l.URL, l.UncleanedURL, err)
 	}
 }
 

@@ -32,7 +32,7 @@ func ParseRevisitMode(name string) (RevisitMode, error) {
 }
 
 // A RevisitPolicy is a plan of when pages are visited again. It is arithmetic on what
-// visits saw; all that it remembers of a page is a storage.VisitSummary. The zero value
+// visits saw; all that it remembers of a page is a storage.VisitHistorySummary. The zero value
 // visits no page again.
 //
 // In adaptive mode the rate at which a page changes is estimated from how many
@@ -80,7 +80,7 @@ func (s PageObservation) IsMissing() bool {
 // DiffersFrom reports whether the page is another than at the visit that left
 // before. Where both know what the page was, validators do not matter: servers
 // make new ones for old pages. Where nothing can be compared, it does not.
-func (s PageObservation) DiffersFrom(before storage.VisitSummary) bool {
+func (s PageObservation) DiffersFrom(before storage.VisitHistorySummary) bool {
 	switch {
 	case s.Status == http.StatusNotModified:
 		return false
@@ -99,9 +99,9 @@ func (r RevisitPolicy) IsEnabled() bool { return r.Mode != NoRevisit }
 // then. before is what the visit before has left, nil if there was none. A page
 // that is missing is asked for ever less often; what is known of its changes
 // stays, but its validators do not: what comes back is wanted whole.
-func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitSummary, s PageObservation) (storage.VisitSummary, time.Duration) {
+func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitHistorySummary, s PageObservation) (storage.VisitHistorySummary, time.Duration) {
 	if before == nil {
-		before = &storage.VisitSummary{}
+		before = &storage.VisitHistorySummary{}
 	}
 	p := *before
 	p.VisitedAt, p.Status, p.SitemapLastmod = s.At, s.Status, time.Time{}
@@ -125,12 +125,12 @@ func (r RevisitPolicy) SummaryAndRevisitDelay(before *storage.VisitSummary, s Pa
 }
 
 // DelayAfterFailure returns how long a page rests after a visit that saw nothing of it.
-func (r RevisitPolicy) DelayAfterFailure(p storage.VisitSummary) time.Duration {
+func (r RevisitPolicy) DelayAfterFailure(p storage.VisitHistorySummary) time.Duration {
 	return r.interval(p, 0)
 }
 
 // addVisitComparison adds a comparison of two visits, with elapsed between them.
-func addVisitComparison(p *storage.VisitSummary, elapsed time.Duration, changed bool) {
+func addVisitComparison(p *storage.VisitHistorySummary, elapsed time.Duration, changed bool) {
 	p.ComparedVisits++
 	p.TotalComparedInterval += elapsed
 	if changed {
@@ -143,7 +143,7 @@ func addVisitComparison(p *storage.VisitSummary, elapsed time.Duration, changed 
 
 // interval returns how long a page rests, the time since its last visit but one
 // being elapsed.
-func (r RevisitPolicy) interval(p storage.VisitSummary, elapsed time.Duration) time.Duration {
+func (r RevisitPolicy) interval(p storage.VisitHistorySummary, elapsed time.Duration) time.Duration {
 	if r.Mode != AdaptiveRevisit {
 		return r.Interval
 	}
@@ -158,7 +158,7 @@ func (r RevisitPolicy) interval(p storage.VisitSummary, elapsed time.Duration) t
 
 // changesPerVisit estimates how many times a page changes between two visits, on
 // average: 0 if it never was found changed.
-func changesPerVisit(p storage.VisitSummary) float64 {
+func changesPerVisit(p storage.VisitHistorySummary) float64 {
 	n, x := float64(p.ComparedVisits), float64(min(max(p.ChangedVisits, 0), p.ComparedVisits))
 	return math.Log((n + 0.5) / (n - x + 0.5))
 }

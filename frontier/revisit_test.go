@@ -22,12 +22,12 @@ var (
 )
 
 func TestDiffersFrom(t *testing.T) {
-	page := func(hash uint64, etag, modified string) storage.VisitSummary {
-		return storage.VisitSummary{BodyHash: hash, ETag: etag, LastModified: modified}
+	page := func(hash uint64, etag, modified string) storage.VisitHistorySummary {
+		return storage.VisitHistorySummary{BodyHash: hash, ETag: etag, LastModified: modified}
 	}
 	for _, tt := range []struct {
 		name   string
-		before storage.VisitSummary
+		before storage.VisitHistorySummary
 		now    frontier.PageObservation
 		want   bool
 	}{
@@ -49,21 +49,21 @@ func TestDiffersFrom(t *testing.T) {
 
 // TestUpdateHistory pins what a visit leaves.
 func TestUpdateHistory(t *testing.T) {
-	before := storage.VisitSummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, SitemapLastmod: epoch, ConsecutiveMissing: 2}
+	before := storage.VisitHistorySummary{VisitedAt: epoch, Status: 200, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, SitemapLastmod: epoch, ConsecutiveMissing: 2}
 	at := epoch.Add(day)
 	for _, tt := range []struct {
 		name     string
 		observed frontier.PageObservation
-		want     storage.VisitSummary
+		want     storage.VisitHistorySummary
 	}{
 		{"unchanged", frontier.PageObservation{At: at, Status: 304},
-			storage.VisitSummary{VisitedAt: at, Status: 304, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"a"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
 		{"unchanged, with a new validator", frontier.PageObservation{At: at, Status: 304, ETag: `"b"`},
-			storage.VisitSummary{VisitedAt: at, Status: 304, ETag: `"b"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 304, ETag: `"b"`, LastModified: "x", BodyHash: 7, ComparedVisits: 3, ChangedVisits: 1, TotalComparedInterval: 3 * day}},
 		{"changed", frontier.PageObservation{At: at, Status: 200, Hash: 8, LastModified: "y"},
-			storage.VisitSummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: 3 * day}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 200, LastModified: "y", BodyHash: 8, ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: 3 * day}},
 		{"missing: no observation", frontier.PageObservation{At: at, Status: 404, ETag: `"404"`, Hash: 9},
-			storage.VisitSummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
+			storage.VisitHistorySummary{VisitedAt: at, Status: 404, BodyHash: 7, ComparedVisits: 2, ChangedVisits: 1, TotalComparedInterval: 2 * day, ConsecutiveMissing: 3}},
 	} {
 		if got, _ := adaptive.SummaryAndRevisitDelay(&before, tt.observed); got != tt.want {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.name, got, tt.want)
@@ -73,7 +73,7 @@ func TestUpdateHistory(t *testing.T) {
 		t.Error("the page before was written to")
 	}
 	first, _ := adaptive.SummaryAndRevisitDelay(nil, frontier.PageObservation{At: at, Status: 200, Hash: 7, ETag: `"a"`})
-	if want := (storage.VisitSummary{VisitedAt: at, Status: 200, BodyHash: 7, ETag: `"a"`}); first != want {
+	if want := (storage.VisitHistorySummary{VisitedAt: at, Status: 200, BodyHash: 7, ETag: `"a"`}); first != want {
 		t.Errorf("a first visit leaves %+v, want %+v", first, want)
 	}
 }
@@ -81,15 +81,15 @@ func TestUpdateHistory(t *testing.T) {
 // TestRevisitDelays pins how long pages rest.
 func TestRevisitDelays(t *testing.T) {
 	middle := time.Duration(math.Sqrt(float64(hour) * float64(30*day)))
-	seen := func(n, x int, span time.Duration) *storage.VisitSummary {
-		return &storage.VisitSummary{VisitedAt: epoch, BodyHash: 1, ComparedVisits: n, ChangedVisits: x, TotalComparedInterval: span}
+	seen := func(n, x int, span time.Duration) *storage.VisitHistorySummary {
+		return &storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1, ComparedVisits: n, ChangedVisits: x, TotalComparedInterval: span}
 	}
 	same, other := frontier.PageObservation{Status: 200, Hash: 1}, frontier.PageObservation{Status: 200, Hash: 2}
 	gone := frontier.PageObservation{Status: 410}
 	for _, tt := range []struct {
 		name     string
 		policy   frontier.RevisitPolicy
-		before   *storage.VisitSummary
+		before   *storage.VisitHistorySummary
 		after    time.Duration // since the last visit
 		observed frontier.PageObservation
 		want     time.Duration
@@ -125,7 +125,7 @@ func TestRevisitDelays(t *testing.T) {
 // TestDelayFollowsChanges: a page that has always changed rests for the
 // longest some time after it has stopped, and what is remembered is bounded.
 func TestDelayFollowsChanges(t *testing.T) {
-	p, at, delay := storage.VisitSummary{VisitedAt: epoch, BodyHash: 1}, epoch, hour
+	p, at, delay := storage.VisitHistorySummary{VisitedAt: epoch, BodyHash: 1}, epoch, hour
 	visit := func(hash uint64) {
 		at = at.Add(delay)
 		p, delay = adaptive.SummaryAndRevisitDelay(&p, frontier.PageObservation{At: at, Status: 200, Hash: hash})
@@ -152,7 +152,7 @@ func TestDelayIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	number := func() int64 { return r.Int64() >> r.IntN(64) * int64(r.IntN(3)-1) }
 	for range 100_000 {
-		p := storage.VisitSummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()), ChangedVisits: int(number()),
+		p := storage.VisitHistorySummary{VisitedAt: epoch.Add(time.Duration(number())), ComparedVisits: int(number()), ChangedVisits: int(number()),
 			TotalComparedInterval: time.Duration(number()), ConsecutiveMissing: r.IntN(80) - 9, BodyHash: r.Uint64N(3)}
 		s := frontier.PageObservation{At: epoch, Status: []int{200, 304, 404}[r.IntN(3)], Hash: r.Uint64N(3)}
 		if _, delay := adaptive.SummaryAndRevisitDelay(&p, s); delay < hour || delay > 30*day {

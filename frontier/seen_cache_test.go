@@ -26,7 +26,7 @@ func TestRecentlyOffered(t *testing.T) {
 		}
 		for _, e := range []storage.Entry{
 			{URL: a, Source: storage.SourceSeed}, {URL: b, Source: storage.SourceLink}, {URL: third, Source: storage.SourceLink}, {URL: deep, Source: storage.SourceLink, Depth: 4},
-			{URL: posted, Source: storage.SourceLink, Request: &storage.Request{Method: "POST"}}, {URL: hop, Source: storage.SourcePrerequisite, RobotsFor: b.Origin()},
+			{URL: posted, Source: storage.SourceLink, Request: &storage.NonGETRequest{Method: "POST"}}, {URL: hop, Source: storage.SourcePrerequisite, RobotsFor: b.Origin()},
 		} {
 			if _, err := f.Discover(t.Context(), e); err != nil {
 				t.Fatal(err)

@@ -135,9 +135,9 @@ func (f *Frontier) CheckLinkAgainstCountLimits(ctx context.Context, u decorum.UR
 	switch {
 	case err != nil:
 		return nil, err
-	case info.Seen >= f.cfg.Scope.cfg.MaxURLsPerHost:
+	case info.SeenURLs >= f.cfg.Scope.cfg.MaxURLsPerHost:
 		return f.cfg.Scope.newHostURLLimitError(u), nil
-	case known && info.Seen > 0:
+	case known && info.SeenURLs > 0:
 		return nil, nil // the host already has URLs
 	}
 	return f.checkHostLimits(ctx, u)

@@ -6,54 +6,54 @@ import (
 	"strings"
 )
 
-// A HostCounter counts the hosts of a crawl, and of each domain. It never forgets a
+// A HostAdmitter counts the hosts of a crawl, and of each domain. It never forgets a
 // counted host, so that a restarted crawl admits no more hosts than an uninterrupted
 // one.
-type HostCounter interface {
-	// AdmitHosts counts the hosts that were not counted before, in their order, as
+type HostAdmitter interface {
+	// AdmitHostsWithinLimits counts the hosts that were not counted before, in their order, as
 	// far as limits allow it, and returns what became of each. A host that was
 	// counted is known whatever the limits are. To repeat a call changes nothing.
 	// It becomes durable in order with the other calls of the Store.
-	AdmitHosts(ctx context.Context, hosts []HostToAdmit, limits HostCountLimits) ([]NewHostResult, error)
-	// AdmittedHostCountsFor returns how many hosts were counted, and whether h is one of them.
-	AdmittedHostCountsFor(ctx context.Context, h HostToAdmit) (AdmittedHostCounts, error)
+	AdmitHostsWithinLimits(ctx context.Context, hosts []HostToAdmit, limits HostAdmissionLimits) ([]HostAdmissionResult, error)
+	// AdmittedHostTotalsFor returns how many hosts were counted, and whether h is one of them.
+	AdmittedHostTotalsFor(ctx context.Context, h HostToAdmit) (AdmittedHostTotals, error)
 }
 
-// A HostToAdmit is a host that is offered to AdmitHosts.
+// A HostToAdmit is a host that is offered to AdmitHostsWithinLimits.
 type HostToAdmit struct {
 	Host         string // as Origin.Host returns it
 	Domain       string // the domain that the host counts for
 	IgnoreLimits bool   // admit it whatever the limits are
 }
 
-// HostCountLimits say how many hosts AdmitHosts may count.
-type HostCountLimits struct {
+// HostAdmissionLimits say how many hosts AdmitHostsWithinLimits may count.
+type HostAdmissionLimits struct {
 	MaxHosts          int  // of the whole crawl; 0: no limit
 	MaxHostsPerDomain int  // of one domain; 0: no limit
 	RefuseNewHosts    bool // admit no new host for now
 }
 
-// A NewHostResult is what became of a host that was offered to AdmitHosts.
-type NewHostResult uint8
+// A HostAdmissionResult is what became of a host that was offered to AdmitHostsWithinLimits.
+type HostAdmissionResult uint8
 
 // Fates of hosts.
 const (
-	HostAdmitted       NewHostResult = iota // new: it is counted
-	HostAlreadyCounted                      // counted before
-	NewHostsRefused                         // new, and HostCountLimits.RefuseNewHosts
-	DomainLimitReached                      // new, and its domain has HostCountLimits.MaxHostsPerDomain hosts
-	HostLimitReached                        // new, and the crawl has HostCountLimits.MaxHosts hosts
+	HostAdmitted       HostAdmissionResult = iota // new: it is counted
+	HostAlreadyCounted                            // counted before
+	NewHostsRefused                               // new, and HostAdmissionLimits.RefuseNewHosts
+	DomainLimitReached                            // new, and its domain has HostAdmissionLimits.MaxHostsPerDomain hosts
+	HostLimitReached                              // new, and the crawl has HostAdmissionLimits.MaxHosts hosts
 )
 
-// An AdmittedHostCounts is how many hosts were counted.
-type AdmittedHostCounts struct {
+// An AdmittedHostTotals is how many hosts were counted.
+type AdmittedHostTotals struct {
 	Hosts        int  // of the whole crawl
 	DomainHosts  int  // of the domain
 	IncludesHost bool // the host is one of them
 }
 
-// AdmitResult returns the result of AdmitHosts for a host in the state c.
-func (l HostCountLimits) AdmitResult(c AdmittedHostCounts, ignoreLimits bool) NewHostResult {
+// CheckNewHost returns the result of AdmitHostsWithinLimits for a host in the state c.
+func (l HostAdmissionLimits) CheckNewHost(c AdmittedHostTotals, ignoreLimits bool) HostAdmissionResult {
 	switch {
 	case c.IncludesHost:
 		return HostAlreadyCounted

@@ -28,9 +28,9 @@ type OriginDump struct {
 	HeldUntil time.Time      // as OriginInfo.HeldUntil
 	Suspended bool           // as OriginInfo.Suspended
 	URLs      []StoredEntry  // in the order of their queues
-	// SeenFingerprints are Fingerprints of entries that were queued once. Those of URLs that are
+	// SeenURLFingerprints are Fingerprints of entries that were queued once. Those of URLs that are
 	// kept must come after these, or they would be taken for known.
-	SeenFingerprints []uint64
+	SeenURLFingerprints []uint64
 }
 
 // A StoredEntry is a URL and where a Store keeps it.

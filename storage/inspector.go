@@ -17,14 +17,14 @@ type Inspector interface {
 	Origins(ctx context.Context, yield func(OriginInfo) bool) error
 	// Origin tells of one; false if it was never met.
 	Origin(ctx context.Context, o decorum.Origin) (OriginInfo, bool, error)
-	// OriginURLs tells of the OriginURLs of an origin that are in the state, in the order
+	// OriginURLsInState tells of the OriginURLsInState of an origin that are in the state, in the order
 	// in which they would be handed out. Leased ones count as Queued.
-	OriginURLs(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
+	OriginURLsInState(ctx context.Context, o decorum.Origin, state EntryState, yield func(Entry, time.Time) bool) error
 	// HasSeen reports whether the seen set holds u, as asked for by GET.
 	HasSeen(ctx context.Context, u decorum.URL) (bool, error)
-	// SeenFingerprints tells the Fingerprints of the entries of an origin that the seen set
+	// SeenURLFingerprints tells the Fingerprints of the entries of an origin that the seen set
 	// holds, in no order.
-	SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
+	SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error
 	// OriginNotes tells what SetNote kept for an origin, in no order.
 	OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
 }
@@ -34,10 +34,10 @@ type Inspector interface {
 // and stays as it is.
 func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery()) }
 
-// Fingerprint returns what stands for e in the seen set: the Fingerprint of its
-// URL and, if it has a Request, over a line feed, the method, a line feed and the
+// RequestFingerprint returns what stands for e in the seen set: the RequestFingerprint of its
+// URL and, if it has a NonGETRequest, over a line feed, the method, a line feed and the
 // body as well.
-func (e *Entry) Fingerprint() uint64 {
+func (e *Entry) RequestFingerprint() uint64 {
 	h := Fingerprint(e.URL)
 	if e.Request != nil {
 		h = e.Request.addToFingerprint(h)
@@ -71,11 +71,11 @@ type OriginInfo struct {
 	HostState       HostState      // the clock, shared by all origins of the host
 	HeldUntil       time.Time      // its queue is shut until then; zero: it is not
 	Suspended       bool           // the hold is one that nobody waits for
-	Queued          int            // put off ones included
-	Leased          int            // in hand
+	QueuedURLs      int            // put off ones included
+	LeasedURLs      int            // in hand
 	AwaitingRevisit int            // wait for their revisit, or it has come
-	Parked          int            // kept aside until Revive
-	Seen            int            // URLs ever queued
+	ParkedURLs      int            // kept aside until Revive
+	SeenURLs        int            // URLs ever queued
 	// NextDue is when its next URL can be handed out, were there a slot: zero if
 	// there is none, and at any time that has passed if it waits for nothing.
 	NextDue time.Time

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// A Request is how a URL is asked for, if not by GET. It is never written to.
-type Request struct {
+// A NonGETRequest is how a URL is asked for, if not by GET. It is never written to.
+type NonGETRequest struct {
 	Method string // RFC 9110, section 9; not GET
 	Body   []byte // at most MaxBodyBytes
 }
@@ -15,12 +15,12 @@ type Request struct {
 // IsSafe reports whether the request may be made again unasked: the method is
 // one by which nothing is meant to be changed (RFC 9110, section 9.2.1). The nil
 // Request, a GET, is.
-func (r *Request) IsSafe() bool {
+func (r *NonGETRequest) IsSafe() bool {
 	return r == nil || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
 // MethodOrGet returns the method.
-func (r *Request) MethodOrGet() string {
+func (r *NonGETRequest) MethodOrGet() string {
 	if r == nil {
 		return http.MethodGet
 	}
@@ -29,7 +29,7 @@ func (r *Request) MethodOrGet() string {
 
 // addToFingerprint goes on with a fingerprint. No path holds the line feeds that set method
 // and body apart.
-func (r *Request) addToFingerprint(h uint64) uint64 {
+func (r *NonGETRequest) addToFingerprint(h uint64) uint64 {
 	return fnv1a(fnv1a(h, "\n"+r.Method+"\n"), r.Body)
 }
 

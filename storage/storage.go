@@ -54,8 +54,8 @@ type FailureNotifier interface {
 const (
 	MaxCallbackDataBytes = 64 << 10 // bytes of Entry.CallbackData
 	MaxStatsBytes        = 1 << 10  // bytes of Host.Stats
-	MaxValidatorBytes    = 1 << 10  // bytes of VisitSummary.ETag, and of VisitSummary.LastModified
-	MaxBodyBytes         = 16 << 20 // bytes of Request.Body
+	MaxValidatorBytes    = 1 << 10  // bytes of VisitHistorySummary.ETag, and of VisitHistorySummary.LastModified
+	MaxBodyBytes         = 16 << 20 // bytes of NonGETRequest.Body
 	MaxNoteBytes         = 16 << 20 // bytes of a note
 )
 
@@ -103,7 +103,7 @@ type Store interface {
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
 
 	// RescheduleModified makes pages that wait for their revisit due at once which were
-	// visited last before they were modified, notes that time in VisitSummary.SitemapLastmod,
+	// visited last before they were modified, notes that time in VisitHistorySummary.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
 	RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
@@ -120,8 +120,8 @@ type Store interface {
 	// SetNote keeps value, of at most MaxNoteBytes bytes; nil deletes.
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 
-	// HostCounter counts the hosts whose URLs the crawl queues.
-	HostCounter
+	// HostAdmitter counts the hosts whose URLs the crawl queues.
+	HostAdmitter
 
 	// Counts returns how much of what the store holds.
 	Counts(ctx context.Context) (Counts, error)
@@ -182,26 +182,26 @@ const (
 
 // An Entry is a URL to be visited and how it was found.
 type Entry struct {
-	URL               decorum.URL    // what is to be visited
-	Source            Source         // what it was found in
-	PriorityClass     PriorityClass  // of an origin's URLs, ClassFirst goes first
-	Rank              uint16         // within the class: lower first
-	Depth             int            // links from the seed
-	Referrer          string         // the page it was found on
-	RobotsFor         decorum.Origin // set on hops of a robots.txt redirect only
-	FailedAttempts    int            // visits that failed so far
-	Redirects         int            // in a row, that led to the URL
-	CallbackData      []byte         // travels with the URL; at most MaxCallbackDataBytes bytes
-	Original          decorum.URL    // what the URL was found as, if Clean-param took something off; of the same origin
-	UseOriginal       bool           // Found is to be visited: nothing is at the URL
-	HTTPSUpgradeTried bool           // on https, it was found on http; on http, nothing is at its twin on https
-	Request           *Request       // how the URL is asked for; nil: by GET
-	Sent              bool           // it was about to be sent, and must not be sent again: see Store.MarkSent
-	VisitSummary      *VisitSummary  // what the last visit left, copied; nil if there was none, or no revisit is wanted
+	URL                 decorum.URL          // what is to be visited
+	Source              Source               // what it was found in
+	PriorityClass       PriorityClass        // of an origin's URLs, ClassFirst goes first
+	PriorityRank        uint16               // within the class: lower first
+	Depth               int                  // links from the seed
+	Referrer            string               // the page it was found on
+	RobotsFor           decorum.Origin       // set on hops of a robots.txt redirect only
+	FailedAttempts      int                  // visits that failed so far
+	Redirects           int                  // in a row, that led to the URL
+	CallbackData        []byte               // travels with the URL; at most MaxCallbackDataBytes bytes
+	UncleanedURL        decorum.URL          // what the URL was found as, if Clean-param took something off; of the same origin
+	UseUncleanedURL     bool                 // Found is to be visited: nothing is at the URL
+	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
+	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
+	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.MarkSent
+	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 
-// A VisitSummary is what a visit leaves for the next visit to the same URL.
-type VisitSummary struct {
+// A VisitHistorySummary is what a visit leaves for the next visit to the same URL.
+type VisitHistorySummary struct {
 	VisitedAt             time.Time     // end of the last visit
 	Status                int           // of the last visit
 	ETag                  string        // of the last answer, as it came
@@ -257,17 +257,17 @@ type Lease struct {
 	Expires   time.Time // from then on others may have it
 }
 
-// An Outcome is what became of a leased URL.
-type Outcome uint8
+// An AckOutcome is what became of a leased URL.
+type AckOutcome uint8
 
 // Outcomes.
 const (
-	Done      Outcome = iota // visited: leaves the queue, stays in the seen set
-	Requeue                  // not visited: goes back to the head of its queue
-	RetryAt                  // failed: queued again, handed out not before Ack.NotBefore, then first of its PriorityClass
-	Park                     // disallowed: kept aside until Revive
-	Drop                     // given up: leaves the queue, stays in the seen set
-	RevisitAt                // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
+	Done      AckOutcome = iota // visited: leaves the queue, stays in the seen set
+	Requeue                     // not visited: goes back to the head of its queue
+	RetryAt                     // failed: queued again, handed out not before Ack.NotBefore, then first of its PriorityClass
+	Park                        // disallowed: kept aside until Revive
+	Drop                        // given up: leaves the queue, stays in the seen set
+	RevisitAt                   // visited: rests until its revisit, not before Ack.NotBefore; a hop is Done
 )
 
 // An Ack ends a lease.
@@ -276,8 +276,8 @@ type Ack struct {
 	// is the Entry as it is here, but for Sent: whoever acks counts FailedAttempts, and sets
 	// Page, before.
 	Lease     Lease
-	Outcome   Outcome   // what became of the URL
-	NotBefore time.Time // RetryAt, RevisitAt: not before
+	Outcome   AckOutcome // what became of the URL
+	NotBefore time.Time  // RetryAt, RevisitAt: not before
 	// HostState is the host's new state after a visit; nil leaves it as it was.
 	// Due never moves back: the later of the two stands.
 	HostState *HostState
@@ -296,7 +296,7 @@ const (
 
 // A Wait tells who got no lease when to ask again.
 type Wait struct {
-	RemainingWork RemainingWorkKind // what there is to wait for
+	RemainingWorkKind RemainingWorkKind // what there is to wait for
 	// Until is when the next URL comes due or the next lease runs out, whichever
 	// is earlier. An Add, Ack, Hold or Revive may bring one earlier.
 	Until time.Time
@@ -312,7 +312,7 @@ type Wait struct {
 
 // Counts is how much a Store holds.
 type Counts struct {
-	Hosts           int // with at least one URL queued, leased or put off
+	QueuedHosts     int // with at least one URL queued, leased or put off
 	DueHosts        int // of them, with a URL that could be leased now
 	QueuedURLs      int // URLs in queues, put off ones included, leased ones not
 	LeasedURLs      int // in hand

@@ -14,12 +14,12 @@ func (e *Entry) Validate() error {
 		return fmt.Errorf("%v: class %d, the highest is %d", e.URL, e.PriorityClass, NumClasses-1)
 	case e.Depth < 0 || e.FailedAttempts < 0 || e.Redirects < 0:
 		return fmt.Errorf("%v: depth, attempt or redirects are negative", e.URL)
-	case e.VisitSummary != nil && max(len(e.VisitSummary.ETag), len(e.VisitSummary.LastModified)) > MaxValidatorBytes:
+	case e.VisitHistorySummary != nil && max(len(e.VisitHistorySummary.ETag), len(e.VisitHistorySummary.LastModified)) > MaxValidatorBytes:
 		return fmt.Errorf("%v: a validator is longer than %d bytes", e.URL, MaxValidatorBytes)
 	case len(e.CallbackData) > MaxCallbackDataBytes:
 		return fmt.Errorf("%v: context of %d bytes, the most is %d", e.URL, len(e.CallbackData), MaxCallbackDataBytes)
-	case e.UseOriginal && e.Original.IsZero(), !e.Original.IsZero() && e.Original.Origin() != e.URL.Origin():
-		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.Original)
+	case e.UseUncleanedURL && e.UncleanedURL.IsZero(), !e.UncleanedURL.IsZero() && e.UncleanedURL.Origin() != e.URL.Origin():
+		return fmt.Errorf("%v: found as %q, which is no URL of the same origin", e.URL, e.UncleanedURL)
 	}
 	return e.checkRequest()
 }

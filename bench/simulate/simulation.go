@@ -268,7 +268,7 @@ func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]stor
 	switch {
 	case err != nil:
 		return nil, err
-	case next.RemainingWork == storage.RemainingNone:
+	case next.RemainingWorkKind == storage.RemainingNone:
 		p.nextDueByPartition[part] = math.MaxInt64
 	default:
 		p.nextDueByPartition[part] = next.Until.Sub(startTime).Nanoseconds()

@@ -224,7 +224,7 @@ func (r *callbackRun) closeAndTakeLinks() (links []crawler.LinkToVisit, retry bo
 // Visit would be one deeper, and another body makes another request, as another
 // collector does. What must not be sent twice is not; who asks for that is not told
 // by an error, which would call OnError, from where it is asked for.
-func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, request *storage.Request) bool {
+func (r *callbackRun) noteIfRetry(m *joinedCollyCollector, req *colly.Request, request *storage.NonGETRequest) bool {
 	if r == nil || r.callbackRequest == nil || m != r.joinedCollector || req.Depth != r.callbackRequest.Depth || req.URL.String() != r.callbackRequest.URL.String() ||
 		!isSameRequest(request, r.ticket.Request()) {
 		return false

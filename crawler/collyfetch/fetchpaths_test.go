@@ -84,13 +84,13 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 	moved := func(to string) string {
 		return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + to + "\r\n\r\n"
 	}
-	ask := func(method, body string) *storage.Request {
-		return &storage.Request{Method: method, Body: []byte(body)}
+	ask := func(method, body string) *storage.NonGETRequest {
+		return &storage.NonGETRequest{Method: method, Body: []byte(body)}
 	}
 	for _, tt := range []struct {
 		name    string
 		url     string // http://a.test/x, if it is not said
-		request *storage.Request
+		request *storage.NonGETRequest
 		answers map[string]string
 		cfg     collyfetch.Config
 		visits  int
@@ -163,7 +163,7 @@ func TestCallbackAndPlainFetchAgree(t *testing.T) {
 }
 
 // crawlPage crawls a page, by colly and its callbacks or by the HTTPFetcher alone.
-func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *storage.Request, callbacks bool) (outcomes []pageOutcome) {
+func crawlPage(t *testing.T, cfg collyfetch.Config, address string, request *storage.NonGETRequest, callbacks bool) (outcomes []pageOutcome) {
 	t.Helper()
 	crawl, _ := newCrawl(t, cfg)
 	if !callbacks {

@@ -46,7 +46,7 @@ func queuedRequest(t *testing.T, dir string) (found *storage.Entry) {
 	defer s.Close()
 	u, err := decorum.ParseURL("http://a.test/")
 	must(t, err)
-	must(t, s.OriginURLs(t.Context(), u.Origin(), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
+	must(t, s.OriginURLsInState(t.Context(), u.Origin(), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 		if e.Request != nil {
 			found = &e
 		}

@@ -125,7 +125,7 @@ func (b *queuedRequestMetadata) headerFor(t crawler.Ticket) http.Header {
 
 // headerWithoutCollectorDefaults returns what of the headers of a request of m is the user's to set, and not
 // the collector's own.
-func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *storage.Request) http.Header {
+func headerWithoutCollectorDefaults(m *colly.Collector, h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := filterAllowedHeaders(h, request)
 	if m.Headers != nil {
 		maps.DeleteFunc(extra, func(k string, v []string) bool { return slices.Equal((*m.Headers)[k], v) })
@@ -145,7 +145,7 @@ func collectorDefaultHeaders(m *colly.Collector) http.Header {
 // may go with every request (see CheckCustomHeader), and the secret for one host. HTTP
 // does not mind the case of names, and so all get the usual one. What is said of a
 // body is for a request that may have one.
-func filterAllowedHeaders(h http.Header, request *storage.Request) http.Header {
+func filterAllowedHeaders(h http.Header, request *storage.NonGETRequest) http.Header {
 	extra := make(http.Header, len(h))
 	for name, values := range h {
 		name = textproto.CanonicalMIMEHeaderKey(name)

@@ -21,7 +21,7 @@ var (
 
 // storageRequest returns how r asks for its URL, nil if by GET. A body has at most so
 // many bytes.
-func storageRequest(r *colly.Request, maxBytes int64) (*storage.Request, error) {
+func storageRequest(r *colly.Request, maxBytes int64) (*storage.NonGETRequest, error) {
 	body, err := readRequestBody(r, maxBytes)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func storageRequest(r *colly.Request, maxBytes int64) (*storage.Request, error) 
 	if r.Method == http.MethodGet || r.Method == "" {
 		return nil, nil
 	}
-	return &storage.Request{Method: r.Method, Body: body}, nil
+	return &storage.NonGETRequest{Method: r.Method, Body: body}, nil
 }
 
 // readRequestBody reads the body of r, from its beginning if it knows how.
@@ -61,12 +61,12 @@ func readRequestBody(r *colly.Request, maxBytes int64) ([]byte, error) {
 }
 
 // isSameRequest reports whether a and b ask for a URL in the same way.
-func isSameRequest(a, b *storage.Request) bool {
+func isSameRequest(a, b *storage.NonGETRequest) bool {
 	return a.MethodOrGet() == b.MethodOrGet() && (a == nil || b == nil || bytes.Equal(a.Body, b.Body))
 }
 
 // requestBodyReader returns the body of a request as net/http wants it; nil if it has none.
-func requestBodyReader(r *storage.Request) io.Reader {
+func requestBodyReader(r *storage.NonGETRequest) io.Reader {
 	if r == nil || len(r.Body) == 0 {
 		return nil
 	}
@@ -75,6 +75,6 @@ func requestBodyReader(r *storage.Request) io.Reader {
 
 // isSettableBodyHeader reports whether a header is of the body of a request, and the user's
 // to set for one that may have a body.
-func isSettableBodyHeader(name string, r *storage.Request) bool {
+func isSettableBodyHeader(name string, r *storage.NonGETRequest) bool {
 	return r != nil && r.Method != http.MethodHead && strings.HasPrefix(name, "Content-") && name != "Content-Length"
 }

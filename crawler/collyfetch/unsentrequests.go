@@ -31,7 +31,7 @@ type unsentRequestKey struct {
 
 func unsentRequestKeyOf(t crawler.Ticket) unsentRequestKey {
 	lease := t.Lease()
-	return unsentRequestKey{t.URL(), lease.Fingerprint()}
+	return unsentRequestKey{t.URL(), lease.RequestFingerprint()}
 }
 
 // put remembers a page that was turned away.

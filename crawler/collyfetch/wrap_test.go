@@ -391,14 +391,14 @@ func TestDetach(t *testing.T) {
 func TestAbortAfterHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := smallWeb()
-		var acks []storage.Outcome
+		var acks []storage.AckOutcome
 		o := quietOptions(web)
 		o.Hooks.Acked = func(a storage.Ack) { acks = append(acks, a.Outcome) }
 		crawl := wrapCollector(t, colly.NewCollector(), o)
 		crawl.OnResponseHeaders(func(r *colly.Response) { r.Request.Abort() })
 		crawl.OnResponse(func(*colly.Response) { t.Error("the page was read") })
 		must(t, crawl.Visit("http://a.test/mill"))
-		if want := []storage.Outcome{storage.Requeue, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
+		if want := []storage.AckOutcome{storage.Requeue, storage.Done}; !slices.Equal(acks, want) { // robots.txt, and the page
 			t.Errorf("acks %v, want %v", acks, want)
 		}
 		checkPolite(t, web)

@@ -48,7 +48,7 @@ func (q *inspector) findExactURL(ctx context.Context, u decorum.URL, s *urlFront
 	s.State = "done"
 	for state, name := range stateNames {
 		urlsAhead := 0
-		err := q.frontierStore.OriginURLs(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+		err := q.frontierStore.OriginURLsInState(ctx, u.Origin(), storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 			if e.URL != u || !e.RobotsFor.IsZero() {
 				urlsAhead++
 				return true

@@ -46,7 +46,7 @@ func (q *inspector) buildURLExplanation(ctx context.Context, text string) (*api.
 		frontier.AssignDefaultOrder(&entry)
 	}
 	e.FrontierState = e.urlFrontierState.ExplainedFrontierState
-	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.Rank
+	e.FrontierState.PriorityClass, e.FrontierState.PriorityRank = uint8(entry.PriorityClass), entry.PriorityRank
 	targets, err := q.urlsVisitWouldJudge(ctx, u, entry)
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func describeCanonicalization(text string, u decorum.URL) (why []string) {
 // first, and then u, which takes its place.
 func (q *inspector) urlsVisitWouldJudge(ctx context.Context, u decorum.URL, stored storage.Entry) ([]decorum.URL, error) {
 	switch {
-	case stored.UseOriginal:
-		return []decorum.URL{stored.Original}, nil
+	case stored.UseUncleanedURL:
+		return []decorum.URL{stored.UncleanedURL}, nil
 	case stored.Source == storage.SourcePrerequisite: // an errand is as it was named
 		return []decorum.URL{stored.URL}, nil
 	}

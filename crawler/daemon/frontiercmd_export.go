@@ -175,7 +175,7 @@ func (x *frontierExporter) writeFrontier(ctx context.Context) {
 		x.keepFirstError(err)
 		x.writeOriginLine(&o)
 		for state := range stateNames {
-			x.keepFirstError(x.frontierStore.OriginURLs(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+			x.keepFirstError(x.frontierStore.OriginURLsInState(ctx, name, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
 				l := toAPIFrontierURL(&e, storage.EntryState(state), at)
 				l.ExportLineType = "url"
 				x.totals.URLs++
@@ -202,7 +202,7 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 		chunk = chunk[:0]
 		return len(l.Fingerprints) == 0 || x.writeLine(l)
 	}
-	x.keepFirstError(x.frontierStore.SeenFingerprints(ctx, o, func(f uint64) bool {
+	x.keepFirstError(x.frontierStore.SeenURLFingerprints(ctx, o, func(f uint64) bool {
 		chunk = binary.BigEndian.AppendUint64(chunk, f)
 		return len(chunk) < 8*maxFingerprintsPerLine || flush()
 	}))

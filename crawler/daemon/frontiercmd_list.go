@@ -132,7 +132,7 @@ func (l *urlLister) listOrigin(ctx context.Context, o *storage.OriginInfo, state
 	}
 	for _, state := range states {
 		var writeErr error
-		err := l.frontierStore.OriginURLs(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
+		err := l.frontierStore.OriginURLsInState(ctx, o.Origin, state, func(e storage.Entry, at time.Time) bool {
 			line := toAPIFrontierURL(&e, state, at)
 			line.Reason = l.waitReason(&e, o, state, evaluate)
 			writeErr = l.writeURL(line)

@@ -303,10 +303,10 @@ func addUnusualItems(t *testing.T, v *crawlFixture) {
 		t.Fatal(err)
 	}
 	e := storage.Entry{
-		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, Rank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
-		CallbackData: []byte{0, 255}, Original: found, UseOriginal: true, HTTPSUpgradeTried: true,
-		Request: &storage.Request{Method: "POST", Body: []byte("a\xff")}, Sent: true,
-		VisitSummary: &storage.VisitSummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
+		URL: u, Source: storage.SourceFeed, PriorityClass: storage.ClassLate, PriorityRank: 9, Depth: 3, Referrer: "http://a.example/", FailedAttempts: 2, Redirects: 4,
+		CallbackData: []byte{0, 255}, UncleanedURL: found, UseUncleanedURL: true, HTTPSUpgradeTried: true,
+		Request: &storage.NonGETRequest{Method: "POST", Body: []byte("a\xff")}, Sent: true,
+		VisitHistorySummary: &storage.VisitHistorySummary{VisitedAt: time.Unix(1, 2).UTC(), Status: 200, ETag: "\"\xff\"", LastModified: "x", BodyHash: 1 << 63,
 			ComparedVisits: 3, ChangedVisits: 2, TotalComparedInterval: time.Hour, SitemapLastmod: time.Unix(3, 4).UTC(), ConsecutiveMissing: 1},
 	}
 	if _, err := s.Add(t.Context(), []storage.Entry{e}, 0); err != nil {
@@ -360,7 +360,7 @@ type (
 		UseOriginal, HTTPSUpgraded, Sent                  bool
 		Method, Body                                      string
 		NotBefore                                         int64
-		Page                                              *storage.VisitSummary
+		Page                                              *storage.VisitHistorySummary
 		ETag                                              []byte
 	}
 )
@@ -381,20 +381,20 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 		must(err)
 		ks.add("origin", comparableOrigin{o.String(), i.HeldUntil.UnixNano(), i.Suspended, i.HostState.Due.UnixNano(), i.HostState.LostVisitDelay, i.HostState.Slots, i.HostState.ConsecutiveFailures, i.HostState.EncodedStats})
 		for state, name := range stateNames {
-			must(k.frontierStore.OriginURLs(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
-				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.Original.String(),
-					uint8(e.PriorityClass), e.Rank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData, e.UseOriginal, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(), e.VisitSummary, nil}
+			must(k.frontierStore.OriginURLsInState(t.Context(), o, storage.EntryState(state), func(e storage.Entry, at time.Time) bool {
+				u := comparableURL{name, e.URL.String(), e.Source.String(), e.Referrer, e.RobotsFor.String(), e.UncleanedURL.String(),
+					uint8(e.PriorityClass), e.PriorityRank, e.Depth, e.FailedAttempts, e.Redirects, e.CallbackData, e.UseUncleanedURL, e.HTTPSUpgradeTried, e.Sent, "", "", at.UnixNano(), e.VisitHistorySummary, nil}
 				if e.Request != nil {
 					u.Method, u.Body = e.Request.Method, string(e.Request.Body)
 				}
-				if e.VisitSummary != nil {
-					u.ETag = []byte(e.VisitSummary.ETag)
+				if e.VisitHistorySummary != nil {
+					u.ETag = []byte(e.VisitHistorySummary.ETag)
 				}
 				ks.add("url", u)
 				return true
 			}))
 		}
-		must(k.frontierStore.SeenFingerprints(t.Context(), o, func(f uint64) bool {
+		must(k.frontierStore.SeenURLFingerprints(t.Context(), o, func(f uint64) bool {
 			ks.add("seen", []any{o.String(), f})
 			return true
 		}))
@@ -432,7 +432,7 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 				if err != nil {
 					t.Fatal(err)
 				}
-				u.Page = &storage.VisitSummary{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
+				u.Page = &storage.VisitHistorySummary{VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified),
 					BodyHash: hash, ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing}
 				u.ETag = p.ETag
 			}
@@ -486,9 +486,9 @@ func TestWhyParked(t *testing.T) {
 		{storage.Entry{URL: parse("http://b.example/no")}, rules.Check, api.RefusalSummary{RefusedBy: parkedByScope, Rule: "another host than the seeds'"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, rules.Check,
 			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Original: parse("http://a.example/no?sid"), UseOriginal: true}, rules.Check,
+		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid"), UseUncleanedURL: true}, rules.Check,
 			api.RefusalSummary{RefusedBy: parkedByRobots, RuleFileURL: "http://a.example/robots.txt", Rule: "disallow: /no", RuleLine: 2}},
-		{storage.Entry{URL: parse("http://a.example/"), Original: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
+		{storage.Entry{URL: parse("http://a.example/"), UncleanedURL: parse("http://a.example/no?sid")}, rules.Check, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "allowed by now"}},
 		{storage.Entry{URL: parse("http://a.example/no")}, nil, api.RefusalSummary{RefusedBy: parkedForNoReason, Rule: "its robots.txt is not known"}},
 	} {
 		if _, got := q.parkedReason(tt.entry, tt.evaluate); got != tt.want {

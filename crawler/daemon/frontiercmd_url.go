@@ -16,13 +16,13 @@ import (
 func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) *api.FrontierURL {
 	l := &api.FrontierURL{
 		URL: e.URL.String(), State: stateNames[state], NotBefore: at, Source: e.Source.String(), PriorityClass: uint8(e.PriorityClass),
-		PriorityRank: e.Rank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
-		CallbackData: e.CallbackData, UncleanedURL: e.Original.String(), UseUncleanedURL: e.UseOriginal, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
+		PriorityRank: e.PriorityRank, Depth: e.Depth, Referrer: e.Referrer, RobotsFor: e.RobotsFor.String(), FailedAttempts: e.FailedAttempts, Redirects: e.Redirects,
+		CallbackData: e.CallbackData, UncleanedURL: e.UncleanedURL.String(), UseUncleanedURL: e.UseUncleanedURL, HTTPSUpgradeTried: e.HTTPSUpgradeTried, Sent: e.Sent,
 	}
 	if e.Request != nil {
 		l.Method, l.RequestBody = e.Request.Method, e.Request.Body
 	}
-	if p := e.VisitSummary; p != nil {
+	if p := e.VisitHistorySummary; p != nil {
 		l.VisitHistorySummary = &api.VisitHistorySummary{
 			VisitedAt: p.VisitedAt, Status: p.Status, ETag: []byte(p.ETag), LastModified: []byte(p.LastModified),
 			BodyHash: fmt.Sprintf("%016x", p.BodyHash), ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: int64(p.TotalComparedInterval),
@@ -35,8 +35,8 @@ func toAPIFrontierURL(e *storage.Entry, state storage.EntryState, at time.Time) 
 // toStoredEntry returns what toAPIFrontierURL has written.
 func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 	k := &storage.StoredEntry{NotBefore: l.NotBefore, State: storage.EntryState(slices.Index(stateNames[:], l.State)), Entry: storage.Entry{
-		PriorityClass: storage.PriorityClass(l.PriorityClass), Rank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
-		Redirects: l.Redirects, CallbackData: l.CallbackData, UseOriginal: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
+		PriorityClass: storage.PriorityClass(l.PriorityClass), PriorityRank: l.PriorityRank, Depth: l.Depth, Referrer: l.Referrer, FailedAttempts: l.FailedAttempts,
+		Redirects: l.Redirects, CallbackData: l.CallbackData, UseUncleanedURL: l.UseUncleanedURL, HTTPSUpgradeTried: l.HTTPSUpgradeTried, Sent: l.Sent,
 	}}
 	if !slices.Contains(stateNames[:], l.State) {
 		return nil, fmt.Errorf("%q is no state of a URL", l.State)
@@ -49,7 +49,7 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		return nil, err
 	}
 	if l.UncleanedURL != "" {
-		if k.Original, err = requireCanonicalURL(l.UncleanedURL); err != nil {
+		if k.UncleanedURL, err = requireCanonicalURL(l.UncleanedURL); err != nil {
 			return nil, err
 		}
 	}
@@ -59,13 +59,13 @@ func toStoredEntry(l *api.FrontierURL) (*storage.StoredEntry, error) {
 		}
 	}
 	if l.Method != "" {
-		k.Request = &storage.Request{Method: l.Method, Body: l.RequestBody}
+		k.Request = &storage.NonGETRequest{Method: l.Method, Body: l.RequestBody}
 	}
-	k.VisitSummary, err = toStorageVisitHistorySummary(l.VisitHistorySummary)
+	k.VisitHistorySummary, err = toStorageVisitHistorySummary(l.VisitHistorySummary)
 	return k, err
 }
 
-func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitSummary, error) {
+func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitHistorySummary, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func toStorageVisitHistorySummary(p *api.VisitHistorySummary) (*storage.VisitSum
 	if err != nil {
 		return nil, fmt.Errorf("%q is no hash of a page", p.BodyHash)
 	}
-	return &storage.VisitSummary{
+	return &storage.VisitHistorySummary{
 		VisitedAt: p.VisitedAt, Status: p.Status, ETag: string(p.ETag), LastModified: string(p.LastModified), BodyHash: hash,
 		ComparedVisits: p.ComparedVisits, ChangedVisits: p.ChangedVisits, TotalComparedInterval: time.Duration(p.TotalComparedInterval), SitemapLastmod: p.SitemapLastmod, ConsecutiveMissing: p.ConsecutiveMissing,
 	}, nil

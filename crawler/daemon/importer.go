@@ -188,7 +188,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 		return err
 	}
 	for f := l.Fingerprints; len(f) > 0; f = f[8:] {
-		p.SeenFingerprints = append(p.SeenFingerprints, binary.BigEndian.Uint64(f))
+		p.SeenURLFingerprints = append(p.SeenURLFingerprints, binary.BigEndian.Uint64(f))
 		m.readTotals.SeenURLs++
 		m.batchItemCount++
 	}

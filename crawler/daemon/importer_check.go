@@ -68,7 +68,7 @@ func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s inspe
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error
 		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateParked} {
-			errs = append(errs, s.OriginURLs(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
+			errs = append(errs, s.OriginURLsInState(ctx, o, state, func(e storage.Entry, _ time.Time) bool {
 				if !e.RobotsFor.IsZero() {
 					h.remaining[robotsRedirectKey{e.URL.String(), e.RobotsFor.String()}]++
 				}

@@ -80,7 +80,7 @@ func fillLargeCrawl(t testing.TB, store storage.Store, hosts int) {
 		hostStats = binary.AppendUvarint(hostStats, uint64(n))
 	}
 	for i, l := range leases {
-		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt}[i%3]
+		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt}[i%3]
 		host := storage.HostState{Due: now.Add(time.Duration(i) * time.Second), LostVisitDelay: time.Second, EncodedStats: hostStats}
 		ack := storage.Ack{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour), HostState: &host}
 		err := store.Ack(context.Background(), []storage.Ack{ack})

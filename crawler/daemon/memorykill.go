@@ -194,7 +194,7 @@ func (r *projectRunner) estimatedMemory() int64 {
 		return 0
 	}
 	c := r.storeHandle.lastKnownStats().counts
-	return int64(c.Hosts)*estimatedHostBytes + int64(c.LeasedURLs)*estimatedVisitBytes
+	return int64(c.QueuedHosts)*estimatedHostBytes + int64(c.LeasedURLs)*estimatedVisitBytes
 }
 
 // recordMemory records the daemon's memory and the project that holds most of it.

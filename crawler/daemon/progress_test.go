@@ -22,7 +22,7 @@ func steadyStats(start time.Time) func() crawler.Stats {
 }
 
 func fixedCounts(context.Context) (storage.Counts, error) {
-	return storage.Counts{Hosts: 7, DueHosts: 2, QueuedURLs: 40, AwaitingRevisit: 9}, nil
+	return storage.Counts{QueuedHosts: 7, DueHosts: 2, QueuedURLs: 40, AwaitingRevisit: 9}, nil
 }
 
 func TestProgressLines(t *testing.T) {

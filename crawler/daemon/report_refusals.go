@@ -79,7 +79,7 @@ func (q *inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origi
 	if h.parkedURLTally == nil {
 		h.parkedURLTally = refusalTally{}
 	}
-	return q.frontierStore.OriginURLs(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
+	return q.frontierStore.OriginURLsInState(ctx, o, storage.StateParked, func(e storage.Entry, _ time.Time) bool {
 		u, reason := q.parkedReason(e, evaluate)
 		switch reason.RefusedBy {
 		case parkedByScope:
@@ -97,8 +97,8 @@ func (q *inspector) countParkedURLsByReason(ctx context.Context, o decorum.Origi
 // parkedReason asks what the crawl asks before a visit to e, in its order: the
 // scope, and then the rules, which are nil if they are not known.
 func (q *inspector) parkedReason(e storage.Entry, evaluate func(decorum.URL) robots.Verdict) (decorum.URL, api.RefusalSummary) {
-	if e.UseOriginal {
-		e.URL = e.Original
+	if e.UseUncleanedURL {
+		e.URL = e.UncleanedURL
 	}
 	if q.scope != nil {
 		if err := q.scope.Check(e); err != nil {

@@ -30,7 +30,7 @@ func (q *inspector) forEachHostReport(ctx context.Context, withParked bool, yiel
 			incomplete = append(incomplete, o.Origin)
 			return true
 		}
-		if withParked && o.Parked > 0 {
+		if withParked && o.ParkedURLs > 0 {
 			incomplete = append(incomplete, o.Origin)
 			return true
 		}

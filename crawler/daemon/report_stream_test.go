@@ -53,7 +53,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 		t.Fatal(err)
 	}
 	for i, l := range leases {
-		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Park}[i%4]
+		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Park}[i%4]
 		err := store.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: outcome, NotBefore: now.Add(time.Hour),
 			HostState: &storage.HostState{Due: now.Add(time.Duration(i) * time.Second), LostVisitDelay: time.Second}}})
 		if err != nil {
@@ -99,7 +99,7 @@ func reportInMemory(t *testing.T, q *inspector, limit int) *api.CrawlReport {
 	r := &api.CrawlReport{AsOf: q.inspectionTime.UTC(), HostsByState: map[string]int{}, CrawlDelayLimit: maxDelay}
 	hosts := hostReportsInMemory(t, q, func(o *storage.OriginInfo) {
 		r.OriginCount++
-		if o.Parked > 0 {
+		if o.ParkedURLs > 0 {
 			parked = append(parked, o.Origin)
 		}
 	})

@@ -164,18 +164,18 @@ var hostStates = []string{stateDue, stateWaiting, stateHeld, stateSuspended, sta
 // addOrigin adds what the store has of one of the host's origins. The host is
 // in the state of the one that can be visited first.
 func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
-	queuedOrLeased := o.Queued + o.Leased
+	queuedOrLeased := o.QueuedURLs + o.LeasedURLs
 	if len(h.Origins) == 0 {
 		h.firstOrigin = o.Origin
 	} else {
 		h.otherOrigins = append(h.otherOrigins, o.Origin)
 	}
 	h.Origins = append(h.Origins, o.Origin.String())
-	h.KnownURLs += o.Seen
+	h.KnownURLs += o.SeenURLs
 	h.QueuedURLs += queuedOrLeased
 	h.AwaitingRevisit += o.AwaitingRevisit
-	h.ParkedURLs += o.Parked
-	h.DoneURLs += max(0, o.Seen-queuedOrLeased-o.Parked) // hops are queued and not seen
+	h.ParkedURLs += o.ParkedURLs
+	h.DoneURLs += max(0, o.SeenURLs-queuedOrLeased-o.ParkedURLs) // hops are queued and not seen
 	state := hostStateFromOrigin(o, now)
 	before, after := slices.Index(hostStates, h.State), slices.Index(hostStates, state)
 	if after > before || after == before && !o.NextDue.Before(h.nextURLDue) {
@@ -192,11 +192,11 @@ func (h *hostReport) addOrigin(o *storage.OriginInfo, now time.Time) {
 
 func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 	switch {
-	case o.Queued+o.Leased+o.AwaitingRevisit == 0:
+	case o.QueuedURLs+o.LeasedURLs+o.AwaitingRevisit == 0:
 		return stateDone
 	case !o.NextDue.After(now):
 		return stateDue
-	case o.Queued+o.Leased == 0:
+	case o.QueuedURLs+o.LeasedURLs == 0:
 		return stateAwaitingRevisit
 	case o.HeldUntil.After(now) && o.Suspended:
 		return stateSuspended

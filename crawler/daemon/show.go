@@ -80,7 +80,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 		}
 	}
 	p.FrontierCounts = api.FrontierCounts{
-		QueuedHosts: c.counts.Hosts, DueHosts: c.counts.DueHosts, QueuedURLs: c.counts.QueuedURLs, LeasedURLs: c.counts.LeasedURLs,
+		QueuedHosts: c.counts.QueuedHosts, DueHosts: c.counts.DueHosts, QueuedURLs: c.counts.QueuedURLs, LeasedURLs: c.counts.LeasedURLs,
 		ParkedURLs: c.counts.ParkedURLs, AwaitingRevisit: c.counts.AwaitingRevisit, SuspendedURLs: c.counts.SuspendedURLs, SeenURLs: c.counts.SeenURLs,
 	}
 	p.LargestDelayShortfall = api.Milliseconds(c.largestDelayShortfall)

@@ -74,8 +74,8 @@ func (p *Replayer) compareRefusal(r *ledger.Record, l storage.Lease, why error) 
 	refusal, byRobots := errors.AsType[*robots.Refusal](why)
 	recorded, reason := r.Refusal, ledger.TruncateText(why.Error())
 	u := l.URL
-	if l.UseOriginal {
-		u = l.Original
+	if l.UseUncleanedURL {
+		u = l.UncleanedURL
 	}
 	switch {
 	case !byRobots && !errors.Is(why, decorum.OutOfScope):

@@ -95,7 +95,7 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 	switch {
 	case err != nil || len(leases) > 0:
 		return leases, next, err
-	case next.RemainingWork == storage.RemainingNone:
+	case next.RemainingWorkKind == storage.RemainingNone:
 		return nil, next, fmt.Errorf("%w: nothing is queued", errNothingDue)
 	case next.Until.After(now):
 		return nil, next, fmt.Errorf("%w for another %v", errNothingDue, next.Until.Sub(now))
@@ -105,10 +105,10 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 
 // AdmitHosts implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
-func (s *FrontierStore) AdmitHosts(
-	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostCountLimits,
-) ([]storage.NewHostResult, error) {
-	results := make([]storage.NewHostResult, len(hosts))
+func (s *FrontierStore) AdmitHostsWithinLimits(
+	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
+	results := make([]storage.HostAdmissionResult, len(hosts))
 	for i := range results {
 		results[i] = storage.HostAlreadyCounted
 	}
@@ -116,8 +116,8 @@ func (s *FrontierStore) AdmitHosts(
 }
 
 // AdmittedHostCountsFor implements storage.Store.
-func (s *FrontierStore) AdmittedHostCountsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
-	return storage.AdmittedHostCounts{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
+func (s *FrontierStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	return storage.AdmittedHostTotals{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.
@@ -196,7 +196,7 @@ func (s *FrontierStore) Counts(ctx context.Context) (sum storage.Counts, err err
 		if err != nil {
 			return sum, err
 		}
-		sum.Hosts, sum.DueHosts, sum.QueuedURLs, sum.LeasedURLs = sum.Hosts+c.Hosts, sum.DueHosts+c.DueHosts, sum.QueuedURLs+c.QueuedURLs, sum.LeasedURLs+c.LeasedURLs
+		sum.QueuedHosts, sum.DueHosts, sum.QueuedURLs, sum.LeasedURLs = sum.QueuedHosts+c.QueuedHosts, sum.DueHosts+c.DueHosts, sum.QueuedURLs+c.QueuedURLs, sum.LeasedURLs+c.LeasedURLs
 		sum.ParkedURLs, sum.SeenURLs, sum.SuspendedURLs, sum.AwaitingRevisit = sum.ParkedURLs+c.ParkedURLs, sum.SeenURLs+c.SeenURLs, sum.SuspendedURLs+c.SuspendedURLs, sum.AwaitingRevisit+c.AwaitingRevisit
 	}
 	return sum, nil
@@ -235,9 +235,9 @@ func (s *FrontierStore) Origin(ctx context.Context, o decorum.Origin) (storage.O
 }
 
 // URLs tells of the URLs of an origin.
-func (s *FrontierStore) OriginURLs(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *FrontierStore) OriginURLsInState(ctx context.Context, o decorum.Origin, in storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.OriginURLs(ctx, o, in, yield)
+	return m.OriginURLsInState(ctx, o, in, yield)
 }
 
 // HasSeen reports whether a URL was seen.
@@ -247,9 +247,9 @@ func (s *FrontierStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error
 }
 
 // SeenFingerprints tells what of an origin was seen.
-func (s *FrontierStore) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
+func (s *FrontierStore) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.SeenFingerprints(ctx, o, yield)
+	return m.SeenURLFingerprints(ctx, o, yield)
 }
 
 // OriginNotes tells the notes of an origin.

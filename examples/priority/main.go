@@ -38,7 +38,7 @@ func orderNewsFirst(e *storage.Entry) {
 	frontier.AssignDefaultOrder(e)
 	switch path := e.URL.PathAndQuery(); {
 	case strings.HasPrefix(path, "/news/"):
-		e.PriorityClass, e.Rank = storage.ClassEarly, 1 // after the seeds
+		e.PriorityClass, e.PriorityRank = storage.ClassEarly, 1 // after the seeds
 	case strings.HasPrefix(path, "/archive/"):
 		e.PriorityClass = storage.ClassLate
 	}

@@ -63,7 +63,7 @@ func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPer
 		s.addSeen(o, p)
 	}
 	s.putEntryInLane(o, laneOfEntry(e), rankOfEntry(e), e)
-	s.schedule.Update(&o.Origin)
+	s.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added, nil
 }
 
@@ -90,7 +90,7 @@ func (s *Store) addSeen(o *loadedOrigin, p fingerprint) {
 	s.seenCount++
 }
 
-func laneOfEntry(e *storage.Entry) schedule.Lane {
+func laneOfEntry(e *storage.Entry) schedule.LaneID {
 	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
@@ -99,7 +99,7 @@ func rankOfEntry(e *storage.Entry) int64 {
 	if laneOfEntry(e).IsRobotsHop() {
 		return 0
 	}
-	return int64(e.Rank)
+	return int64(e.PriorityRank)
 }
 
 // Lease implements storage.Store.
@@ -135,8 +135,8 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil && len(leases) == 0 {
 		return nil, storage.Wait{}, err
 	}
-	remaining, until := s.schedule.RemainingWork() // an error will be met again
-	return leases, storage.Wait{RemainingWork: storage.RemainingWorkKind(remaining), Until: until}, nil
+	remaining, until := s.schedule.RemainingWorkKindAndTime() // an error will be met again
+	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
 // leaseNextOfOrigin leases the next URL of o, whose turn it is; false if there is none that
@@ -151,7 +151,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 		s.readHead(tx, o, l)
 	}
 	if l.count == 0 { // fewer than were counted
-		s.schedule.Update(&o.Origin)
+		s.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
 	i := l.pop()
@@ -161,7 +161,7 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 	e, err := parseEntry(i.value, o.number, o.name, at)
 	if err != nil {
 		s.quarantineRecord(o, at, i.value, err)
-		s.schedule.Update(&o.Origin)
+		s.schedule.UpdateOrigin(&o.Origin)
 		return storage.Lease{}, false
 	}
 	o.leasedSlots = append(o.leasedSlots, at)
@@ -169,9 +169,9 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 	s.leases[s.lastLeaseToken] = &lease{s.schedule.BeginLease(&o.Origin, s.lastLeaseToken, now, expires), e, at}
 	leased := storage.Lease{Entry: e, HostState: storage.HostState(o.host.HostState), Token: s.lastLeaseToken, Expires: expires}
 	leased.CallbackData = bytes.Clone(e.CallbackData) // its holder may write to them
-	if e.VisitSummary != nil {
-		history := *e.VisitSummary
-		leased.VisitSummary = &history
+	if e.VisitHistorySummary != nil {
+		history := *e.VisitHistorySummary
+		leased.VisitHistorySummary = &history
 	}
 	return leased, true
 }
@@ -195,12 +195,12 @@ func (s *Store) expireLeases(now time.Time) {
 		l := s.leases[expired.Token]
 		s.markHostChanged(expired.Origin.Queue)
 		s.endLease(l, &l.entry, storage.Requeue, time.Time{})
-		s.schedule.Update(expired.Origin)
+		s.schedule.UpdateOrigin(expired.Origin)
 	}
 }
 
 // endLease takes a leased URL out of its place and puts it where the outcome says.
-func (s *Store) endLease(l *lease, e *storage.Entry, outcome storage.Outcome, at time.Time) {
+func (s *Store) endLease(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
 	o := l.Origin.Queue
 	delete(s.leases, l.Token)
 	if i := slices.Index(o.leasedSlots, l.slot); i >= 0 {
@@ -292,7 +292,7 @@ func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, 
 	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		o.Origin.HeldUntil, o.Suspended = until, suspended
 		s.markChanged(o)
-		s.schedule.Update(&o.Origin)
+		s.schedule.UpdateOrigin(&o.Origin)
 	})
 }
 

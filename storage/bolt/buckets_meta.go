@@ -139,7 +139,7 @@ func readMetaTime(meta *bbolt.Bucket, key string) (time.Time, error) {
 	if b == nil {
 		return time.Time{}, nil
 	}
-	r := record.Reader{Remaining: b}
+	r := record.FieldReader{RemainingData: b}
 	t := r.Time()
 	return t, r.CheckFullyRead()
 }

@@ -224,14 +224,14 @@ func writeDamageableFile(t *testing.T, dir string) (urls map[string]bool) {
 	for i := range 300 {
 		e := newEntry(t, "https://h%d.example/path/%d?q=%d", i%6, i, i)
 		if i%7 == 0 {
-			e.Request = &storage.Request{Method: "POST", Body: []byte("x=1")}
+			e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}
 		}
 		addEntries(t, s, e)
 		must(t, s.SetNote(t.Context(), e.URL.Origin(), fmt.Sprint("key", i%5), []byte("value")))
 		urls[e.URL.String()] = true
 		if i%30 == 29 {
 			for _, l := range mustLease(t, s, now, 4) {
-				outcome := []storage.Outcome{storage.RetryAt, storage.RevisitAt, storage.Requeue}[i/30%3]
+				outcome := []storage.AckOutcome{storage.RetryAt, storage.RevisitAt, storage.Requeue}[i/30%3]
 				if outcome == storage.RevisitAt && l.Request != nil {
 					outcome = storage.RetryAt
 				}
@@ -278,7 +278,7 @@ func leaseEverything(t *testing.T, dir string) (urls map[string]bool, reported i
 		if err := s.OriginNotes(t.Context(), o, func(string, []byte) bool { return true }); err != nil {
 			return urls, reported, err
 		}
-		if err := s.SeenFingerprints(t.Context(), o, func(uint64) bool { return true }); err != nil {
+		if err := s.SeenURLFingerprints(t.Context(), o, func(uint64) bool { return true }); err != nil {
 			return urls, reported, err
 		}
 	}
@@ -317,7 +317,7 @@ func TestDamagedSeenSet(t *testing.T) {
 		t.Errorf("%d of 2000 URLs were queued again, %d reports of damage: want one fingerprint of each part", again, parts)
 	}
 	post := newEntry(t, "https://a.example/new")
-	post.Request = &storage.Request{Method: "POST"}
+	post.Request = &storage.NonGETRequest{Method: "POST"}
 	if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
 		t.Error("a request was queued that may have been sent")
 	}
@@ -332,7 +332,7 @@ func TestDamagedSeenSet(t *testing.T) {
 	checkpointAll(s)
 	for i := range 100 {
 		post := newEntry(t, "https://a.example/form/%d", i)
-		post.Request = &storage.Request{Method: "POST"}
+		post.Request = &storage.NonGETRequest{Method: "POST"}
 		if n := storage.CountAdded(must1(s.Add(t.Context(), []storage.Entry{post}, 0))); n != 0 {
 			t.Fatalf("request %d, which may have been sent, was queued after the damaged part was written again", i)
 		}
@@ -411,7 +411,7 @@ func dumpStoreFully(t *testing.T, s *Store) []string {
 	for _, o := range append(origins, decorum.Origin{}) {
 		var lines []string
 		for _, state := range []storage.EntryState{storage.StateQueued, storage.StateAwaitingRevisit, storage.StateParked} {
-			must(t, s.OriginURLs(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
+			must(t, s.OriginURLsInState(t.Context(), o, state, func(e storage.Entry, at time.Time) bool {
 				var body int
 				if e.Request != nil {
 					body = len(e.Request.Body)
@@ -420,7 +420,7 @@ func dumpStoreFully(t *testing.T, s *Store) []string {
 				return true
 			}))
 		}
-		must(t, s.SeenFingerprints(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
+		must(t, s.SeenURLFingerprints(t.Context(), o, func(p uint64) bool { lines = append(lines, fmt.Sprint("seen ", o, p)); return true }))
 		must(t, s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 			lines = append(lines, fmt.Sprintf("note %v %s %x", o, key, value))
 			return true

@@ -277,7 +277,7 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 		addEntries(t, s, newEntry(t, "https://h%d.example/%d", i%7, i))
 		must(t, s.SetNote(t.Context(), newEntry(t, "https://h%d.example/", i%7).URL.Origin(), "key", make([]byte, 1000*i)))
 		for _, l := range mustLease(t, s, time.Now(), 1) {
-			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.Outcome(i % 6), NotBefore: time.Now()}}))
+			must(t, s.Ack(t.Context(), []storage.Ack{{Lease: l, Outcome: storage.AckOutcome(i % 6), NotBefore: time.Now()}}))
 		}
 	}
 	must(t, s.Flush(t.Context()))

@@ -155,7 +155,7 @@ func (w *randomCaller) callRandom() {
 	switch n := w.rand.IntN(10); {
 	case n < 4:
 		e := newEntry(w.T, "%v/%d", o, w.rand.IntN(200))
-		e.PriorityClass, e.Rank = storage.PriorityClass(w.rand.IntN(4)), uint16(w.rand.IntN(3))
+		e.PriorityClass, e.PriorityRank = storage.PriorityClass(w.rand.IntN(4)), uint16(w.rand.IntN(3))
 		addEntries(w.T, w.store, e, newEntry(w.T, "%v/%d", o, w.rand.IntN(200)))
 	case n == 4:
 		must(w.T, w.store.SetNote(ctx, o, "key", []byte(strconv.Itoa(w.rand.Int()))))
@@ -172,7 +172,7 @@ func (w *randomCaller) callRandom() {
 		must(w.T, err)
 		w.leases = append(w.leases, leases...)
 		for len(w.leases) > 3 {
-			a := storage.Ack{Lease: w.leases[0], Outcome: storage.Outcome(w.rand.IntN(6)), NotBefore: w.now.Add(time.Minute)}
+			a := storage.Ack{Lease: w.leases[0], Outcome: storage.AckOutcome(w.rand.IntN(6)), NotBefore: w.now.Add(time.Minute)}
 			a.HostState = &storage.HostState{Due: w.now, LostVisitDelay: time.Duration(w.rand.IntN(9)), ConsecutiveFailures: w.rand.IntN(5)}
 			must(w.T, w.store.Ack(ctx, []storage.Ack{a}))
 			w.leases = w.leases[1:]
@@ -191,14 +191,14 @@ func dumpStore(t *testing.T, s *Store) []string {
 		if i.HostState.Due.Before(openTime.AddDate(50, 0, 0)) {
 			i.HostState.Due = time.Time{} // the rest of a restart
 		}
-		all = append(all, fmt.Sprint(i.Origin, i.HostState, i.HeldUntil.Unix(), i.Suspended, i.Queued+i.Leased+i.AwaitingRevisit, i.Parked, i.Seen))
+		all = append(all, fmt.Sprint(i.Origin, i.HostState, i.HeldUntil.Unix(), i.Suspended, i.QueuedURLs+i.LeasedURLs+i.AwaitingRevisit, i.ParkedURLs, i.SeenURLs))
 		return true
 	}))
 	for _, o := range origins {
 		var urls []string // sorted: leased ones come first, and are back in their places after
 		for state, name := range map[storage.EntryState]string{storage.StateQueued: "waits", storage.StateAwaitingRevisit: "waits", storage.StateParked: "parked"} {
-			must(t, s.OriginURLs(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
-				urls = append(urls, fmt.Sprint(name, e.URL, e.PriorityClass, e.Rank, e.FailedAttempts, e.VisitSummary != nil))
+			must(t, s.OriginURLsInState(t.Context(), o, state, func(e storage.Entry, _ time.Time) bool {
+				urls = append(urls, fmt.Sprint(name, e.URL, e.PriorityClass, e.PriorityRank, e.FailedAttempts, e.VisitHistorySummary != nil))
 				return true
 			}))
 		}

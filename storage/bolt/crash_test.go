@@ -81,7 +81,7 @@ func TestCrashChild(t *testing.T) {
 	for i := from; ; i++ {
 		o := crashOrigin(i)
 		e := crashEntry(t, i)
-		_, err := s.AdmitHosts(t.Context(), []storage.HostToAdmit{crashHost(i)}, storage.HostCountLimits{})
+		_, err := s.AdmitHostsWithinLimits(t.Context(), []storage.HostToAdmit{crashHost(i)}, storage.HostAdmissionLimits{})
 		must(t, err)
 		_, err = s.Add(t.Context(), []storage.Entry{e}, 0)
 		must(t, err)
@@ -89,7 +89,7 @@ func TestCrashChild(t *testing.T) {
 		leases, _, err := s.Lease(t.Context(), time.Now().Add(time.Hour), time.Hour, 1)
 		must(t, err)
 		for _, l := range leases {
-			a := storage.Ack{Lease: l, Outcome: storage.Outcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // done, again or later
+			a := storage.Ack{Lease: l, Outcome: storage.AckOutcome(i % 3), HostState: &storage.HostState{Slots: i % 4}} // done, again or later
 			if a.Outcome == storage.Done {
 				done++
 			}
@@ -113,7 +113,7 @@ func crashHost(i int) storage.HostToAdmit {
 func checkHostsAfterCrash(t *testing.T, s *Store, last int) {
 	t.Helper()
 	for i := max(1, last-50); i <= last+1; i++ {
-		got, err := s.AdmittedHostCountsFor(t.Context(), crashHost(i))
+		got, err := s.AdmittedHostTotalsFor(t.Context(), crashHost(i))
 		must(t, err)
 		if i <= last && !got.IncludesHost {
 			t.Errorf("host %d is not counted, note %d is there", i, last)

@@ -13,27 +13,27 @@ import (
 
 // evictHostIfClean makes a host idle, unless the file lacks some of its present state.
 func (s *Store) evictHostIfClean(h *loadedHost) {
-	if h.hasUnloggedChanges || h.uncheckpointed || !s.schedule.IsEvictable(&h.Host, h.originsInMemory) {
+	if h.hasUnloggedChanges || h.uncheckpointed || !s.schedule.IsHostEvictable(&h.Host, h.originsInMemory) {
 		return
 	}
-	for o := range h.Host.Origins {
+	for o := range h.Host.OriginsWithURLs {
 		if !o.isFullyCheckpointed() {
 			return
 		}
 	}
-	for o := range h.Host.Origins {
+	for o := range h.Host.OriginsWithURLs {
 		s.removeFromHeadCache(o)
 		delete(s.origins, o.name)
 		delete(s.originsByNumber, o.number)
 	}
-	s.schedule.Evict(&h.Host, h.number, func(o *loadedOrigin) uint32 { return o.number })
+	s.schedule.EvictHost(&h.Host, h.number, func(o *loadedOrigin) uint32 { return o.number })
 	delete(s.hosts, h.name)
 }
 
 // reloadDueEvictedHosts reads back the idle hosts that Lease must know.
 func (s *Store) reloadDueEvictedHosts(tx *bbolt.Tx) error {
-	for evicted := s.schedule.NextToRestore(); evicted != nil; evicted = s.schedule.NextToRestore() {
-		o, err := s.readOrigin(tx, numberKey(evicted.Origins[0].Number))
+	for evicted := s.schedule.NextHostToRestore(); evicted != nil; evicted = s.schedule.NextHostToRestore() {
+		o, err := s.readOrigin(tx, numberKey(evicted.Origins[0].OriginNumber))
 		if err != nil {
 			return err
 		}
@@ -52,16 +52,16 @@ func (s *Store) restoreHost(tx *bbolt.Tx, h *loadedHost, evicted *schedule.Evict
 	origins := make([]*loadedOrigin, len(evicted.Origins))
 	hasOwn := false
 	for i, k := range evicted.Origins {
-		if k.Number == o.number {
+		if k.OriginNumber == o.number {
 			origins[i], hasOwn = o, true
 			continue
 		}
 		var err error
-		if origins[i], err = s.readOrigin(tx, numberKey(k.Number)); err != nil {
+		if origins[i], err = s.readOrigin(tx, numberKey(k.OriginNumber)); err != nil {
 			return err
 		}
 	}
-	s.schedule.RemoveEvictedHost(evicted)
+	s.schedule.RemoveFromEvictedHosts(evicted)
 	s.hosts[h.name] = h
 	for i, k := range evicted.Origins {
 		s.attachOrigin(origins[i], h)
@@ -81,7 +81,7 @@ func (s *Store) evictedOriginWaitingSince(h *loadedHost, number uint32) (waiting
 		return 0, false
 	}
 	for _, k := range evicted.Origins {
-		if k.Number == number {
+		if k.OriginNumber == number {
 			return k.WaitingSince, true
 		}
 	}

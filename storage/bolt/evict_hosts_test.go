@@ -94,7 +94,7 @@ func TestEvictedHostsKeepTheirTurns(t *testing.T) {
 	for step := range steps {
 		now = now.Add(time.Duration(random.IntN(300)) * time.Millisecond)
 		// The times are odd, so that no two hosts are due together, in either order.
-		outcome := []storage.Outcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Requeue}[random.IntN(4)]
+		outcome := []storage.AckOutcome{storage.Done, storage.RetryAt, storage.RevisitAt, storage.Requeue}[random.IntN(4)]
 		wait := time.Duration(random.Int64N(int64(time.Minute)))
 		hold := random.IntN(20) == 0
 		var got [2]string
@@ -160,7 +160,7 @@ func TestEvictedHostsAreInspected(t *testing.T) {
 	for i := range 50 {
 		leases, _, err := s.Lease(t.Context(), openTime.Add(time.Duration(i)), time.Hour, 1)
 		must(t, err)
-		outcome := []storage.Outcome{storage.RevisitAt, storage.RetryAt}[i%2]
+		outcome := []storage.AckOutcome{storage.RevisitAt, storage.RetryAt}[i%2]
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: leases[0], Outcome: outcome, NotBefore: openTime.Add(time.Hour),
 			HostState: &storage.HostState{Due: openTime.Add(time.Minute)}}}))
 	}
@@ -189,8 +189,8 @@ func TestIdleHostsTakeLittleMemory(t *testing.T) {
 		before := liveHeap()
 		s := openManualCommit(t, path, limit)
 		after := liveHeap()
-		if c, err := s.Counts(t.Context()); err != nil || c.Hosts != hosts {
-			t.Errorf("%d hosts (%v), want %d", c.Hosts, err, hosts)
+		if c, err := s.Counts(t.Context()); err != nil || c.QueuedHosts != hosts {
+			t.Errorf("%d hosts (%v), want %d", c.QueuedHosts, err, hosts)
 		}
 		must(t, s.Close())
 		return (after - before) / hosts
@@ -286,7 +286,7 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	if restored > 10 {
 		t.Errorf("%d hosts were woken", restored)
 	}
-	if c := must1(s.Counts(t.Context())); c.Hosts != 500 || c.QueuedURLs != c.SeenURLs {
+	if c := must1(s.Counts(t.Context())); c.QueuedHosts != 500 || c.QueuedURLs != c.SeenURLs {
 		t.Errorf("counts %+v: a known page was queued again", c)
 	}
 	must(t, s.Close())

@@ -46,9 +46,9 @@ func (c *hostAdmissionState) unwrittenNewHosts() []*unwrittenNewHosts {
 }
 
 // AdmitHosts implements storage.Store.
-func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
-) ([]storage.NewHostResult, error) {
+func (s *Store) AdmitHostsWithinLimits(
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -56,14 +56,14 @@ func (s *Store) AdmitHosts(
 		return nil, err
 	}
 	defer s.trimAndUnlock()
-	results := make([]storage.NewHostResult, len(hosts))
+	results := make([]storage.HostAdmissionResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
 			count, err := s.readHostAndDomainCounts(tx, h)
 			if err != nil {
 				return err
 			}
-			results[i] = limits.AdmitResult(count, h.IgnoreLimits)
+			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
 				s.countNewHost(h, count.DomainHosts+1)
 			}
@@ -77,7 +77,7 @@ func (s *Store) AdmitHosts(
 }
 
 // AdmittedHostCountsFor implements storage.Store.
-func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostCounts, err error) {
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostTotals, err error) {
 	if err := s.lockForRead(ctx); err != nil {
 		return count, err
 	}
@@ -90,8 +90,8 @@ func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit
 }
 
 // readHostAndDomainCounts looks up a host and the number of its domain.
-func (s *Store) readHostAndDomainCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
-	count := storage.AdmittedHostCounts{Hosts: s.hostAdmissionState.total, DomainHosts: -1}
+func (s *Store) readHostAndDomainCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	count := storage.AdmittedHostTotals{Hosts: s.hostAdmissionState.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
 	for _, l := range s.hostAdmissionState.unwrittenNewHosts() {
 		if _, found := l.hosts[string(key)]; found {

@@ -48,10 +48,10 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		}
 		s.importEntry(o, k)
 	}
-	for _, f := range p.SeenFingerprints {
+	for _, f := range p.SeenURLFingerprints {
 		s.addSeenIfNew(c, o, fingerprint(f))
 	}
-	s.schedule.Update(&o.Origin)
+	s.schedule.UpdateOrigin(&o.Origin)
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (o *loadedOrigin) info() storage.OriginInfo {
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: o.name, HostState: storage.HostState(o.host.HostState), HeldUntil: o.Origin.HeldUntil, Suspended: o.Suspended,
-		Queued: o.Total, Leased: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, Parked: o.parkedCount, Seen: o.seenCount, NextDue: nextDue,
+		QueuedURLs: o.Total, LeasedURLs: len(o.leasedSlots), AwaitingRevisit: awaitingRevisit, ParkedURLs: o.parkedCount, SeenURLs: o.seenCount, NextDue: nextDue,
 	}
 }
 
@@ -140,8 +140,8 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 
 // OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
-func (s *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	first, n := schedule.Lane(0), schedule.AwaitingRevisit
+func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+	first, n := schedule.LaneID(0), schedule.AwaitingRevisit
 	switch state {
 	case storage.StateAwaitingRevisit:
 		first, n = schedule.AwaitingRevisit, 1
@@ -182,7 +182,7 @@ func (s *Store) leasedEntriesOfOrigin(ctx context.Context, name decorum.Origin) 
 
 // forEachEntryInLane tells of the URLs that wait in one lane. Records that make no sense
 // are passed by: Lease sets them aside.
-func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lane schedule.Lane, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
+func (s *Store) forEachEntryInLane(ctx context.Context, name decorum.Origin, lane schedule.LaneID, yield func(storage.Entry, time.Time) bool) (more bool, err error) {
 	for from := (laneSlot{lane, firstPosition}); ; {
 		number, items, more, err := s.readLanePage(ctx, name, from)
 		if err != nil {
@@ -256,7 +256,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 }
 
 // SeenFingerprints implements storage.Inspector. First come those that are not folded.
-func (s *Store) SeenFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
 	var pending sortedRun[fingerprint]
 	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {

@@ -132,7 +132,7 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%d calls of yield after it returned false", calls-1)
 		}
 		urls := func(state storage.EntryState) (paths []string, timed int) {
-			must(t, s.OriginURLs(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
+			must(t, s.OriginURLsInState(t.Context(), a, state, func(e storage.Entry, at time.Time) bool {
 				paths = append(paths, e.URL.PathAndQuery())
 				if !at.IsZero() {
 					timed++
@@ -152,7 +152,7 @@ func TestInspector(t *testing.T) {
 			t.Errorf("%q are parked", parked)
 		}
 		i, found, err := s.Origin(t.Context(), a)
-		if !found || err != nil || i.Queued != n-2 || i.AwaitingRevisit != 1 || i.Parked != 1 || i.Seen != n || i.HostState.Slots != 5 || i.NextDue.After(now) {
+		if !found || err != nil || i.QueuedURLs != n-2 || i.AwaitingRevisit != 1 || i.ParkedURLs != 1 || i.SeenURLs != n || i.HostState.Slots != 5 || i.NextDue.After(now) {
 			t.Errorf("origin %+v, %t, %v", i, found, err)
 		}
 	}

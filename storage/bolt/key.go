@@ -12,8 +12,8 @@ import (
 
 // Lanes of the file that are no lines of a queue.
 const (
-	parkedLane  = schedule.Lane(255) // URLs kept aside
-	damagedLane = schedule.Lane(254) // records that make no sense, set aside
+	parkedLane  = schedule.LaneID(255) // URLs kept aside
+	damagedLane = schedule.LaneID(254) // records that make no sense, set aside
 )
 
 // A lanePosition is where a URL is in a lane.
@@ -39,7 +39,7 @@ func (p lanePosition) compare(q lanePosition) int {
 // A laneSlot is a lane of an origin and a place in it: behind the number of the
 // origin it is a key of the bucket urls.
 type laneSlot struct {
-	lane schedule.Lane
+	lane schedule.LaneID
 	lanePosition
 }
 
@@ -67,7 +67,7 @@ func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 		return 0, laneSlot{}, false
 	}
 	return binary.BigEndian.Uint32(b), laneSlot{
-		lane: schedule.Lane(b[4]),
+		lane: schedule.LaneID(b[4]),
 		lanePosition: lanePosition{
 			sortKey: int64(binary.BigEndian.Uint64(b[5:]) ^ 1<<63),
 			seq:     int64(binary.BigEndian.Uint64(b[13:]) ^ 1<<63),
@@ -83,7 +83,7 @@ func (p fingerprint) compare(q fingerprint) int { return cmp.Compare(p, q) }
 
 func fingerprintOfURL(u decorum.URL) fingerprint { return fingerprint(storage.Fingerprint(u)) }
 
-func fingerprintOfEntry(e *storage.Entry) fingerprint { return fingerprint(e.Fingerprint()) }
+func fingerprintOfEntry(e *storage.Entry) fingerprint { return fingerprint(e.RequestFingerprint()) }
 
 // appendFingerprintKey appends a key of the buckets prints and resting.
 func appendFingerprintKey(b []byte, origin uint32, p fingerprint) []byte {

@@ -73,7 +73,7 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 		if err := s.loadOrigin(tx, o); err != nil {
 			return err
 		}
-		s.schedule.Update(&o.Origin)
+		s.schedule.UpdateOrigin(&o.Origin)
 		if len(s.hosts) > s.maxHostsInMemory() {
 			s.evictHostIfClean(o.host)
 		}
@@ -167,6 +167,6 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	s.parkedCount += o.parkedCount
 	s.bufferedChangeCount += o.pendingChanges.weight
 	s.dirtyOrigins = append(s.dirtyOrigins, o)
-	s.schedule.Update(&o.Origin)
+	s.schedule.UpdateOrigin(&o.Origin)
 	return nil
 }

@@ -28,7 +28,7 @@ type loadedHost struct {
 	uncheckpointed     bool   // changed since it was folded
 }
 
-// A loadedOrigin is its own schedule.OriginQueue. It is in memory while it has something
+// A loadedOrigin is its own schedule.OriginURLQueue. It is in memory while it has something
 // to hand out, is changed and not folded, or was just looked at.
 type loadedOrigin struct {
 	schedule.Origin[*loadedOrigin]
@@ -219,7 +219,7 @@ func (s *Store) detachOrigin(o *loadedOrigin) {
 }
 
 // putEntryInLane puts e into a lane of o.
-func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.Lane, at int64, e *storage.Entry) {
+func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.LaneID, at int64, e *storage.Entry) {
 	o.lastSeq++
 	p := lanePosition{sortKey: at, seq: o.lastSeq}
 	if id.IsLIFO() {

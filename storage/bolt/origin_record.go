@@ -38,7 +38,7 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 }
 
 func parseOriginRecord(b []byte, o *loadedOrigin) error {
-	r := record.Reader{Remaining: b}
+	r := record.FieldReader{RemainingData: b}
 	o.name = r.Origin()
 	o.originQueue = originQueue{}
 	o.lastSeq = int64(r.Int())
@@ -47,8 +47,8 @@ func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	o.Suspended, o.alternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
 	o.seenCount = r.Int()
 	o.parkedCount = r.Int()
-	for r.Err == nil && len(r.Remaining) > 0 {
-		id := schedule.Lane(r.Byte())
+	for r.Err == nil && len(r.RemainingData) > 0 {
+		id := schedule.LaneID(r.Byte())
 		if id >= schedule.NumLanes || len(o.lanes) > 0 && id <= o.lanes[len(o.lanes)-1].id {
 			r.MarkDamaged()
 			break

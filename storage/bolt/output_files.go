@@ -94,7 +94,7 @@ func loadOutputFileRecords(tx *bbolt.Tx) (map[string]OutputFileExtent, error) {
 		if err != nil {
 			return err
 		}
-		r := record.Reader{Remaining: value}
+		r := record.FieldReader{RemainingData: value}
 		f := OutputFileExtent{Path: string(key), Name: r.String(), Serial: int64(r.Int()), SyncedSize: int64(r.Int())}
 		files[f.Path] = f
 		return r.CheckFullyRead()

@@ -63,7 +63,7 @@ func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end i
 			unparked++
 		}
 	}
-	s.schedule.Update(&o.Origin)
+	s.schedule.UpdateOrigin(&o.Origin)
 	return unparked, more
 }
 
@@ -76,7 +76,7 @@ func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
 // ParkedOrigins implements storage.Store.
 func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
-		if i.Parked > 0 {
+		if i.ParkedURLs > 0 {
 			origins = append(origins, i.Origin)
 		}
 		return true

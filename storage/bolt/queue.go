@@ -18,7 +18,7 @@ func compareURLToPosition(i storedURL, p lanePosition) int { return i.compare(p)
 
 // A lane is one line of URLs. head is a copy of the first ones.
 type lane struct {
-	id           schedule.Lane
+	id           schedule.LaneID
 	count        int          // URLs that wait
 	firstSortKey int64        // place.sortKey of the first of them
 	lowerBound   lanePosition // none of them is before it
@@ -99,8 +99,8 @@ type originQueue struct {
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.
-func (q *originQueue) getOrCreateLane(id schedule.Lane) *lane {
-	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.Lane) int { return int(l.id) - int(id) })
+func (q *originQueue) getOrCreateLane(id schedule.LaneID) *lane {
+	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.LaneID) int { return int(l.id) - int(id) })
 	if !found {
 		q.lanes = slices.Insert(q.lanes, at, lane{id: id})
 	}
@@ -113,7 +113,7 @@ func (q *originQueue) isEmpty() bool {
 	return q.Total == 0 && n == 0
 }
 
-// RevisitCountAndFirstDue implements schedule.OriginQueue.
+// RevisitCountAndFirstDue implements schedule.OriginURLQueue.
 func (q *originQueue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 	if last := len(q.lanes) - 1; last >= 0 && q.lanes[last].id == schedule.AwaitingRevisit && q.lanes[last].count > 0 {
 		return q.lanes[last].count, q.lanes[last].firstSortKey
@@ -121,7 +121,7 @@ func (q *originQueue) RevisitCountAndFirstDue() (n int, firstDue int64) {
 	return 0, 0
 }
 
-// ReadyAt implements schedule.OriginQueue.
+// ReadyAt implements schedule.OriginURLQueue.
 func (q *originQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for i := range q.lanes {
 		l := &q.lanes[i]

@@ -63,7 +63,7 @@ func TestLongRequestsAreNotAllCached(t *testing.T) {
 	now, body := time.Now(), make([]byte, 100<<10)
 	for i := range 300 {
 		e := newEntry(t, "https://h%d.example/%d", i%20, i)
-		e.Request = &storage.Request{Method: "POST", Body: body}
+		e.Request = &storage.NonGETRequest{Method: "POST", Body: body}
 		addEntries(t, s, e)
 	}
 	for range 200 {

@@ -79,10 +79,10 @@ func FuzzParseEntry(f *testing.F) {
 		{
 			URL: must1(decorum.ParseURL("https://a.example/p?q")), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassLate, Depth: 300,
 			Referrer: "https://a.example/from", RobotsFor: o, FailedAttempts: 2, CallbackData: []byte{0xff},
-			Original: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseOriginal: true, Redirects: 3, HTTPSUpgradeTried: true,
+			UncleanedURL: must1(decorum.ParseURL("https://a.example/p?q&sid=1")), UseUncleanedURL: true, Redirects: 3, HTTPSUpgradeTried: true,
 		},
 		{URL: must1(decorum.ParseURL("https://a.example/")), Referrer: "elsewhere"},
-		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.Request{Method: "POST", Body: []byte("x=1")}, Sent: true},
+		{URL: must1(decorum.ParseURL("https://a.example/")), Request: &storage.NonGETRequest{Method: "POST", Body: []byte("x=1")}, Sent: true},
 	} {
 		f.Add(record.AppendEntry(nil, &e))
 	}

@@ -129,7 +129,7 @@ type logReplayTarget interface {
 // replaySegment reads a piece of the log, of which the changes take parts, and
 // returns how many changes it is.
 func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
-	for r := (redoLogSegmentReader{record.Reader{Remaining: segment}}); len(r.Remaining) > 0; n++ {
+	for r := (redoLogSegmentReader{record.FieldReader{RemainingData: segment}}); len(r.RemainingData) > 0; n++ {
 		op, number := r.Byte(), uint32(r.Int())
 		switch op {
 		case opPut:
@@ -167,10 +167,10 @@ func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
 }
 
 // A redoLogSegmentReader takes a piece of the log apart.
-type redoLogSegmentReader struct{ record.Reader }
+type redoLogSegmentReader struct{ record.FieldReader }
 
 func (r *redoLogSegmentReader) readSlot() laneSlot {
-	lane := schedule.Lane(r.Byte())
+	lane := schedule.LaneID(r.Byte())
 	return laneSlot{lane, r.readLanePosition()}
 }
 

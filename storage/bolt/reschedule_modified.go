@@ -25,7 +25,7 @@ func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods 
 				return err
 			}
 			if o != nil && s.rescheduleIfModified(tx, o, g, now) {
-				s.schedule.Update(&o.Origin)
+				s.schedule.UpdateOrigin(&o.Origin)
 				rescheduled++
 			}
 		}
@@ -46,14 +46,14 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false
 	}
-	var history storage.VisitSummary
-	if e.VisitSummary != nil {
-		history = *e.VisitSummary
+	var history storage.VisitHistorySummary
+	if e.VisitHistorySummary != nil {
+		history = *e.VisitHistorySummary
 	}
 	if !history.VisitedAt.Before(g.Modified) {
 		return false
 	}
-	history.SitemapLastmod, e.VisitSummary = g.Modified, &history
+	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
 	s.clearSlot(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	s.cachedHeadsWeight -= l.cachedWeight

@@ -151,13 +151,13 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	defer s.mu.Unlock()
 	return storage.Counts{
-		Hosts:           s.schedule.HostCount,
+		QueuedHosts:     s.schedule.HostCount,
 		DueHosts:        s.schedule.CountDueHosts(),
-		QueuedURLs:      s.schedule.QueuedURLs,
-		LeasedURLs:      s.schedule.LeasedURLs(),
+		QueuedURLs:      s.schedule.QueuedURLCount,
+		LeasedURLs:      s.schedule.LeasedURLCount(),
 		ParkedURLs:      s.parkedCount,
 		SeenURLs:        s.seenCount,
-		SuspendedURLs:   s.schedule.SuspendedURLs,
-		AwaitingRevisit: s.schedule.AwaitingRevisit,
+		SuspendedURLs:   s.schedule.SuspendedURLCount,
+		AwaitingRevisit: s.schedule.AwaitingRevisitCount,
 	}, nil
 }

@@ -39,7 +39,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
@@ -86,7 +86,7 @@ func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 	defer m.mu.Unlock()
 	origin := m.getOrCreateOrigin(o)
 	origin.Origin.HeldUntil, origin.Suspended = until, suspended
-	m.schedule.Update(&origin.Origin)
+	m.schedule.UpdateOrigin(&origin.Origin)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (m *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods 
 		o := m.origins[s.URL.Origin()]
 		if o.Queue.rescheduleIfModified(w, s.Modified, now) {
 			rescheduled++
-			m.schedule.Update(&o.Origin)
+			m.schedule.UpdateOrigin(&o.Origin)
 		}
 	}
 	return rescheduled, nil
@@ -131,7 +131,7 @@ func (m *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(
 	}
 	origin.parked = stillParked
 	m.parkedCount -= unparked
-	m.schedule.Update(&origin.Origin)
+	m.schedule.UpdateOrigin(&origin.Origin)
 	return unparked, nil
 }
 

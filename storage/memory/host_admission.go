@@ -11,13 +11,13 @@ type countedHosts struct {
 	hostCountByDomain map[string]int
 }
 
-func (c *countedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostCounts {
+func (c *countedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
 	_, counted := c.hosts[h.Host]
-	return storage.AdmittedHostCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHosts implements storage.Store.
-func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits) ([]storage.NewHostResult, error) {
+func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -28,9 +28,9 @@ func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, lim
 	if m.countedHosts.hosts == nil {
 		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
-	results := make([]storage.NewHostResult, len(hosts))
+	results := make([]storage.HostAdmissionResult, len(hosts))
 	for i, h := range hosts {
-		results[i] = limits.AdmitResult(m.countedHosts.hostCountsFor(h), h.IgnoreLimits)
+		results[i] = limits.CheckNewHost(m.countedHosts.hostCountsFor(h), h.IgnoreLimits)
 		if results[i] == storage.HostAdmitted {
 			m.countedHosts.hosts[h.Host] = struct{}{}
 			m.countedHosts.hostCountByDomain[h.Domain]++
@@ -40,9 +40,9 @@ func (m *Store) AdmitHosts(ctx context.Context, hosts []storage.HostToAdmit, lim
 }
 
 // AdmittedHostCountsFor implements storage.Store.
-func (m *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
+func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	if err := m.lock(ctx); err != nil {
-		return storage.AdmittedHostCounts{}, err
+		return storage.AdmittedHostTotals{}, err
 	}
 	defer m.mu.Unlock()
 	return m.countedHosts.hostCountsFor(h), nil

@@ -45,7 +45,7 @@ func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
 				addKey(seenKeyOf(e))
 			}
 		}
-		for _, f := range p.SeenFingerprints {
+		for _, f := range p.SeenURLFingerprints {
 			addKey(seenKey{p.Origin, f})
 		}
 	}
@@ -66,15 +66,15 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 		}
 		m.importEntry(o, k)
 	}
-	for _, f := range p.SeenFingerprints {
+	for _, f := range p.SeenURLFingerprints {
 		m.markSeen(o, seenKey{p.Origin, f})
 	}
-	m.schedule.Update(&o.Origin)
+	m.schedule.UpdateOrigin(&o.Origin)
 }
 
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := k.Entry
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)

@@ -58,13 +58,13 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: name, HostState: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
-		Queued: queued, Leased: leased, AwaitingRevisit: awaitingRevisit, Parked: len(o.parked), Seen: o.seenCount, NextDue: nextDue,
+		QueuedURLs: queued, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parked), SeenURLs: o.seenCount, NextDue: nextDue,
 	}
 }
 
 // OriginURLs implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
-func (m *Store) OriginURLs(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (m *Store) entriesInState(o *memoryOrigin, s storage.EntryState) (all []lis
 }
 
 // laneEntries returns what waits in the lane, in its order.
-func (q *memoryQueue) laneEntries(lane schedule.Lane) (all []listedEntry) {
+func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []listedEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
 		l := listedEntry{Entry: w.Entry}
 		if lane.IsTimed() {
@@ -132,7 +132,7 @@ func (m *Store) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 }
 
 // SeenFingerprints implements storage.Inspector.
-func (m *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (m *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type memoryQueue struct {
 	schedule.QueuedURLCounts
 }
 
-// RevisitCountAndFirstDue implements schedule.OriginQueue.
+// RevisitCountAndFirstDue implements schedule.OriginURLQueue.
 func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
 	l := q.lanes[schedule.AwaitingRevisit]
 	if len(l) == 0 {
@@ -27,7 +27,7 @@ func (q *memoryQueue) RevisitCountAndFirstDue() (n int, first int64) {
 	return len(l), l[0].sortKey
 }
 
-// ReadyAt implements schedule.OriginQueue.
+// ReadyAt implements schedule.OriginURLQueue.
 func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	for lane := range schedule.NumLanes {
 		l := q.lanes[lane]
@@ -46,7 +46,7 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 
 // addEntry queues e behind those of its class and rank. Hops know no rank.
 func (q *memoryQueue) addEntry(e storage.Entry) {
-	lane, rank := laneOfEntry(&e), int64(e.Rank)
+	lane, rank := laneOfEntry(&e), int64(e.PriorityRank)
 	if lane.IsRobotsHop() {
 		rank = 0
 	}
@@ -66,7 +66,7 @@ func (q *memoryQueue) addRevisit(e storage.Entry, at time.Time) *queuedEntry {
 	return q.insert(schedule.AwaitingRevisit, schedule.Nanos(at), e)
 }
 
-func (q *memoryQueue) insert(lane schedule.Lane, at int64, e storage.Entry) *queuedEntry {
+func (q *memoryQueue) insert(lane schedule.LaneID, at int64, e storage.Entry) *queuedEntry {
 	q.lastSequence++
 	w := &queuedEntry{sortKey: at, sequence: q.lastSequence, Entry: e}
 	if lane.IsLIFO() {
@@ -80,15 +80,15 @@ func (q *memoryQueue) insert(lane schedule.Lane, at int64, e storage.Entry) *que
 // rescheduleIfModified brings the revisit of w forward to now if it was modified after its
 // last visit; false if it was not.
 func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Time) bool {
-	var history storage.VisitSummary
-	if w.VisitSummary != nil {
-		history = *w.VisitSummary
+	var history storage.VisitHistorySummary
+	if w.VisitHistorySummary != nil {
+		history = *w.VisitHistorySummary
 	}
 	if !history.VisitedAt.Before(modified) {
 		return false
 	}
 	history.SitemapLastmod = modified
-	w.VisitSummary, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
+	w.VisitHistorySummary, w.sortKey = &history, min(w.sortKey, schedule.Nanos(now))
 	heap.Fix(&q.lanes[schedule.AwaitingRevisit], w.heapIndex)
 	return true
 }
@@ -113,12 +113,12 @@ func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 }
 
 // hasDue reports whether the lane has a URL to hand out.
-func (q *memoryQueue) hasDue(lane schedule.Lane, now time.Time) bool {
+func (q *memoryQueue) hasDue(lane schedule.LaneID, now time.Time) bool {
 	l := q.lanes[lane]
 	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
 }
 
-func laneOfEntry(e *storage.Entry) schedule.Lane {
+func laneOfEntry(e *storage.Entry) schedule.LaneID {
 	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 

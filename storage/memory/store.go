@@ -56,7 +56,7 @@ type seenKey struct {
 	fingerprint uint64
 }
 
-func seenKeyOf(e *storage.Entry) seenKey { return seenKey{e.URL.Origin(), e.Fingerprint()} }
+func seenKeyOf(e *storage.Entry) seenKey { return seenKey{e.URL.Origin(), e.RequestFingerprint()} }
 
 var _ storage.Store = (*Store)(nil)
 
@@ -132,9 +132,9 @@ func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 			return storage.Duplicate
 		}
 	}
-	e.CallbackData, e.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
 	o.Queue.addEntry(e)
-	m.schedule.Update(&o.Origin)
+	m.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added
 }
 
@@ -183,8 +183,8 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		}
 		leases = append(leases, m.newLease(origin, e, now, now.Add(ttl)))
 	}
-	remaining, until := m.schedule.RemainingWork()
-	return leases, storage.Wait{RemainingWork: storage.RemainingWorkKind(remaining), Until: until}, nil
+	remaining, until := m.schedule.RemainingWorkKindAndTime()
+	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
 // newLease makes the lease of e, which was just taken out of the queue of o.
@@ -199,11 +199,11 @@ func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now,
 		entry:  e,
 	}
 	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastLeaseToken, Expires: expires}
-	l.CallbackData, l.VisitSummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitSummary) // its holder may write to them
+	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary) // its holder may write to them
 	return l
 }
 
-func cloneVisitSummary(p *storage.VisitSummary) *storage.VisitSummary {
+func cloneVisitSummary(p *storage.VisitHistorySummary) *storage.VisitHistorySummary {
 	if p == nil {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (m *Store) expireLeases(now time.Time) {
 		l := m.leases[expired.Token]
 		delete(m.leases, expired.Token)
 		l.origin.Queue.addToFront(l.entry)
-		m.schedule.Update(&l.origin.Origin)
+		m.schedule.UpdateOrigin(&l.origin.Origin)
 	}
 }
 
@@ -247,14 +247,14 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	defer m.mu.Unlock()
 	return storage.Counts{
-		Hosts:           m.schedule.HostCount,
+		QueuedHosts:     m.schedule.HostCount,
 		DueHosts:        m.schedule.CountDueHosts(),
-		QueuedURLs:      m.schedule.QueuedURLs,
-		LeasedURLs:      m.schedule.LeasedURLs(),
+		QueuedURLs:      m.schedule.QueuedURLCount,
+		LeasedURLs:      m.schedule.LeasedURLCount(),
 		ParkedURLs:      m.parkedCount,
 		SeenURLs:        len(m.seen),
-		SuspendedURLs:   m.schedule.SuspendedURLs,
-		AwaitingRevisit: m.schedule.AwaitingRevisit,
+		SuspendedURLs:   m.schedule.SuspendedURLCount,
+		AwaitingRevisit: m.schedule.AwaitingRevisitCount,
 	}, nil
 }
 

@@ -157,7 +157,7 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 		outcome = "parked"
 	}
 	args := []string{strconv.FormatUint(a.Lease.Token, 10), e.URL.Origin().String(), outcome,
-		strconv.Itoa(int(lane)), at, rankArg(&e), fingerprintArg(e.Fingerprint()), encodeEntry(&e)}
+		strconv.Itoa(int(lane)), at, rankArg(&e), fingerprintArg(e.RequestFingerprint()), encodeEntry(&e)}
 	if a.HostState == nil {
 		return append(args, "0", "", "0", "0", "0", "")
 	}

@@ -33,7 +33,7 @@ func visitAll(t *testing.T, s *Store, until time.Time) map[string]int {
 		switch {
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
-		case len(leases) == 0 && next.RemainingWork == storage.RemainingNone:
+		case len(leases) == 0 && next.RemainingWorkKind == storage.RemainingNone:
 			return visits
 		case len(leases) == 0:
 			time.Sleep(max(0, min(time.Until(next.Until), time.Until(next.PollAt))))

@@ -95,15 +95,15 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 		s.opts.OnDamaged(fmt.Errorf("%v: %w", g.URL, err))
 		return "", nil
 	}
-	var page storage.VisitSummary
-	if e.VisitSummary != nil {
-		page = *e.VisitSummary
+	var page storage.VisitHistorySummary
+	if e.VisitHistorySummary != nil {
+		page = *e.VisitHistorySummary
 	}
 	if !page.VisitedAt.Before(g.Modified) {
 		return "", nil
 	}
 	page.SitemapLastmod = g.Modified
-	e.VisitSummary = &page
+	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, rescheduleScript,
 		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
@@ -242,7 +242,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	all, _ := s.totalSummary()
 	return storage.Counts{
-		Hosts: int(all.hosts), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
+		QueuedHosts: int(all.hosts), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
 		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),
 	}, nil
 }

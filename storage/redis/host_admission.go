@@ -26,9 +26,9 @@ func hostFingerprintArg(host string) string {
 
 // AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
-func (s *Store) AdmitHosts(
-	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostCountLimits,
-) ([]storage.NewHostResult, error) {
+func (s *Store) AdmitHostsWithinLimits(
+	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
+) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) AdmitHosts(
 	}
 	defer end()
 	commonArgs := []string{strconv.Itoa(limits.MaxHosts), strconv.Itoa(limits.MaxHostsPerDomain), boolArg(limits.RefuseNewHosts)}
-	results := make([]storage.NewHostResult, 0, len(hosts))
+	results := make([]storage.HostAdmissionResult, 0, len(hosts))
 	for chunk := range slices.Chunk(hosts, maxBatchItems) {
 		args := slices.Clone(commonArgs)
 		for _, h := range chunk {
@@ -63,26 +63,26 @@ func (s *Store) AdmitHosts(
 }
 
 // admitReplies are the letters that admit_hosts.lua returns.
-var admitReplies = map[byte]storage.NewHostResult{
+var admitReplies = map[byte]storage.HostAdmissionResult{
 	'a': storage.HostAdmitted, 'k': storage.HostAlreadyCounted, 'c': storage.NewHostsRefused,
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
 // AdmittedHostCountsFor implements storage.Store.
-func (s *Store) AdmittedHostCountsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostCounts, error) {
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
-		return storage.AdmittedHostCounts{}, err
+		return storage.AdmittedHostTotals{}, err
 	}
 	defer end()
-	var count storage.AdmittedHostCounts
+	var count storage.AdmittedHostTotals
 	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
-		count = storage.AdmittedHostCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
+		count = storage.AdmittedHostTotals{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
-		return storage.AdmittedHostCounts{}, fmt.Errorf("count hosts: %w", err)
+		return storage.AdmittedHostTotals{}, fmt.Errorf("count hosts: %w", err)
 	}
 	return count, nil
 }

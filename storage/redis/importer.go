@@ -62,7 +62,7 @@ func (s *Store) appendDumpItems(items []importItem, p *storage.OriginDump) []imp
 	for i := range p.URLs {
 		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
-	for fingerprints := range slices.Chunk(p.SeenFingerprints, maxItemFingerprints) {
+	for fingerprints := range slices.Chunk(p.SeenURLFingerprints, maxItemFingerprints) {
 		values := make([]string, len(fingerprints))
 		for i, f := range fingerprints {
 			values[i] = fingerprintArg(f)
@@ -84,7 +84,7 @@ func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
 		lane = lane.DelayedLane()
 	}
 	if e.RobotsFor.IsZero() {
-		fingerprint = fingerprintArg(e.Fingerprint())
+		fingerprint = fingerprintArg(e.RequestFingerprint())
 	}
 	return []string{state, strconv.Itoa(int(lane)), rankArg(e), at, fingerprint, encodeEntry(e)}
 }

@@ -113,8 +113,8 @@ func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.Or
 	name := f.readString()
 	i.HeldUntil = s.clock.toLocalTime(f.readInt(), now)
 	i.Suspended = f.readInt() == 1
-	i.Queued, i.Leased, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
-	i.Parked, i.Seen = int(f.readInt()), int(f.readInt())
+	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
+	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
 	i.NextDue = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
 	i.HostState = f.readHostState(&s.clock, now)
 	o, ok := record.ParseOriginName(name)
@@ -141,14 +141,14 @@ func (s *Store) Origin(ctx context.Context, o decorum.Origin) (storage.OriginInf
 
 // A queueID is records of one rank in one lane.
 type queueID struct {
-	lane schedule.Lane
+	lane schedule.LaneID
 	rank int64
 }
 
 // OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
-func (s *Store) OriginURLs(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
+func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *Store) listOriginQueuesAndLeases(ctx context.Context, o decorum.Origin)
 		queues = queues[:0]
 		for _, m := range all {
 			f := newReplyListReader(m)
-			queues = append(queues, queueID{schedule.Lane(f.readInt()), f.readInt()})
+			queues = append(queues, queueID{schedule.LaneID(f.readInt()), f.readInt()})
 			if f.err != nil {
 				return f.err
 			}
@@ -275,7 +275,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 }
 
 // SeenFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
-func (s *Store) SeenFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
+func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		}
 	}
 	leases, err := s.leaseLongestDue(ctx, now, ttl, maxLeases)
-	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.nextWait(now).RemainingWork != storage.RemainingPending) {
+	if err == nil && len(leases) == 0 && (s.opts.usesCallerTime || s.nextWait(now).RemainingWorkKind != storage.RemainingPending) {
 		if err = s.refreshAllPartitionSummaries(ctx); err == nil {
 			leases, err = s.leaseLongestDue(ctx, now, ttl, maxLeases)
 		}

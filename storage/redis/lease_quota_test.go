@@ -16,7 +16,7 @@ func TestSlowerProcessBacksOff(t *testing.T) {
 	opts := Options{Partitions: 1, Durability: DurabilityNone, PartitionRefreshInterval: 2 * time.Second}
 	fast, slow := openServerClock(t, c, prefix, opts), openServerClock(t, c, prefix, opts)
 	must1(fast.Add(t.Context(), pageEntries(1, 3), 0))
-	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.RemainingWork != storage.RemainingPending {
+	if _, next, err := slow.Lease(t.Context(), time.Now(), time.Minute, 0); err != nil || next.RemainingWorkKind != storage.RemainingPending {
 		t.Fatal(next, err)
 	}
 	due := time.Now().Add(time.Second)

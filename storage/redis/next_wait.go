@@ -41,7 +41,7 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 	all, up := s.totalSummary()
 	next := all.asWait(now)
 	if !up {
-		next = storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
+		next = storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(now).Add(unreachableRetryDelay)}
 	}
 	if !s.opts.usesCallerTime {
 		next.PollAt = microsToTime(now).Add(s.opts.PartitionRefreshInterval)
@@ -54,13 +54,13 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 func (s *partitionSummary) asWait(now int64) storage.Wait {
 	switch {
 	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextLeaseExpiry < s.nextDue()):
-		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}
 	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
-		return storage.Wait{RemainingWork: storage.RemainingPending, Until: microsToTime(s.nextDue())}
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextDue())}
 	case s.suspendedURLs > 0:
-		return storage.Wait{RemainingWork: storage.RemainingSuspended, Until: microsToTime(s.nextHoldEnd)}
+		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: microsToTime(s.nextHoldEnd)}
 	case s.awaitingRevisit > 0:
-		return storage.Wait{RemainingWork: storage.RemainingRevisits, Until: microsToTime(s.nextRevisit)}
+		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: microsToTime(s.nextRevisit)}
 	}
 	return storage.Wait{}
 }

@@ -76,7 +76,7 @@ func (d *visitLog) visitAll(v *testProcess) {
 		case err != nil:
 			d.Errorf("lease: %v", err)
 			return
-		case len(leases) == 0 && next.RemainingWork == storage.RemainingNone:
+		case len(leases) == 0 && next.RemainingWorkKind == storage.RemainingNone:
 			return
 		case len(leases) == 0:
 			time.Sleep(max(0, min(time.Until(next.Until), time.Until(next.PollAt))))

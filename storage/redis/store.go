@@ -137,7 +137,7 @@ func (s *Store) sendBatches(ctx context.Context, all []*partitionBatch, durable 
 }
 
 // laneOfEntry returns the lane of a new entry.
-func laneOfEntry(e *storage.Entry) schedule.Lane {
+func laneOfEntry(e *storage.Entry) schedule.LaneID {
 	return schedule.LaneForClass(uint8(e.PriorityClass), e.RobotsFor == e.URL.Origin())
 }
 
@@ -146,7 +146,7 @@ func rankArg(e *storage.Entry) string {
 	if laneOfEntry(e).IsRobotsHop() {
 		return "0"
 	}
-	return strconv.Itoa(int(e.Rank))
+	return strconv.Itoa(int(e.PriorityRank))
 }
 
 // fingerprintArg returns a fingerprint as a signed integer: a set of such takes eight bytes
@@ -171,7 +171,7 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 		e := &entries[i]
 		o, fingerprint := e.URL.Origin(), ""
 		if e.RobotsFor.IsZero() {
-			fingerprint = fingerprintArg(e.Fingerprint())
+			fingerprint = fingerprintArg(e.RequestFingerprint())
 		}
 		return o.Host(), []string{o.String(), o.Host(), strconv.Itoa(int(laneOfEntry(e))), rankArg(e), fingerprint, encodeEntry(e)}
 	})

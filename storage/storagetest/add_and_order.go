@@ -21,7 +21,7 @@ var addTests = []testCase{
 	{"the seen set holds what was done, parked and given up", func(f *fixture) {
 		all := linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")
 		f.mustAdd(3, all...)
-		for _, outcome := range []storage.Outcome{storage.Done, storage.Park, storage.Drop} {
+		for _, outcome := range []storage.AckOutcome{storage.Done, storage.Park, storage.Drop} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: outcome})
 		}
 		f.mustAdd(0, all...)
@@ -71,8 +71,8 @@ var addTests = []testCase{
 			RobotsFor:         mustOrigin("https://b.example:8443"),
 			FailedAttempts:    2,
 			CallbackData:      []byte("\x00context\xff"),
-			Original:          mustURL("https://a.example/p?q=%20&sid=1"),
-			UseOriginal:       true,
+			UncleanedURL:      mustURL("https://a.example/p?q=%20&sid=1"),
+			UseUncleanedURL:   true,
 			HTTPSUpgradeTried: true,
 			Redirects:         10,
 		}
@@ -109,15 +109,15 @@ var addTests = []testCase{
 			"context":  big,
 			"no URL":   {},
 			"class":    entryOfClass(storage.NumClasses, "https://a.example/class"),
-			"as found": {URL: mustURL("https://a.example/found"), UseOriginal: true},
-			"found":    {URL: mustURL("https://a.example/found"), Original: mustURL("http://a.example/found?sid=1")},
+			"as found": {URL: mustURL("https://a.example/found"), UseUncleanedURL: true},
+			"found":    {URL: mustURL("https://a.example/found"), UncleanedURL: mustURL("http://a.example/found?sid=1")},
 			"depth":    {URL: mustURL("https://a.example/depth"), Depth: -1},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{good, bad}, 0); err == nil {
 				f.Errorf("%s: Add returned no error", name)
 			}
 		}
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 		big.CallbackData = bytes.Repeat([]byte("c"), storage.MaxCallbackDataBytes)
 		f.mustAdd(2, good, big)
 	}},
@@ -193,7 +193,7 @@ var orderTests = []testCase{
 			when := at(float64(1 + (i*77)%200)) // each time once
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.RetryAt, NotBefore: when})
 		}
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(1)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(1)})
 		for s := 1; s <= 200; s++ {
 			l := f.mustLeaseUpTo(at(float64(s)), 2)
 			if len(l) != 1 {
@@ -201,7 +201,7 @@ var orderTests = []testCase{
 			}
 			f.mustAck(storage.Ack{Lease: l[0]})
 			if s < 200 {
-				f.wantWait(at(float64(s)), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(float64(s + 1))})
+				f.wantWait(at(float64(s)), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(float64(s + 1))})
 			}
 		}
 	}},

@@ -26,7 +26,7 @@ func testConcurrentCrawl(f *fixture) {
 	if f.Failed() {
 		return
 	}
-	f.wantWait(at(1e6), storage.Wait{RemainingWork: storage.RemainingNone})
+	f.wantWait(at(1e6), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	if want := hosts * (1<<depth - 1); len(l.visitsPerURL) != want {
 		f.Errorf("%d URLs were visited, want %d", len(l.visitsPerURL), want)
 	}
@@ -63,7 +63,7 @@ func (l *concurrentCrawl) runWorker(limit int) {
 		}
 		switch delay := wait.Until.Sub(now); {
 		case len(leases) > 0:
-		case wait.RemainingWork == storage.RemainingNone:
+		case wait.RemainingWorkKind == storage.RemainingNone:
 			return
 		case delay < time.Hour: // not the end of a lease
 			l.elapsedMillis.CompareAndSwap(ms, ms+delay.Milliseconds()+1)

@@ -80,27 +80,27 @@ var durableTests = []struct {
 		want := storage.HostState{Due: at(100.000000001), LostVisitDelay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, EncodedStats: []byte("\x00memo")}
 		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		d.reopen()
-		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: want.Due})
+		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: want.Due})
 		if got := d.mustLeaseURL(want.Due, "https://a.example/2").HostState; !equalHostStates(got, want) {
 			d.Errorf("host %+v, want %+v", got, want)
 		}
 	}},
 	{"the hosts that were counted", func(d *durableFixture) {
-		l := storage.HostCountLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
+		l := storage.HostAdmissionLimits{MaxHostsPerDomain: 2, MaxHosts: 3}
 		d.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example"}, storage.HostAdmitted, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "a.example", []string{"3.a.example", "1.a.example"}, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		d.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantHostCounts("2.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		d.wantHostCounts("2.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
 		d.mustAdd(1, linkEntry("https://a.example/1"))
 		d.ackVisit(d.mustLeaseURL(at(0), "https://a.example/1"), at(100))
 		d.reopen()
 		d.mustAdd(1, linkEntry("https://a.example/2"))
-		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"what was leased, back in its queue", func(d *durableFixture) {
 		d.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
@@ -131,7 +131,7 @@ var durableTests = []struct {
 			d.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(when)})
 		}
 		d.reopen()
-		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
+		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(10)})
 		if l := d.mustLeaseURL(at(10), "https://a.example/2"); l.FailedAttempts != 1 {
 			d.Errorf("attempt %d, want 1", l.FailedAttempts)
 		}
@@ -166,9 +166,9 @@ var durableTests = []struct {
 		if c := d.mustCounts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
 			d.Fatalf("counts %+v, want two resting and seen", c)
 		}
-		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
+		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitHistorySummary); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
 		d.mustAck(storage.Ack{Lease: l})
@@ -180,13 +180,13 @@ var durableTests = []struct {
 		d.reopen()
 		d.wantRescheduled(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
 		d.reopen()
-		d.wantWait(at(19), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(20)})
+		d.wantWait(at(19), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if !l.VisitSummary.SitemapLastmod.Equal(at(10)) {
-			d.Errorf("listed %v, want %v", l.VisitSummary.SitemapLastmod, at(10))
+		if !l.VisitHistorySummary.SitemapLastmod.Equal(at(10)) {
+			d.Errorf("listed %v, want %v", l.VisitHistorySummary.SitemapLastmod, at(10))
 		}
 		d.mustAck(storage.Ack{Lease: l})
-		d.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
+		d.wantWait(at(20), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(100)})
 	}},
 	{"a revisit that was out, at its time", func(d *durableFixture) {
 		d.addAwaitingRevisit("https://a.example/1", at(10))
@@ -199,9 +199,9 @@ var durableTests = []struct {
 		d.mustHoldOrigin("https://a.example", at(20), true)
 		d.mustHoldOrigin("https://b.example", at(10), false)
 		d.reopen()
-		d.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(10)})
+		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(10)})
 		d.wantOrder(at(10), "https://b.example/")
-		d.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(20)})
+		d.wantWait(at(10), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(20)})
 		d.mustHoldOrigin("https://a.example", time.Time{}, false)
 		d.reopen()
 		d.wantOrder(at(10), "https://a.example/")
@@ -225,7 +225,7 @@ var durableTests = []struct {
 		want := storage.Entry{
 			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly, Depth: 7,
 			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, CallbackData: []byte{0, 1},
-			Original: mustURL("https://a.example/?q&sid=1"), UseOriginal: true, HTTPSUpgradeTried: true, Redirects: 9, Rank: 65535, VisitSummary: newVisitSummary(at(-1)),
+			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true, Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitSummary(at(-1)),
 		}
 		d.mustAdd(1, want)
 		d.reopen()

@@ -14,13 +14,13 @@ func newHostCandidate(host, domain string) storage.HostToAdmit {
 }
 
 // wantHostAdmission offers hosts of a domain and wants these fates.
-func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, hosts []string, want ...storage.NewHostResult) {
+func (f *fixture) wantHostAdmission(l storage.HostAdmissionLimits, domain string, hosts []string, want ...storage.HostAdmissionResult) {
 	f.Helper()
 	var offered []storage.HostToAdmit
 	for _, h := range hosts {
 		offered = append(offered, newHostCandidate(h, domain))
 	}
-	got, err := f.store.AdmitHosts(f.Context(), offered, l)
+	got, err := f.store.AdmitHostsWithinLimits(f.Context(), offered, l)
 	f.must(err)
 	if !slices.Equal(got, want) {
 		f.Fatalf("AdmitHosts(%v of %s) with %+v: %d, want %d", hosts, domain, l, got, want)
@@ -28,9 +28,9 @@ func (f *fixture) wantHostAdmission(l storage.HostCountLimits, domain string, ho
 }
 
 // wantHostCounts wants so many hosts to be counted.
-func (f *fixture) wantHostCounts(host, domain string, want storage.AdmittedHostCounts) {
+func (f *fixture) wantHostCounts(host, domain string, want storage.AdmittedHostTotals) {
 	f.Helper()
-	got, err := f.store.AdmittedHostCountsFor(f.Context(), newHostCandidate(host, domain))
+	got, err := f.store.AdmittedHostTotalsFor(f.Context(), newHostCandidate(host, domain))
 	f.must(err)
 	if got != want {
 		f.Fatalf("HostCount(%s of %s): %+v, want %+v", host, domain, got, want)
@@ -39,52 +39,52 @@ func (f *fixture) wantHostCounts(host, domain string, want storage.AdmittedHostC
 
 var hostCounterTests = []testCase{
 	{"a host is counted once", func(f *fixture) {
-		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"1.a.example", "1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAlreadyCounted, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostCountLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCounts("1.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2, IncludesHost: true})
-		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
-		f.wantHostCounts("c.example", "c.example", storage.AdmittedHostCounts{Hosts: 3})
+		f.wantHostAdmission(storage.HostAdmissionLimits{}, "b.example", []string{"b.example"}, storage.HostAdmitted)
+		f.wantHostCounts("1.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2})
+		f.wantHostCounts("c.example", "c.example", storage.AdmittedHostTotals{Hosts: 3})
 	}},
 	{"a domain has no more hosts than PerDomain", func(f *fixture) {
-		l := storage.HostCountLimits{MaxHostsPerDomain: 2}
+		l := storage.HostAdmissionLimits{MaxHostsPerDomain: 2}
 		f.wantHostAdmission(l, "a.example", []string{"1.a.example", "2.a.example", "3.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.HostAdmitted, storage.DomainLimitReached, storage.HostAlreadyCounted)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
-		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 3, DomainHosts: 2})
+		f.wantHostCounts("3.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2})
 	}},
 	{"a crawl has no more hosts than Hosts", func(f *fixture) {
-		l := storage.HostCountLimits{MaxHosts: 2}
+		l := storage.HostAdmissionLimits{MaxHosts: 2}
 		f.wantHostAdmission(l, "a.example", []string{"a.example"}, storage.HostAdmitted)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		f.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
 		f.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAlreadyCounted)
 	}},
 	{"a limit that is raised admits more, one that is lowered keeps what is known", func(f *fixture) {
-		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 1}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAdmitted, storage.DomainLimitReached)
-		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostCountLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
+		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 2}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostAdmissionLimits{MaxHostsPerDomain: 1, MaxHosts: 1}, "a.example", []string{"1.a.example", "2.a.example", "3.a.example"},
 			storage.HostAlreadyCounted, storage.HostAlreadyCounted, storage.DomainLimitReached)
 	}},
 	{"Closed admits no new host, and counts none", func(f *fixture) {
-		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
-		f.wantHostAdmission(storage.HostCountLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
+		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"1.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostAdmissionLimits{RefuseNewHosts: true}, "a.example", []string{"1.a.example", "2.a.example"},
 			storage.HostAlreadyCounted, storage.NewHostsRefused)
-		f.wantHostAdmission(storage.HostCountLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
+		f.wantHostAdmission(storage.HostAdmissionLimits{}, "a.example", []string{"2.a.example"}, storage.HostAdmitted)
 	}},
 	{"Always admits and counts a host beyond the limits", func(f *fixture) {
 		h := newHostCandidate("seed.a.example", "a.example")
 		h.IgnoreLimits = true
-		l := storage.HostCountLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
-		for _, want := range []storage.NewHostResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
-			got, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, l)
+		l := storage.HostAdmissionLimits{MaxHosts: 1, MaxHostsPerDomain: 1, RefuseNewHosts: true}
+		for _, want := range []storage.HostAdmissionResult{storage.HostAdmitted, storage.HostAlreadyCounted} {
+			got, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, l)
 			f.must(err)
 			if len(got) != 1 || got[0] != want {
 				f.Fatalf("AdmitHosts: %d, want %d", got, want)
 			}
 		}
-		f.wantHostCounts("seed.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 1, DomainHosts: 1, IncludesHost: true})
+		f.wantHostCounts("seed.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 1, DomainHosts: 1, IncludesHost: true})
 	}},
 	{"AdmitHosts counts thousands of hosts exactly", func(f *fixture) {
 		const n = 2500
@@ -93,12 +93,12 @@ var hostCounterTests = []testCase{
 			hosts = append(hosts, newHostCandidate(fmt.Sprintf("h%d.a.example", i), "a.example"))
 		}
 		for range 2 {
-			_, err := f.store.AdmitHosts(f.Context(), hosts, storage.HostCountLimits{MaxHostsPerDomain: n - 1})
+			_, err := f.store.AdmitHostsWithinLimits(f.Context(), hosts, storage.HostAdmissionLimits{MaxHostsPerDomain: n - 1})
 			f.must(err)
 			f.must(f.store.Flush(f.Context()))
 		}
-		f.wantHostCounts("h0.a.example", "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
-		f.wantHostCounts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostCounts{Hosts: n - 1, DomainHosts: n - 1})
+		f.wantHostCounts("h0.a.example", "a.example", storage.AdmittedHostTotals{Hosts: n - 1, DomainHosts: n - 1, IncludesHost: true})
+		f.wantHostCounts(fmt.Sprintf("h%d.a.example", n-1), "a.example", storage.AdmittedHostTotals{Hosts: n - 1, DomainHosts: n - 1})
 	}},
 	{"AdmitHosts keeps to the limits when many call it", func(f *fixture) {
 		var wg sync.WaitGroup
@@ -106,7 +106,7 @@ var hostCounterTests = []testCase{
 			wg.Go(func() {
 				for k := range 20 {
 					h := newHostCandidate(fmt.Sprintf("h%d-%d.a.example", i, k), "a.example")
-					if _, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{MaxHostsPerDomain: 50}); err != nil {
+					if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostAdmissionLimits{MaxHostsPerDomain: 50}); err != nil {
 						f.Error(err)
 						return
 					}
@@ -114,11 +114,11 @@ var hostCounterTests = []testCase{
 			})
 		}
 		wg.Wait()
-		f.wantHostCounts("x.a.example", "a.example", storage.AdmittedHostCounts{Hosts: 50, DomainHosts: 50})
+		f.wantHostCounts("x.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 50, DomainHosts: 50})
 	}},
 	{"a host without a name is refused", func(f *fixture) {
 		for _, h := range []storage.HostToAdmit{{Domain: "a.example"}, {Host: "a.example"}, {Host: "a\x00b", Domain: "b"}} {
-			if _, err := f.store.AdmitHosts(f.Context(), []storage.HostToAdmit{h}, storage.HostCountLimits{}); err == nil {
+			if _, err := f.store.AdmitHostsWithinLimits(f.Context(), []storage.HostToAdmit{h}, storage.HostAdmissionLimits{}); err == nil {
 				f.Errorf("AdmitHosts(%+v): no error", h)
 			}
 		}

@@ -50,16 +50,16 @@ func (i *inspectorFixture) dumpAll() (all []storage.OriginDump) {
 	for _, o := range i.allOrigins() {
 		p := storage.OriginDump{Origin: o.Origin, HostState: &o.HostState, HeldUntil: o.HeldUntil, Suspended: o.Suspended}
 		for state := range storage.StateParked + 1 {
-			i.must(i.OriginURLs(i.Context(), o.Origin, state, func(e storage.Entry, at time.Time) bool {
+			i.must(i.OriginURLsInState(i.Context(), o.Origin, state, func(e storage.Entry, at time.Time) bool {
 				p.URLs = append(p.URLs, storage.StoredEntry{Entry: e, State: state, NotBefore: at})
 				return true
 			}))
 		}
-		i.must(i.SeenFingerprints(i.Context(), o.Origin, func(f uint64) bool {
-			p.SeenFingerprints = append(p.SeenFingerprints, f)
+		i.must(i.SeenURLFingerprints(i.Context(), o.Origin, func(f uint64) bool {
+			p.SeenURLFingerprints = append(p.SeenURLFingerprints, f)
 			return true
 		}))
-		slices.Sort(p.SeenFingerprints)
+		slices.Sort(p.SeenURLFingerprints)
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b storage.OriginDump) int { return strings.Compare(a.Origin.String(), b.Origin.String()) })
@@ -111,8 +111,8 @@ var importTests = []struct {
 		for n := range uint64(3000) {
 			many = append(many, n*0x9e3779b97f4a7c15)
 		}
-		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenFingerprints: append(many, storage.Fingerprint(u))})
-		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenFingerprints: many})
+		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenURLFingerprints: append(many, storage.Fingerprint(u))})
+		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenURLFingerprints: many})
 		i.mustAdd(0, linkEntry(u.String()))
 		i.mustAdd(1, linkEntry("https://a.example/is"))
 		if c := i.mustCounts(); c.SeenURLs != 3002 || c.QueuedURLs != 1 {
@@ -128,7 +128,7 @@ var importTests = []struct {
 		o := mustOrigin("https://a.example")
 		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(50), LostVisitDelay: time.Second}, URLs: []storage.StoredEntry{{Entry: linkEntry("https://a.example/")}}})
 		i.mustImport(storage.OriginDump{Origin: o, HostState: &storage.HostState{Due: at(20), LostVisitDelay: 2 * time.Second}})
-		i.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
+		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		if l := i.fixture.mustLeaseURL(at(50), "https://a.example/"); l.HostState.LostVisitDelay != 2*time.Second {
 			i.Errorf("gap %v, want the one that came last", l.HostState.LostVisitDelay)
 		}
@@ -141,9 +141,9 @@ var importTests = []struct {
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
-		rested.VisitSummary = newVisitSummary(at(-10))
+		rested.VisitHistorySummary = newVisitSummary(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
-		i.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(1000)})
+		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(1000)})
 		n, err := i.store.RescheduleModified(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
 		i.must(err)
 		m, err := i.store.Unpark(i.Context(), o, func(storage.Entry) bool { return true })
@@ -196,7 +196,7 @@ func addEntryInEveryState(i *inspectorFixture) {
 		{Outcome: storage.RetryAt, NotBefore: at(30), HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
 	} {
 		end.Lease = i.mustLeaseUpTo(at(0), 1)[0]
-		end.Lease.VisitSummary = newVisitSummary(at(0))
+		end.Lease.VisitHistorySummary = newVisitSummary(at(0))
 		i.mustAck(end)
 	}
 	i.mustAdd(2, full, sent)

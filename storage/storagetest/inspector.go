@@ -64,7 +64,7 @@ func (i *inspectorFixture) allOrigins() map[string]storage.OriginInfo {
 // put off to, if it was.
 func (i *inspectorFixture) listURLs(o string, state storage.EntryState) (urls []string) {
 	i.Helper()
-	i.must(i.OriginURLs(i.Context(), mustOrigin(o), state, func(e storage.Entry, notBefore time.Time) bool {
+	i.must(i.OriginURLsInState(i.Context(), mustOrigin(o), state, func(e storage.Entry, notBefore time.Time) bool {
 		listed := e.URL.PathAndQuery()
 		if !notBefore.IsZero() {
 			listed += fmt.Sprintf(" at %g", notBefore.Sub(startTime).Seconds())
@@ -147,9 +147,9 @@ var inspectTests = []struct {
 	}},
 	{"URLs tells every field of an entry", func(i *inspectorFixture) {
 		want := entryWithRank(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.CallbackData, want.VisitSummary = 3, "https://b.example/", []byte("c"), newVisitSummary(at(-1))
+		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"), newVisitSummary(at(-1))
 		i.mustAdd(1, want)
-		i.must(i.OriginURLs(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
+		i.must(i.OriginURLsInState(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
 				i.Errorf("entry (-added +told):\n%s", diff)
 			}
@@ -194,9 +194,11 @@ var inspectTests = []struct {
 				return i.Origins(ctx, func(storage.OriginInfo) bool { return stop() })
 			},
 			"URLs": func(stop func() bool) error {
-				return i.OriginURLs(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool { return stop() })
+				return i.OriginURLsInState(ctx, a, storage.StateQueued, func(storage.Entry, time.Time) bool { return stop() })
 			},
-			"Seen": func(stop func() bool) error { return i.SeenFingerprints(ctx, a, func(uint64) bool { return stop() }) },
+			"Seen": func(stop func() bool) error {
+				return i.SeenURLFingerprints(ctx, a, func(uint64) bool { return stop() })
+			},
 			"Notes": func(stop func() bool) error {
 				return i.OriginNotes(ctx, a, func(string, []byte) bool { return stop() })
 			},
@@ -235,7 +237,7 @@ var inspectTests = []struct {
 		}
 		i.mustAdd(1, linkEntry("https://b.example/"))
 		i.mustAck(storage.Ack{Lease: i.mustLeaseUpTo(at(0), 1)[0]}) // what was visited stays seen
-		i.must(i.SeenFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
+		i.must(i.SeenURLFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
 				i.Errorf("fingerprint %d is of none, or told twice", f)
 			}
@@ -288,9 +290,9 @@ var inspectTests = []struct {
 		a := mustOrigin("https://a.example")
 		errs["Origins"] = i.Origins(i.Context(), func(storage.OriginInfo) bool { return true })
 		_, _, errs["Origin"] = i.Origin(i.Context(), a)
-		errs["URLs"] = i.OriginURLs(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
+		errs["URLs"] = i.OriginURLsInState(i.Context(), a, storage.StateQueued, func(storage.Entry, time.Time) bool { return true })
 		_, errs["Known"] = i.HasSeen(i.Context(), mustURL("https://a.example/"))
-		errs["Seen"] = i.SeenFingerprints(i.Context(), a, func(uint64) bool { return true })
+		errs["Seen"] = i.SeenURLFingerprints(i.Context(), a, func(uint64) bool { return true })
 		errs["Notes"] = i.OriginNotes(i.Context(), a, func(string, []byte) bool { return true })
 		for name, err := range errs {
 			if err == nil || !strings.Contains(err.Error(), storage.ErrClosed.Error()) {
@@ -322,21 +324,21 @@ func testOriginInfo(i *inspectorFixture) {
 	i.mustHoldOrigin("https://a.example", at(0), false)
 	i.mustAdd(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
 	l := i.mustLeaseURL(at(0), "https://a.example/1")
-	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), Queued: 4, Leased: 1, Seen: 5, NextDue: at(0)})
+	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), QueuedURLs: 4, LeasedURLs: 1, SeenURLs: 5, NextDue: at(0)})
 	host := storage.HostState{Due: at(10), LostVisitDelay: time.Second, ConsecutiveFailures: 2, EncodedStats: []byte("memo")}
 	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(99), HostState: &host})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/2"), Outcome: storage.RetryAt, NotBefore: at(70)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/3"), Outcome: storage.Park})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(10), "https://a.example/4"), Outcome: storage.Done})
-	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(0), Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(10)})
+	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(0), QueuedURLs: 2, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(10)})
 	i.mustHoldOrigin("https://a.example", at(60), true)
-	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, Queued: 2, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(60)})
+	want(at(10), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 2, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(60)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(60), "https://a.example/5")})
-	want(at(60), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, Queued: 1, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(70)})
+	want(at(60), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, QueuedURLs: 1, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(70)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(70), "https://a.example/2")})
-	want(at(70), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, Parked: 1, Seen: 5, NextDue: at(99)})
+	want(at(70), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(99)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
-	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, Parked: 1, Seen: 5})
+	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, ParkedURLs: 1, SeenURLs: 5})
 	i.mustAdd(1, linkEntry("http://a.example/"))
-	want(at(99), storage.OriginInfo{Origin: b, HostState: host, Queued: 1, Seen: 1, NextDue: at(10)}) // the host's clock is one
+	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)}) // the host's clock is one
 }

@@ -131,8 +131,8 @@ func (w *modelURL) before(v *modelURL) bool {
 		return w.PriorityClass < v.PriorityClass
 	case !w.notBefore.Equal(v.notBefore):
 		return v.notBefore.IsZero() || !w.notBefore.IsZero() && w.notBefore.Before(v.notBefore)
-	case w.Rank != v.Rank && w.notBefore.IsZero() && !w.isRobotsHop():
-		return w.Rank < v.Rank
+	case w.PriorityRank != v.PriorityRank && w.notBefore.IsZero() && !w.isRobotsHop():
+		return w.PriorityRank < v.PriorityRank
 	}
 	return w.addedSeq < v.addedSeq && w.notBefore.IsZero()
 }
@@ -258,9 +258,9 @@ func (m *model) expectedWait() storage.Wait {
 	n, end := m.countSuspended()
 	if n+awaiting == len(m.queued) && len(m.leased) == 0 && (awaiting == 0 || revisit.After(m.now)) {
 		if n > 0 {
-			return storage.Wait{RemainingWork: storage.RemainingSuspended, Until: end}
+			return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: end}
 		}
-		return storage.Wait{RemainingWork: storage.RemainingRevisits, Until: revisit}
+		return storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: revisit}
 	}
 	var at time.Time
 	for _, due := range m.hostDueTimes() {
@@ -269,7 +269,7 @@ func (m *model) expectedWait() storage.Wait {
 	for _, w := range m.leased {
 		at = earlierNonZeroTime(at, w.leaseExpiresAt)
 	}
-	return storage.Wait{RemainingWork: storage.RemainingPending, Until: at}
+	return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at}
 }
 
 // earlierNonZeroTime returns the earlier of both, b if a is zero.
@@ -344,15 +344,15 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 		if !w.awaitsRevisit || w.URL != g.URL || w.Request != nil {
 			continue
 		}
-		var history storage.VisitSummary
-		if w.VisitSummary != nil {
-			history = *w.VisitSummary
+		var history storage.VisitHistorySummary
+		if w.VisitHistorySummary != nil {
+			history = *w.VisitHistorySummary
 		}
 		if !history.VisitedAt.Before(g.Modified) {
 			return 0
 		}
 		history.SitemapLastmod = g.Modified
-		w.VisitSummary = &history
+		w.VisitHistorySummary = &history
 		if now.Before(w.notBefore) {
 			w.notBefore = now
 		}
@@ -407,7 +407,7 @@ func (m *model) counts() storage.Counts {
 	}
 	suspended, _ := m.countSuspended()
 	return storage.Counts{
-		Hosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queued) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leased),
+		QueuedHosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queued) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leased),
 		ParkedURLs: len(m.parked), SeenURLs: len(m.seen), SuspendedURLs: suspended,
 	}
 }

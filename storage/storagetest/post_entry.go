@@ -12,7 +12,7 @@ import (
 // postEntry returns an entry that a form makes.
 func postEntry(s, body string) storage.Entry {
 	e := linkEntry(s)
-	e.Request = &storage.Request{Method: "POST", Body: []byte(body)}
+	e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte(body)}
 	return e
 }
 
@@ -36,11 +36,11 @@ var requestTests = []testCase{
 	}},
 	{"bad requests are refused", func(f *fixture) {
 		for name, e := range map[string]storage.Entry{
-			"no method": {URL: mustURL("https://a.example/"), Request: &storage.Request{}},
-			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.Request{Method: "GET"}},
+			"no method": {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{}},
+			"GET":       {URL: mustURL("https://a.example/"), Request: &storage.NonGETRequest{Method: "GET"}},
 			"ftp":       postEntry("ftp://a.example/", "x"),
 			"too long":  postEntry("https://a.example/", strings.Repeat("x", storage.MaxBodyBytes+1)),
-			"an errand": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.Request{Method: "POST"}},
+			"an errand": {URL: mustURL("https://a.example/"), Source: storage.SourcePrerequisite, Request: &storage.NonGETRequest{Method: "POST"}},
 			"sent":      {URL: mustURL("https://a.example/"), Sent: true},
 		} {
 			if _, err := f.store.Add(f.Context(), []storage.Entry{e}, 0); err == nil {
@@ -50,7 +50,7 @@ var requestTests = []testCase{
 	}},
 	{"a mark stays, however the lease ends", func(f *fixture) {
 		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
-		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
+		for i, outcome := range []storage.AckOutcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.mustLeaseURL(at(0), "https://a.example/")
 			if l.Sent != (i > 0) {
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)

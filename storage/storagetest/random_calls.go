@@ -95,7 +95,7 @@ func (w *randomRun) doAdd() error {
 	for range w.rand.IntN(6) {
 		e := linkEntry(fmt.Sprintf("%v/%d", w.randomOrigin(), w.rand.IntN(150)))
 		e.PriorityClass, e.Depth = storage.PriorityClass(w.rand.IntN(storage.NumClasses)), w.rand.IntN(5)
-		e.Rank = uint16(max(0, w.rand.IntN(6)-3))
+		e.PriorityRank = uint16(max(0, w.rand.IntN(6)-3))
 		switch w.rand.IntN(10) {
 		case 0:
 			e.RobotsFor = w.randomOrigin()
@@ -104,7 +104,7 @@ func (w *randomRun) doAdd() error {
 		case 2:
 			e.Redirects = w.rand.IntN(12)
 		case 3:
-			e.Request = &storage.Request{Method: "POST", Body: []byte{byte(w.rand.IntN(3))}}
+			e.Request = &storage.NonGETRequest{Method: "POST", Body: []byte{byte(w.rand.IntN(3))}}
 		}
 		entries = append(entries, e)
 	}
@@ -135,7 +135,7 @@ func (w *randomRun) doLease() error {
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWork != want.RemainingWork || !w.equalFutureTimes(wait.Until, want.Until)) {
+	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind || !w.equalFutureTimes(wait.Until, want.Until)) {
 		return fmt.Errorf("next %+v, want %+v", wait, want)
 	}
 	return nil
@@ -151,14 +151,14 @@ func (w *randomRun) doAck() error {
 	stale := false
 	for range min(w.rand.IntN(3), len(w.leases)) {
 		i := w.rand.IntN(len(w.leases))
-		a := storage.Ack{Lease: w.leases[i], Outcome: storage.Outcome(w.rand.IntN(6))}
+		a := storage.Ack{Lease: w.leases[i], Outcome: storage.AckOutcome(w.rand.IntN(6))}
 		if w.rand.IntN(4) > 0 { // else it will be acked again
 			w.leases[i] = w.leases[len(w.leases)-1]
 			w.leases = w.leases[:len(w.leases)-1]
 		}
 		a.Lease.FailedAttempts += w.rand.IntN(2)
 		if a.Outcome == storage.RevisitAt && w.rand.IntN(3) > 0 {
-			a.Lease.VisitSummary = &storage.VisitSummary{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
+			a.Lease.VisitHistorySummary = &storage.VisitHistorySummary{VisitedAt: w.now, Status: 200, ETag: `"e"`, ComparedVisits: w.rand.IntN(9)}
 		}
 		a.NotBefore = w.now.Add(time.Duration(w.rand.IntN(8)-1) * time.Second)
 		if w.rand.IntN(2) == 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // newVisitSummary returns what a visit that ended at the time leaves of a page.
-func newVisitSummary(end time.Time) *storage.VisitSummary {
-	return &storage.VisitSummary{
+func newVisitSummary(end time.Time) *storage.VisitHistorySummary {
+	return &storage.VisitHistorySummary{
 		VisitedAt: end, Status: 200, ETag: `"v1"`, LastModified: "Fri, 01 Jan 2100 00:00:00 GMT", BodyHash: 1<<63 + 1,
 		ComparedVisits: 4, ChangedVisits: 2, TotalComparedInterval: 90 * time.Minute, SitemapLastmod: at(-5.5), ConsecutiveMissing: 1,
 	}
@@ -20,7 +20,7 @@ func newVisitSummary(end time.Time) *storage.VisitSummary {
 // ackUntilRevisit ends the lease of a page that was visited at the time, until its revisit.
 func (f *fixture) ackUntilRevisit(l storage.Lease, end, revisit time.Time) {
 	f.Helper()
-	l.Source, l.VisitSummary = storage.SourceRevisit, newVisitSummary(end)
+	l.Source, l.VisitHistorySummary = storage.SourceRevisit, newVisitSummary(end)
 	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: revisit})
 }
 
@@ -44,7 +44,7 @@ func (f *fixture) wantRescheduled(want int, now time.Time, u string, modified ti
 // entryWithRank returns an entry of class Usual with the rank.
 func entryWithRank(rank uint16, u string) storage.Entry {
 	e := linkEntry(u)
-	e.Rank = rank
+	e.PriorityRank = rank
 	return e
 }
 
@@ -64,8 +64,8 @@ var rankTests = []testCase{
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/8"), Outcome: storage.Requeue})
 		f.mustAdd(1, entryWithRank(0, "https://a.example/0"))
 		l := f.mustLeaseURL(at(1), "https://a.example/8")
-		if l.Rank != 8 {
-			f.Errorf("rank %d, want 8", l.Rank)
+		if l.PriorityRank != 8 {
+			f.Errorf("rank %d, want 8", l.PriorityRank)
 		}
 		f.mustAck(storage.Ack{Lease: l})
 		f.wantOrder(at(1), "https://a.example/7", "https://a.example/0", "https://a.example/9")
@@ -80,7 +80,7 @@ var rankTests = []testCase{
 	}},
 	{"hops know no rank", func(f *fixture) {
 		first, second := robotsRedirectEntry("https://a.example/1.txt", "https://a.example"), robotsRedirectEntry("https://a.example/2.txt", "https://a.example")
-		first.Rank = 9
+		first.PriorityRank = 9
 		f.mustAdd(2, first, second)
 		f.wantOrder(at(0), "https://a.example/1.txt", "https://a.example/2.txt")
 	}},
@@ -90,7 +90,7 @@ var revisitTests = []testCase{
 	{"Rest hands a page out not before its time, and stays seen", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.mustAdd(0, linkEntry("https://a.example/1"))
-		if c := f.mustCounts(); c.AwaitingRevisit != 1 || c.QueuedURLs != 0 || c.Hosts != 0 || c.SeenURLs != 1 {
+		if c := f.mustCounts(); c.AwaitingRevisit != 1 || c.QueuedURLs != 0 || c.QueuedHosts != 0 || c.SeenURLs != 1 {
 			f.Errorf("counts %+v, want one resting and seen, nothing queued", c)
 		}
 		f.wantNoLease(at(100).Add(-1))
@@ -99,7 +99,7 @@ var revisitTests = []testCase{
 			f.Errorf("source %v, want %v", l.Source, storage.SourceRevisit)
 		}
 		f.mustAck(storage.Ack{Lease: l})
-		f.wantWait(at(1000), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(1000), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"revisits go by their time", func(f *fixture) {
 		for u, s := range map[string]float64{"3": 30, "1": 10, "2": 20} {
@@ -110,15 +110,15 @@ var revisitTests = []testCase{
 	{"a hop that rests is done", func(f *fixture) {
 		f.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RevisitAt, NotBefore: at(10)})
-		f.wantWait(at(100), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(100), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a revisit that is given back goes to the head of the queue with its Page", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.VisitSummary == nil || again.VisitSummary.ETag != `"v1"` {
-			f.Errorf("page %+v, want what the visit left", again.VisitSummary)
+		if again := f.mustLeaseURL(at(10), "https://a.example/1"); again.VisitHistorySummary == nil || again.VisitHistorySummary.ETag != `"v1"` {
+			f.Errorf("page %+v, want what the visit left", again.VisitHistorySummary)
 		}
 	}},
 	{"a revisit whose lease ran out goes to the head of the queue", func(f *fixture) {
@@ -130,44 +130,44 @@ var revisitTests = []testCase{
 	{"a parked page is revived with its Page", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/1"), Outcome: storage.Park})
-		f.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingNone})
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitSummary != nil })
+		f.wantWait(at(10), storage.Wait{RemainingWorkKind: storage.RemainingNone})
+		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitHistorySummary != nil })
 		f.must(err)
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
-		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitHistorySummary); diff != "" {
 			f.Errorf("page (-want +got):\n%s", diff)
 		}
 	}},
 	{"Resting: only pages whose revisit has not come; At is when the first one does", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(300))
 		f.addAwaitingRevisit("https://b.example/1", at(200))
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(200)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(200)})
 		f.mustAdd(1, linkEntry("https://c.example/"))
 		l := f.mustLeaseURL(at(1), "https://c.example/")
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(61)}) // a lease is out
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(61)}) // a lease is out
 		f.ackVisit(l, at(50))
-		f.wantWait(at(2), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(200)})
+		f.wantWait(at(2), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(200)})
 	}},
 	{"Dormant: At is the end of a hold, resting pages or not", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.mustAdd(1, linkEntry("https://b.example/"))
 		f.mustHoldOrigin("https://b.example", at(200), true)
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(200)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(200)})
 		f.mustHoldOrigin("https://b.example", at(300), false)
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"Waiting, once a revisit has come and its host is not due", func(f *fixture) {
 		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.ackUntilRevisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(0), at(10))
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/2"), at(100))
-		f.wantWait(at(9), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(10)})
-		f.wantWait(at(11), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		f.wantWait(at(9), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(10)})
+		f.wantWait(at(11), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 		f.wantOrder(at(100), "https://a.example/1")
 	}},
 	{"a hold keeps pages resting; nobody waits for one under a dormant hold", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		f.mustHoldOrigin("https://a.example", at(50), true)
-		f.wantWait(at(11), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(50)})
+		f.wantWait(at(11), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(50)})
 		f.wantOrder(at(50), "https://a.example/1")
 	}},
 	{"revisits take turns with URLs of class Usual and Late", func(f *fixture) {
@@ -185,32 +185,32 @@ var revisitTests = []testCase{
 		if got := strings.Join(order, ""); got != "ferurlr" && got != "feurlrr" {
 			f.Errorf("handed out %s, want the first and the early, then revisits by turns with the others", got)
 		}
-		f.wantWait(at(10), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(10), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a lease carries its Page, which is its holder's to write to", func(f *fixture) {
 		e, want := linkEntry("https://a.example/1"), newVisitSummary(at(-60))
-		e.VisitSummary = newVisitSummary(at(-60))
+		e.VisitHistorySummary = newVisitSummary(at(-60))
 		f.mustAdd(1, e)
-		e.VisitSummary.ETag = "other" // what was added is the store's own copy
+		e.VisitHistorySummary.ETag = "other" // what was added is the store's own copy
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		if diff := cmp.Diff(want, l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(want, l.VisitHistorySummary); diff != "" {
 			f.Fatalf("page (-added +leased):\n%s", diff)
 		}
-		l.VisitSummary.ETag = "OTHER"
+		l.VisitHistorySummary.ETag = "OTHER"
 		l = f.mustLeaseURL(at(60), "https://a.example/1") // the first ran out
-		if diff := cmp.Diff(want, l.VisitSummary); diff != "" {
+		if diff := cmp.Diff(want, l.VisitHistorySummary); diff != "" {
 			f.Fatalf("page (-added +leased again):\n%s", diff)
 		}
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(70)})
-		l.VisitSummary.ETag = "other"
-		if diff := cmp.Diff(want, f.mustLeaseURL(at(70), "https://a.example/1").VisitSummary); diff != "" {
+		l.VisitHistorySummary.ETag = "other"
+		if diff := cmp.Diff(want, f.mustLeaseURL(at(70), "https://a.example/1").VisitHistorySummary); diff != "" {
 			f.Errorf("page (-acked +leased):\n%s", diff)
 		}
 	}},
 	{"a page that was never visited has no Page", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
-		if l := f.mustLeaseURL(at(0), "https://a.example/1"); l.VisitSummary != nil {
-			f.Errorf("page %+v, want none", l.VisitSummary)
+		if l := f.mustLeaseURL(at(0), "https://a.example/1"); l.VisitHistorySummary != nil {
+			f.Errorf("page %+v, want none", l.VisitHistorySummary)
 		}
 	}},
 	{"Add and Ack refuse whole what is beyond the limit of a validator or a memo", testSizeLimits},
@@ -236,9 +236,9 @@ var revisitTests = []testCase{
 func testSizeLimits(f *fixture) {
 	long := strings.Repeat("v", storage.MaxValidatorBytes+1)
 	f.mustAdd(1, linkEntry("https://a.example/1"))
-	for name, p := range map[string]*storage.VisitSummary{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
+	for name, p := range map[string]*storage.VisitHistorySummary{"ETag": {ETag: long}, "LastModified": {LastModified: long}} {
 		e := linkEntry("https://a.example/2")
-		e.VisitSummary = p
+		e.VisitHistorySummary = p
 		if _, err := f.store.Add(f.Context(), []storage.Entry{linkEntry("https://a.example/3"), e}, 0); err == nil {
 			f.Errorf("Add of a page with a long %s returned no error", name)
 		}
@@ -249,7 +249,7 @@ func testSizeLimits(f *fixture) {
 		"memo":      {Lease: l, HostState: &storage.HostState{EncodedStats: make([]byte, storage.MaxStatsBytes+1)}},
 	} {
 		if name == "validator" {
-			a.Lease.VisitSummary = &storage.VisitSummary{ETag: long}
+			a.Lease.VisitHistorySummary = &storage.VisitHistorySummary{ETag: long}
 		}
 		if err := f.store.Ack(f.Context(), []storage.Ack{a}); err == nil {
 			f.Errorf("Ack with a long %s returned no error", name)
@@ -257,11 +257,11 @@ func testSizeLimits(f *fixture) {
 	}
 	stats := make([]byte, storage.MaxStatsBytes)
 	stats[0] = 1
-	l.VisitSummary = &storage.VisitSummary{ETag: long[1:], LastModified: long[1:]}
+	l.VisitHistorySummary = &storage.VisitHistorySummary{ETag: long[1:], LastModified: long[1:]}
 	f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(1), HostState: &storage.HostState{EncodedStats: stats}}) // it was not ended before
 	l = f.mustLeaseURL(at(1), "https://a.example/1")
-	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes || len(l.VisitSummary.ETag) != storage.MaxValidatorBytes {
-		f.Errorf("memo of %d bytes, ETag of %d; want all that the limits allow", len(l.HostState.EncodedStats), len(l.VisitSummary.ETag))
+	if len(l.HostState.EncodedStats) != storage.MaxStatsBytes || len(l.VisitHistorySummary.ETag) != storage.MaxValidatorBytes {
+		f.Errorf("memo of %d bytes, ETag of %d; want all that the limits allow", len(l.HostState.EncodedStats), len(l.VisitHistorySummary.ETag))
 	}
 	f.wantNoLease(at(1)) // nothing of the refused Adds
 }
@@ -272,7 +272,7 @@ var rescheduleTests = []testCase{
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
 		want := newVisitSummary(at(0))
 		want.SitemapLastmod = at(10)
-		if diff := cmp.Diff(want, f.mustLeaseURL(at(20), "https://a.example/1").VisitSummary); diff != "" {
+		if diff := cmp.Diff(want, f.mustLeaseURL(at(20), "https://a.example/1").VisitHistorySummary); diff != "" {
 			f.Errorf("page (-want +leased):\n%s", diff)
 		}
 	}},
@@ -280,9 +280,9 @@ var rescheduleTests = []testCase{
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.wantRescheduled(0, at(20), "https://a.example/1", at(0)) // visited at 0
 		f.wantRescheduled(0, at(20), "https://a.example/1", at(-10))
-		f.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(100)})
-		if l := f.mustLeaseURL(at(100), "https://a.example/1"); !l.VisitSummary.SitemapLastmod.Equal(at(-5.5)) {
-			f.Errorf("listed %v, want it as it was", l.VisitSummary.SitemapLastmod)
+		f.wantWait(at(20), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(100)})
+		if l := f.mustLeaseURL(at(100), "https://a.example/1"); !l.VisitHistorySummary.SitemapLastmod.Equal(at(-5.5)) {
+			f.Errorf("listed %v, want it as it was", l.VisitHistorySummary.SitemapLastmod)
 		}
 	}},
 	{"Recall makes no page due later than it is", func(f *fixture) {
@@ -294,10 +294,10 @@ var rescheduleTests = []testCase{
 	{"Recall brings one earlier than Next said, and no host before its Due", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
-		l.VisitSummary = newVisitSummary(at(0))
+		l.VisitHistorySummary = newVisitSummary(at(0))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.RevisitAt, NotBefore: at(100), HostState: &storage.HostState{Due: at(50)}})
 		f.wantRescheduled(1, at(20), "https://a.example/1", at(10))
-		f.wantWait(at(20), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
+		f.wantWait(at(20), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		f.wantOrder(at(50), "https://a.example/1")
 	}},
 	{"Recall passes over URLs that do not rest", func(f *fixture) {
@@ -322,7 +322,7 @@ var rescheduleTests = []testCase{
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		f.wantRescheduled(0, at(11), "https://a.example/1", at(11))
 		f.ackUntilRevisit(l, at(12), at(90))
-		f.wantWait(at(13), storage.Wait{RemainingWork: storage.RemainingRevisits, Until: at(90)})
+		f.wantWait(at(13), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(90)})
 		f.wantRescheduled(1, at(13), "https://a.example/1", at(13)) // now it rests again
 		f.wantOrder(at(13), "https://a.example/1")
 	}},
@@ -330,8 +330,8 @@ var rescheduleTests = []testCase{
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RevisitAt, NotBefore: at(100)})
 		f.wantRescheduled(1, at(1), "https://a.example/1", at(-1000))
-		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.VisitSummary == nil || !l.VisitSummary.SitemapLastmod.Equal(at(-1000)) {
-			f.Errorf("page %+v, want the listed time", l.VisitSummary)
+		if l := f.mustLeaseURL(at(1), "https://a.example/1"); l.VisitHistorySummary == nil || !l.VisitHistorySummary.SitemapLastmod.Equal(at(-1000)) {
+			f.Errorf("page %+v, want the listed time", l.VisitHistorySummary)
 		}
 	}},
 	{"Recall counts each sighting once", func(f *fixture) {

@@ -14,14 +14,14 @@ var schedulingTests = []testCase{
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(10))
 		f.wantNoLease(at(10).Add(-1))
 		f.ackVisit(f.mustLeaseURL(at(10), "https://a.example/2"), at(12.5))
-		f.wantWait(at(12), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(12.5)})
+		f.wantWait(at(12), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(12.5)})
 		f.mustLeaseURL(at(12.5), "https://a.example/3")
 	}},
 	{"one host does not hold another back", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"longest due first", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
@@ -115,9 +115,9 @@ var schedulingTests = []testCase{
 	{"a host's clock outlives its queue", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/1"))
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(100))
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 		f.mustAdd(1, linkEntry("http://a.example/2"))
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 }
 
@@ -157,8 +157,8 @@ var leaseTests = []testCase{
 		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(10), LostVisitDelay: 7 * time.Second}})
 		f.mustLeaseURL(at(10), "https://a.example/2")
 		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
-		f.wantWait(at(70).Add(-1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(70)})
-		f.wantWait(at(75), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
+		f.wantWait(at(70).Add(-1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(70)})
+		f.wantWait(at(75), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
 		f.wantOrder(at(77), "https://a.example/2", "https://a.example/first", "https://a.example/3")
 	}},
 	{"a lease that ran out gives its slot free", func(f *fixture) {
@@ -172,7 +172,7 @@ var leaseTests = []testCase{
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.Renew(f.Context(), l, at(50), 30*time.Second))
-		f.wantWait(at(60), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(80)})
+		f.wantWait(at(60), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(80)})
 		f.must(f.store.Renew(f.Context(), l, at(79), leaseTTL)) // the same value, renewed again
 		f.wantNoLease(at(138))
 		f.mustLeaseURL(at(139), "https://a.example/")
@@ -195,13 +195,13 @@ var leaseTests = []testCase{
 
 var waitTests = []testCase{
 	{"Nothing: no URL is queued and no lease is out", func(f *fixture) {
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Park})
 		l := f.mustLeaseURL(at(0), "https://a.example/2")
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Drop})
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingNone}) // what is parked is not queued
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone}) // what is parked is not queued
 	}},
 	{"Waiting for the host, the hold, the retry or a lease, whichever is earliest", func(f *fixture) {
 		f.mustAdd(6, linkEntries("https://due.example/1", "https://due.example/2", "https://held.example/",
@@ -215,13 +215,13 @@ var waitTests = []testCase{
 				f.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(30)})
 			}
 		}
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(30)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(30), "https://later.example/")})
-		f.wantWait(at(31), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(40)})
+		f.wantWait(at(31), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(40)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(40), "https://due.example/2")})
-		f.wantWait(at(41), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
+		f.wantWait(at(41), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(50), "https://held.example/")})
-		f.wantWait(at(51), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)})
+		f.wantWait(at(51), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
 	}},
 	{"Waiting until both the host is due and the retry time has come", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
@@ -229,9 +229,9 @@ var waitTests = []testCase{
 			Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(30),
 			HostState: &storage.HostState{Due: at(20)},
 		})
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(30)})
 		f.mustHoldOrigin("https://a.example", at(40), false)
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(40)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(40)})
 		f.wantNoLease(at(39))
 		f.mustLeaseURL(at(40), "https://a.example/")
 	}},
@@ -241,30 +241,30 @@ var waitTests = []testCase{
 		f.mustHoldOrigin("https://b.example", at(200), true)
 		f.mustHoldOrigin("https://empty.example", at(100), true)
 		l := f.mustLeaseURL(at(0), "https://c.example/")
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(60)}) // a lease is out
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)}) // a lease is out
 		f.mustAck(storage.Ack{Lease: l})
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(200)})
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(200)})
 		f.mustAdd(1, linkEntry("https://d.example/"))
 		f.mustHoldOrigin("https://d.example", at(150), false)
-		f.wantWait(at(1), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(150)}) // somebody waits for d
+		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)}) // somebody waits for d
 		f.wantOrder(at(200), "https://d.example/", "https://b.example/")
-		f.wantWait(at(201), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(300)})
+		f.wantWait(at(201), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(300)})
 	}},
 	{"what was put off under a dormant hold is dormant", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.mustHoldOrigin("https://a.example", at(99), true)
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(99)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(99)})
 	}},
 	{"Add, Ack, Hold and Revive may bring one earlier", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), false)
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(100)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 		f.mustAdd(1, linkEntry("https://b.example/"))
 		l := f.mustLeaseURL(at(0), "https://b.example/")
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.wantOrder(at(0), "https://b.example/")
 		f.mustHoldOrigin("https://a.example", at(50), false)
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(50)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(50)})
 	}},
 }

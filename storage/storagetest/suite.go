@@ -117,8 +117,8 @@ func (f *fixture) wantNoLease(now time.Time) storage.Wait {
 // wantWait wants no lease and what is left to be as given.
 func (f *fixture) wantWait(now time.Time, want storage.Wait) {
 	f.Helper()
-	if got := f.wantNoLease(now); got.RemainingWork != want.RemainingWork || !got.Until.Equal(want.Until) {
-		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(startTime), got.RemainingWork, got.Until, want.RemainingWork, want.Until)
+	if got := f.wantNoLease(now); got.RemainingWorkKind != want.RemainingWorkKind || !got.Until.Equal(want.Until) {
+		f.Fatalf("at %v: left %d at %v, want %d at %v", now.Sub(startTime), got.RemainingWorkKind, got.Until, want.RemainingWorkKind, want.Until)
 	}
 }
 

@@ -17,7 +17,7 @@ var ackTests = []testCase{
 		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Done})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.Drop})
-		f.wantWait(at(1000), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(1000), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a stale ack is refused, the others take effect", func(f *fixture) {
 		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
@@ -52,12 +52,12 @@ var ackTests = []testCase{
 	{"an ack after ttl holds if the URL was not given away", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/")}) // whenever that is
-		f.wantWait(at(600), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(600), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"what is kept is kept as the ack has it", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		now := at(0)
-		for i, outcome := range []storage.Outcome{storage.Requeue, storage.RetryAt, storage.Park} {
+		for i, outcome := range []storage.AckOutcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.mustLeaseURL(now, "https://a.example/")
 			if l.FailedAttempts != i {
 				f.Fatalf("attempt %d, want %d", l.FailedAttempts, i)
@@ -102,7 +102,7 @@ var holdTests = []testCase{
 	{"a zero time ends the hold", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})
 		f.mustHoldOrigin("https://a.example", time.Time{}, false)
 		f.mustLeaseURL(at(0), "https://a.example/")
 	}},
@@ -110,7 +110,7 @@ var holdTests = []testCase{
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		for _, until := range []float64{100, 200, 50} {
 			f.mustHoldOrigin("https://a.example", at(until), false)
-			f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(until)})
+			f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(until)})
 		}
 	}},
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
@@ -135,23 +135,23 @@ var holdTests = []testCase{
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
 		f.mustHoldOrigin("https://b.example", at(10), true)
 		f.mustAdd(1, robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(10)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
 		f.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingPending, Until: at(30)})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(30)})
 		f.wantOrder(at(30), "https://a.example/r.txt")
-		f.wantWait(at(31), storage.Wait{RemainingWork: storage.RemainingSuspended, Until: at(100)})
+		f.wantWait(at(31), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})
 	}},
 	{"a hold stops no lease that is out", func(f *fixture) {
 		f.mustAdd(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.mustHoldOrigin("https://a.example", at(10), false)
 		f.mustAck(storage.Ack{Lease: l})
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 }
 
@@ -216,7 +216,7 @@ var parkAndNoteTests = []testCase{
 				f.Errorf("%s: %v, want %v", name, err, context.Canceled)
 			}
 		}
-		f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a closed store refuses every call", func(f *fixture) {
 		f.must(f.store.Close())
@@ -319,7 +319,7 @@ func testNotes(f *fixture) {
 		f.Error("a note beyond the limit was not refused")
 	}
 	note(a, "large", large)
-	f.wantWait(at(0), storage.Wait{RemainingWork: storage.RemainingNone})
+	f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 }
 
 func testCounts(f *fixture) {
@@ -333,9 +333,9 @@ func testCounts(f *fixture) {
 	f.wantNoLease(at(0))
 	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
 	f.mustAdd(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
-	want(storage.Counts{Hosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
+	want(storage.Counts{QueuedHosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
 	leases := f.mustLeaseUpTo(at(0), 3)
-	want(storage.Counts{Hosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
+	want(storage.Counts{QueuedHosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
 	for _, l := range leases {
 		switch l.URL.Origin().Host() {
 		case "a.example":
@@ -346,16 +346,16 @@ func testCounts(f *fixture) {
 			f.mustAck(storage.Ack{Lease: l})
 		}
 	}
-	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
+	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
 	f.mustHoldOrigin(leases[0].URL.Origin().String(), at(100), true)
 	f.mustHoldOrigin("https://a.example", at(100), true)
 	f.mustHoldOrigin("http://a.example", at(100), true)
-	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4, SuspendedURLs: 3})
+	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4, SuspendedURLs: 3})
 	f.mustHoldOrigin("https://a.example", at(50), false)
 	f.mustHoldOrigin("http://a.example", at(50), false)
-	want(storage.Counts{Hosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
+	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 3, ParkedURLs: 1, SeenURLs: 4})
 	f.mustLeaseUpTo(at(50), 1)
-	want(storage.Counts{Hosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
+	want(storage.Counts{QueuedHosts: 1, QueuedURLs: 2, LeasedURLs: 1, ParkedURLs: 1, SeenURLs: 4})
 }
 
 // callEveryMethod makes every call of the Store, and returns the error of each.

@@ -26,15 +26,15 @@ const (
 	hasRobotsFor
 	hasContext
 	hasFailedAttempts
-	hasOriginal
-	useOriginal
+	hasUncleanedURL
+	useUncleanedURL
 	hasMoreFlags // a byte follows that says what
 )
 
 // More of what is set.
 const (
 	hasRank = 1 << iota
-	hasVisitSummary
+	hasVisitHistorySummary
 	hasRedirects
 	isHTTPSUpgradeTried
 	hasRequest // since format 3
@@ -67,22 +67,22 @@ func AppendEntry(b []byte, e *storage.Entry) []byte {
 	if flags&hasFailedAttempts != 0 {
 		b = binary.AppendUvarint(b, uint64(e.FailedAttempts))
 	}
-	if flags&hasOriginal != 0 {
-		b = AppendString(b, e.Original.PathAndQuery())
+	if flags&hasUncleanedURL != 0 {
+		b = AppendString(b, e.UncleanedURL.PathAndQuery())
 	}
 	if flags&hasMoreFlags != 0 {
-		b = appendOptionalFields(b, e)
+		b = appendEntryOptionalFields(b, e)
 	}
 	return b
 }
 
-func appendOptionalFields(b []byte, e *storage.Entry) []byte {
+func appendEntryOptionalFields(b []byte, e *storage.Entry) []byte {
 	var more byte
-	if e.Rank > 0 {
+	if e.PriorityRank > 0 {
 		more |= hasRank
 	}
-	if e.VisitSummary != nil {
-		more |= hasVisitSummary
+	if e.VisitHistorySummary != nil {
+		more |= hasVisitHistorySummary
 	}
 	if e.Redirects > 0 {
 		more |= hasRedirects
@@ -97,11 +97,11 @@ func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 		more |= isSent
 	}
 	b = append(b, more)
-	if e.Rank > 0 {
-		b = binary.AppendUvarint(b, uint64(e.Rank))
+	if e.PriorityRank > 0 {
+		b = binary.AppendUvarint(b, uint64(e.PriorityRank))
 	}
-	if e.VisitSummary != nil {
-		b = appendVisitSummary(b, e.VisitSummary)
+	if e.VisitHistorySummary != nil {
+		b = appendVisitHistorySummary(b, e.VisitHistorySummary)
 	}
 	if e.Redirects > 0 {
 		b = binary.AppendUvarint(b, uint64(e.Redirects))
@@ -113,7 +113,7 @@ func appendOptionalFields(b []byte, e *storage.Entry) []byte {
 	return b
 }
 
-func appendVisitSummary(b []byte, p *storage.VisitSummary) []byte {
+func appendVisitHistorySummary(b []byte, p *storage.VisitHistorySummary) []byte {
 	b = AppendTime(b, p.VisitedAt)
 	b = binary.AppendUvarint(b, uint64(p.Status))
 	b = AppendString(b, p.ETag)
@@ -126,8 +126,8 @@ func appendVisitSummary(b []byte, p *storage.VisitSummary) []byte {
 	return binary.AppendUvarint(b, uint64(p.ConsecutiveMissing))
 }
 
-func (r *Reader) visitSummary() *storage.VisitSummary {
-	return &storage.VisitSummary{
+func (r *FieldReader) visitHistorySummary() *storage.VisitHistorySummary {
+	return &storage.VisitHistorySummary{
 		VisitedAt: r.Time(), Status: r.Int(), ETag: r.String(), LastModified: r.String(), BodyHash: r.Uint64(),
 		ComparedVisits: r.Int(), ChangedVisits: r.Int(), TotalComparedInterval: time.Duration(r.Varint()), SitemapLastmod: r.Time(), ConsecutiveMissing: r.Int(),
 	}
@@ -144,13 +144,13 @@ func entryFlags(e *storage.Entry) (flags byte) {
 	if e.FailedAttempts > 0 {
 		flags |= hasFailedAttempts
 	}
-	if !e.Original.IsZero() {
-		flags |= hasOriginal
+	if !e.UncleanedURL.IsZero() {
+		flags |= hasUncleanedURL
 	}
-	if e.UseOriginal {
-		flags |= useOriginal
+	if e.UseUncleanedURL {
+		flags |= useUncleanedURL
 	}
-	if e.Rank > 0 || e.VisitSummary != nil || e.Redirects > 0 || e.HTTPSUpgradeTried || e.Request != nil || e.Sent {
+	if e.PriorityRank > 0 || e.VisitHistorySummary != nil || e.Redirects > 0 || e.HTTPSUpgradeTried || e.Request != nil || e.Sent {
 		flags |= hasMoreFlags
 	}
 	return flags
@@ -158,7 +158,7 @@ func entryFlags(e *storage.Entry) (flags byte) {
 
 // ParseEntry reads what AppendEntry wrote for a URL of origin o.
 func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
-	r := Reader{Remaining: b}
+	r := FieldReader{RemainingData: b}
 	flags := r.Byte()
 	e := storage.Entry{Source: storage.Source(r.Byte()), PriorityClass: storage.PriorityClass(r.Byte()), Depth: r.Int()}
 	path := r.String()
@@ -177,35 +177,35 @@ func ParseEntry(b []byte, o decorum.Origin) (storage.Entry, error) {
 	if flags&hasFailedAttempts != 0 {
 		e.FailedAttempts = r.Int()
 	}
-	if flags&hasOriginal != 0 {
-		e.Original = r.URL(o)
+	if flags&hasUncleanedURL != 0 {
+		e.UncleanedURL = r.URL(o)
 	}
-	e.UseOriginal = flags&useOriginal != 0
+	e.UseUncleanedURL = flags&useUncleanedURL != 0
 	if flags&hasMoreFlags != 0 {
-		r.parseOptionalFields(&e)
+		r.parseEntryOptionalFields(&e)
 	}
 	u, err := decorum.ParseURL(o.String() + path)
-	if err != nil || r.Err != nil || len(r.Remaining) > 0 || u.Origin() != o {
+	if err != nil || r.Err != nil || len(r.RemainingData) > 0 || u.Origin() != o {
 		return storage.Entry{}, fmt.Errorf("URL %q of %v: %w", path, o, ErrDamaged)
 	}
 	e.URL = u
 	return e, e.Validate()
 }
 
-// parseOptionalFields reads what appendOptionalFields wrote.
-func (r *Reader) parseOptionalFields(e *storage.Entry) {
+// parseEntryOptionalFields reads what appendEntryOptionalFields wrote.
+func (r *FieldReader) parseEntryOptionalFields(e *storage.Entry) {
 	more := r.Byte()
 	if more&hasRank != 0 {
-		e.Rank = uint16(r.Int())
+		e.PriorityRank = uint16(r.Int())
 	}
-	if more&hasVisitSummary != 0 {
-		e.VisitSummary = r.visitSummary()
+	if more&hasVisitHistorySummary != 0 {
+		e.VisitHistorySummary = r.visitHistorySummary()
 	}
 	if more&hasRedirects != 0 {
 		e.Redirects = r.Int()
 	}
 	if more&hasRequest != 0 {
-		e.Request = &storage.Request{Method: r.String()}
+		e.Request = &storage.NonGETRequest{Method: r.String()}
 		if body := r.Bytes(); len(body) > 0 {
 			e.Request.Body = bytes.Clone(body)
 		}
@@ -224,12 +224,12 @@ func AppendHostState(b []byte, c *schedule.HostState) []byte {
 
 // ParseHostState reads what AppendHostState wrote.
 func ParseHostState(b []byte) (c schedule.HostState, err error) {
-	r := Reader{Remaining: b}
+	r := FieldReader{RemainingData: b}
 	c.Due = r.Time()
 	c.LostVisitDelay = time.Duration(r.Varint())
 	c.Slots = int(r.Varint())
 	c.ConsecutiveFailures = int(r.Varint())
-	c.EncodedStats = append([]byte(nil), r.Remaining...) // nil if there is none
+	c.EncodedStats = append([]byte(nil), r.RemainingData...) // nil if there is none
 	return c, r.Err
 }
 
@@ -244,90 +244,90 @@ func AppendTime(b []byte, t time.Time) []byte {
 	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
 }
 
-// A Reader takes a record apart. After an error it returns zeros.
-type Reader struct {
-	Remaining []byte // what is left
-	Err       error  // ErrDamaged, once something made no sense
+// A FieldReader takes a record apart. After an error it returns zeros.
+type FieldReader struct {
+	RemainingData []byte // what is left
+	Err           error  // ErrDamaged, once something made no sense
 }
 
 // MarkDamaged says that the record makes no sense.
-func (r *Reader) MarkDamaged() { r.Remaining, r.Err = nil, ErrDamaged }
+func (r *FieldReader) MarkDamaged() { r.RemainingData, r.Err = nil, ErrDamaged }
 
 // CheckFullyRead returns an error unless the record was read whole and no further.
-func (r *Reader) CheckFullyRead() error {
-	if len(r.Remaining) > 0 {
+func (r *FieldReader) CheckFullyRead() error {
+	if len(r.RemainingData) > 0 {
 		r.MarkDamaged()
 	}
 	return r.Err
 }
 
 // Byte reads a byte.
-func (r *Reader) Byte() byte {
-	if len(r.Remaining) == 0 {
+func (r *FieldReader) Byte() byte {
+	if len(r.RemainingData) == 0 {
 		r.MarkDamaged()
 		return 0
 	}
-	c := r.Remaining[0]
-	r.Remaining = r.Remaining[1:]
+	c := r.RemainingData[0]
+	r.RemainingData = r.RemainingData[1:]
 	return c
 }
 
 // Varint reads a number that may be negative.
-func (r *Reader) Varint() int64 {
-	v, n := binary.Varint(r.Remaining)
+func (r *FieldReader) Varint() int64 {
+	v, n := binary.Varint(r.RemainingData)
 	if n <= 0 {
 		r.MarkDamaged()
 		return 0
 	}
-	r.Remaining = r.Remaining[n:]
+	r.RemainingData = r.RemainingData[n:]
 	return v
 }
 
 // Int reads a count. None fills 48 bits, nor do some of them added up fill 63.
-func (r *Reader) Int() int {
-	v, n := binary.Uvarint(r.Remaining)
+func (r *FieldReader) Int() int {
+	v, n := binary.Uvarint(r.RemainingData)
 	if n <= 0 || v >= 1<<48 {
 		r.MarkDamaged()
 		return 0
 	}
-	r.Remaining = r.Remaining[n:]
+	r.RemainingData = r.RemainingData[n:]
 	return int(v)
 }
 
 // Uint64 reads a number of eight bytes.
-func (r *Reader) Uint64() uint64 {
-	if len(r.Remaining) < 8 {
+func (r *FieldReader) Uint64() uint64 {
+	if len(r.RemainingData) < 8 {
 		r.MarkDamaged()
 		return 0
 	}
-	v := binary.BigEndian.Uint64(r.Remaining)
-	r.Remaining = r.Remaining[8:]
+	v := binary.BigEndian.Uint64(r.RemainingData)
+	r.RemainingData = r.RemainingData[8:]
 	return v
 }
 
 // String reads what AppendString wrote.
-func (r *Reader) String() string { return string(r.Bytes()) }
+func (r *FieldReader) String() string { return string(r.Bytes()) }
 
 // Bytes returns what AppendString wrote, a part of the record. It is not nil.
-func (r *Reader) Bytes() []byte {
+func (r *FieldReader) Bytes() []byte {
 	n := r.Int()
-	if n > len(r.Remaining) {
+	if n > len(r.RemainingData) {
 		r.MarkDamaged()
 		return []byte{}
 	}
-	b := r.Remaining[:n:n]
-	r.Remaining = r.Remaining[n:]
+	b := r.RemainingData[:n:n]
+	r.RemainingData = r.RemainingData[n:]
 	return b
 }
 
 // Time reads what AppendTime wrote, in UTC.
-func (r *Reader) Time() time.Time {
+func (r *FieldReader) Time() time.Time {
 	sec, nsec := r.Varint(), r.Int()
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
 // Origin reads the name of an origin.
-func (r *Reader) Origin() decorum.Origin {
+func (r *FieldReader) Origin() decorum.Origin {
 	o, ok := ParseOriginName(r.String())
 	if !ok {
 		r.MarkDamaged()
@@ -336,7 +336,7 @@ func (r *Reader) Origin() decorum.Origin {
 }
 
 // URL reads the path of a URL of origin o.
-func (r *Reader) URL(o decorum.Origin) decorum.URL {
+func (r *FieldReader) URL(o decorum.Origin) decorum.URL {
 	u, err := decorum.ParseURL(o.String() + r.String())
 	if err != nil || u.Origin() != o {
 		r.MarkDamaged()

@@ -12,76 +12,76 @@ import (
 
 // An EvictedHost is a host that was evicted.
 type EvictedHost struct {
-	Number  uint32 // as the engine counts
-	Origins []EvictedOrigin
+	HostNumber uint32 // as the engine counts
+	Origins    []EvictedOrigin
 
 	nextDue             int64 // when its next URL can be handed out
 	firstSuspensionEnd  int64 // when the first of its dormant holds ends
 	earliestRevisitTime int64 // when the first of its pages comes due
 
-	queuedURLs, suspendedURLs, awaitingRevisit int32 // as counted in Schedule
-	dueHeapIndex                               int32
-	suspensionHeapIndex                        int32
-	revisitHeapIndex                           int32
-	inHostCount                                bool
+	queuedURLCount, suspendedURLCount, awaitingRevisitCount int32 // as counted in Schedule
+	dueHeapIndex                                            int32
+	suspensionHeapIndex                                     int32
+	revisitHeapIndex                                        int32
+	inHostCount                                             bool
 }
 
 // An EvictedOrigin is an origin of an EvictedHost.
 type EvictedOrigin struct {
-	Number       uint32 // as the engine counts
+	OriginNumber uint32 // as the engine counts
 	WaitingSince int64  // for Restore
 }
 
-func (h *EvictedHost) before(g *EvictedHost) bool { return h.nextDue < g.nextDue }
-func (h *EvictedHost) heapIndex() *int32          { return &h.dueHeapIndex }
+func (h *EvictedHost) precedesInHeap(g *EvictedHost) bool { return h.nextDue < g.nextDue }
+func (h *EvictedHost) heapIndexPtr() *int32               { return &h.dueHeapIndex }
 
-// evictedHostBySuspensionEnd orders the idle hosts with URLs under a dormant hold.
-type evictedHostBySuspensionEnd struct{ *EvictedHost }
+// evictedHostSuspensionHeapItem orders the idle hosts with URLs under a dormant hold.
+type evictedHostSuspensionHeapItem struct{ *EvictedHost }
 
-func (h evictedHostBySuspensionEnd) before(g evictedHostBySuspensionEnd) bool {
+func (h evictedHostSuspensionHeapItem) precedesInHeap(g evictedHostSuspensionHeapItem) bool {
 	return h.firstSuspensionEnd < g.firstSuspensionEnd
 }
-func (h evictedHostBySuspensionEnd) heapIndex() *int32 { return &h.suspensionHeapIndex }
+func (h evictedHostSuspensionHeapItem) heapIndexPtr() *int32 { return &h.suspensionHeapIndex }
 
 // evictedHostByRevisitTime orders the idle hosts with resting pages.
 type evictedHostByRevisitTime struct{ *EvictedHost }
 
-func (h evictedHostByRevisitTime) before(g evictedHostByRevisitTime) bool {
+func (h evictedHostByRevisitTime) precedesInHeap(g evictedHostByRevisitTime) bool {
 	return h.earliestRevisitTime < g.earliestRevisitTime
 }
-func (h evictedHostByRevisitTime) heapIndex() *int32 { return &h.revisitHeapIndex }
+func (h evictedHostByRevisitTime) heapIndexPtr() *int32 { return &h.revisitHeapIndex }
 
 // evictedHosts is all idle hosts.
 type evictedHosts struct {
 	byNumber        map[uint32]*EvictedHost
-	byDue           heap[*EvictedHost]
-	bySuspensionEnd heap[evictedHostBySuspensionEnd]
-	byRevisit       heap[evictedHostByRevisitTime]
+	byDue           indexedHeap[*EvictedHost]
+	bySuspensionEnd indexedHeap[evictedHostSuspensionHeapItem]
+	byRevisit       indexedHeap[evictedHostByRevisitTime]
 }
 
-// Evict takes a host without leases, and all its origins that have anything to
+// EvictHost takes a host without leases, and all its origins that have anything to
 // hand out, out of the schedule. number is the host's; numberOf returns that of an
-// origin. The engine must not change what they hold until it has called RemoveEvictedHost and
+// origin. The engine must not change what they hold until it has called RemoveFromEvictedHosts and
 // Restore.
-func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) {
+func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint32) {
 	evicted := &EvictedHost{
-		Number: number, Origins: make([]EvictedOrigin, 0, len(h.origins)),
+		HostNumber: number, Origins: make([]EvictedOrigin, 0, len(h.origins)),
 		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64, inHostCount: h.inHostCount,
 	}
 	for len(h.origins) > 0 {
 		o := h.origins[0]
 		evicted.Origins = append(evicted.Origins, EvictedOrigin{numberOf(o.Queue), o.waitingSince})
-		evicted.queuedURLs += int32(o.queuedURLs)
-		evicted.suspendedURLs += int32(o.suspendedURLs)
-		evicted.awaitingRevisit += int32(o.awaitingRevisit)
-		if o.suspendedURLs > 0 {
+		evicted.queuedURLCount += int32(o.queuedURLCount)
+		evicted.suspendedURLCount += int32(o.suspendedURLCount)
+		evicted.awaitingRevisitCount += int32(o.awaitingRevisitCount)
+		if o.suspendedURLCount > 0 {
 			evicted.firstSuspensionEnd = min(evicted.firstSuspensionEnd, Nanos(o.HeldUntil))
 		}
-		if o.awaitingRevisit > 0 {
+		if o.awaitingRevisitCount > 0 {
 			evicted.earliestRevisitTime = min(evicted.earliestRevisitTime, o.earliestRevisitTime)
 		}
 		h.origins.remove(o)
-		s.originsBySuspensionEnd.remove(originBySuspensionEnd[Q]{o})
+		s.originsBySuspensionEnd.remove(originSuspensionHeapItem[Q]{o})
 		s.originsByRevisit.remove(originByRevisit[Q]{o})
 	}
 	s.hostsByDue.remove(h)
@@ -90,18 +90,18 @@ func (s *Schedule[Q]) Evict(h *Host[Q], number uint32, numberOf func(Q) uint32) 
 	}
 	s.evicted.byNumber[number] = evicted
 	s.evicted.byDue.pushOrMove(evicted)
-	if evicted.suspendedURLs > 0 {
-		s.evicted.bySuspensionEnd.pushOrMove(evictedHostBySuspensionEnd{evicted})
+	if evicted.suspendedURLCount > 0 {
+		s.evicted.bySuspensionEnd.pushOrMove(evictedHostSuspensionHeapItem{evicted})
 	}
-	if evicted.awaitingRevisit > 0 {
+	if evicted.awaitingRevisitCount > 0 {
 		s.evicted.byRevisit.pushOrMove(evictedHostByRevisitTime{evicted})
 	}
 }
 
-// IsEvictable reports whether Evict may be called: no lease of the host is out, origins
+// IsHostEvictable reports whether EvictHost may be called: no lease of the host is out, origins
 // is the number of its origins that have anything to hand out, and the host is first in
-// no queue, so that NextToRestore does not return it at once.
-func (s *Schedule[Q]) IsEvictable(h *Host[Q], origins int) bool {
+// no queue, so that NextHostToRestore does not return it at once.
+func (s *Schedule[Q]) IsHostEvictable(h *Host[Q], origins int) bool {
 	if h.LeasesOut > 0 || len(h.origins) != origins || origins == 0 || s.hostsByDue[0] == h {
 		return false
 	}
@@ -110,8 +110,8 @@ func (s *Schedule[Q]) IsEvictable(h *Host[Q], origins int) bool {
 	return !isFirstHold && !isFirstRevisit
 }
 
-// Origins calls yield with the origins of the host that have anything to hand out.
-func (h *Host[Q]) Origins(yield func(Q) bool) {
+// OriginsWithURLs calls yield with the origins of the host that have anything to hand out.
+func (h *Host[Q]) OriginsWithURLs(yield func(Q) bool) {
 	for _, o := range h.origins {
 		if !yield(o.Queue) {
 			return
@@ -124,10 +124,10 @@ func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHost {
 	return s.evicted.byNumber[number]
 }
 
-// NextToRestore returns an idle host that the engine must wake before it calls NextOrigin or RemainingWork,
+// NextHostToRestore returns an idle host that the engine must wake before it calls NextOrigin or RemainingWorkKindAndTime,
 // so that the schedule knows the first entry of each queue; nil if no host must wake.
 // Hosts whose dormant hold has ended by the time of Advance come first.
-func (s *Schedule[Q]) NextToRestore() *EvictedHost {
+func (s *Schedule[Q]) NextHostToRestore() *EvictedHost {
 	evicted := &s.evicted
 	switch {
 	case len(evicted.byDue) > 0 && (len(s.hostsByDue) == 0 || evicted.byDue[0].nextDue < s.hostsByDue[0].nextDue):
@@ -140,16 +140,16 @@ func (s *Schedule[Q]) NextToRestore() *EvictedHost {
 	return nil
 }
 
-// RemoveEvictedHost takes h out of the idle hosts. The engine must call RestoreEvictedOrigin with each of
+// RemoveFromEvictedHosts takes h out of the idle hosts. The engine must call RestoreEvictedOrigin with each of
 // its origins.
-func (s *Schedule[Q]) RemoveEvictedHost(h *EvictedHost) {
-	delete(s.evicted.byNumber, h.Number)
+func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHost) {
+	delete(s.evicted.byNumber, h.HostNumber)
 	s.evicted.byDue.remove(h)
-	s.evicted.bySuspensionEnd.remove(evictedHostBySuspensionEnd{h})
+	s.evicted.bySuspensionEnd.remove(evictedHostSuspensionHeapItem{h})
 	s.evicted.byRevisit.remove(evictedHostByRevisitTime{h})
-	s.QueuedURLs -= int(h.queuedURLs)
-	s.SuspendedURLs -= int(h.suspendedURLs)
-	s.AwaitingRevisit -= int(h.awaitingRevisit)
+	s.QueuedURLCount -= int(h.queuedURLCount)
+	s.SuspendedURLCount -= int(h.suspendedURLCount)
+	s.AwaitingRevisitCount -= int(h.awaitingRevisitCount)
 	if h.inHostCount {
 		s.HostCount--
 	}
@@ -157,14 +157,14 @@ func (s *Schedule[Q]) RemoveEvictedHost(h *EvictedHost) {
 
 // RestoreEvictedOrigin puts an evicted origin back into its former place.
 func (s *Schedule[Q]) RestoreEvictedOrigin(o *Origin[Q], waitingSince int64) {
-	s.Update(o)
+	s.UpdateOrigin(o)
 	o.waitingSince = waitingSince // Update sees it as formerly empty
-	s.Update(o)
+	s.UpdateOrigin(o)
 }
 
 // EvictedOriginNextDue returns when the next URL of an idle origin can be handed out, as
 // Origin.NextDue does.
-func EvictedOriginNextDue[Q OriginQueue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
+func EvictedOriginNextDue[Q OriginURLQueue](o *Origin[Q], waitingSince int64) (time.Time, bool) {
 	o.waitingSince = waitingSince
 	at, ok := o.computeNextDue()
 	if !ok {

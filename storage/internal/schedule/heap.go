@@ -3,28 +3,28 @@ package schedule
 // A heapItem knows its order, and its place in the heap: index + 1, so
 // that the zero value is in none.
 type heapItem[T any] interface {
-	before(T) bool
-	heapIndex() *int32
+	precedesInHeap(T) bool
+	heapIndexPtr() *int32
 }
 
-// heap is a binary heap of which any member can be moved or taken out.
-type heap[T heapItem[T]] []T
+// indexedHeap is a binary heap of which any member can be moved or taken out.
+type indexedHeap[T heapItem[T]] []T
 
 // pushOrMove adds x, or moves it to where it belongs by now.
-func (h *heap[T]) pushOrMove(x T) {
-	if *x.heapIndex() == 0 {
+func (h *indexedHeap[T]) pushOrMove(x T) {
+	if *x.heapIndexPtr() == 0 {
 		*h = append(*h, x)
-		*x.heapIndex() = int32(len(*h))
+		*x.heapIndexPtr() = int32(len(*h))
 	}
-	i := int(*x.heapIndex()) - 1
+	i := int(*x.heapIndexPtr()) - 1
 	if !h.siftUp(i) {
 		h.siftDown(i)
 	}
 }
 
 // remove removes x, if it is in the heap.
-func (h *heap[T]) remove(x T) {
-	i, last := int(*x.heapIndex())-1, len(*h)-1
+func (h *indexedHeap[T]) remove(x T) {
+	i, last := int(*x.heapIndexPtr())-1, len(*h)-1
 	if i < 0 {
 		return
 	}
@@ -32,25 +32,25 @@ func (h *heap[T]) remove(x T) {
 	var zero T
 	(*h)[last] = zero // lets it be collected
 	*h = (*h)[:last]
-	*x.heapIndex() = 0
+	*x.heapIndexPtr() = 0
 	if i < last && !h.siftUp(i) {
 		h.siftDown(i)
 	}
 }
 
-func (h heap[T]) siftUp(i int) (moved bool) {
-	for i > 0 && h[i].before(h[(i-1)/2]) {
+func (h indexedHeap[T]) siftUp(i int) (moved bool) {
+	for i > 0 && h[i].precedesInHeap(h[(i-1)/2]) {
 		h.swap(i, (i-1)/2)
 		i, moved = (i-1)/2, true
 	}
 	return moved
 }
 
-func (h heap[T]) siftDown(i int) {
+func (h indexedHeap[T]) siftDown(i int) {
 	for {
 		first := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[child].before(h[first]) {
+			if h[child].precedesInHeap(h[first]) {
 				first = child
 			}
 		}
@@ -62,7 +62,7 @@ func (h heap[T]) siftDown(i int) {
 	}
 }
 
-func (h heap[T]) swap(i, j int) {
+func (h indexedHeap[T]) swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	*h[i].heapIndex(), *h[j].heapIndex() = int32(i+1), int32(j+1)
+	*h[i].heapIndexPtr(), *h[j].heapIndexPtr() = int32(i+1), int32(j+1)
 }

@@ -11,14 +11,14 @@ type testItem struct {
 	index int32
 }
 
-func (n *testItem) before(m *testItem) bool { return n.value < m.value }
-func (n *testItem) heapIndex() *int32       { return &n.index }
+func (n *testItem) precedesInHeap(m *testItem) bool { return n.value < m.value }
+func (n *testItem) heapIndexPtr() *int32            { return &n.index }
 
 // The heap is compared with a slice that is searched, through random puts,
 // moves and takes.
 func TestHeap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var h heap[*testItem]
+	var h indexedHeap[*testItem]
 	var present, removed []*testItem
 	for range 100 {
 		removed = append(removed, new(testItem))
@@ -56,7 +56,7 @@ func TestHeap(t *testing.T) {
 // The lowest lane goes first.
 func TestLanes(t *testing.T) {
 	const normal, late = 2, 3
-	order := []Lane{
+	order := []LaneID{
 		LaneForClass(late, true).ReturnedLane(), LaneForClass(late, true).DelayedLane(), LaneForClass(late, true),
 		LaneForClass(late, false).ReturnedLane(), LaneForClass(normal, false).DelayedLane(), LaneForClass(normal, false),
 		LaneForClass(late, false).DelayedLane(), LaneForClass(late, false),

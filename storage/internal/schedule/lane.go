@@ -1,22 +1,22 @@
 package schedule
 
-// A Lane is one of the lines in which the URLs of an origin wait. URLs are
+// A LaneID is one of the lines in which the URLs of an origin wait. URLs are
 // handed out of the lowest lane that has one to give: robots.txt hops of the
 // origin for itself, which no hold stops, then the others class by class. In
 // both, what was given back goes first, the latest ahead; and of a class what
 // was put off and has come due goes first, for it was there before those that
 // still wait.
-type Lane uint8
+type LaneID uint8
 
 // The lanes. Even ones are timed, ordered by when their URLs may be handed
 // out; the others are ordered as they were filled.
 const (
-	robotsHopReturned Lane = 1
-	robotsHop         Lane = 3 // and hop-1 what was put off
-	returned          Lane = 5
-	firstClass        Lane = 7  // the first class; the others follow in steps of two
-	AwaitingRevisit   Lane = 14 // pages that wait for their revisit
-	NumLanes          Lane = 15
+	robotsHopReturned LaneID = 1
+	robotsHop         LaneID = 3 // and hop-1 what was put off
+	returned          LaneID = 5
+	firstClass        LaneID = 7  // the first class; the others follow in steps of two
+	AwaitingRevisit   LaneID = 14 // pages that wait for their revisit
+	NumLanes          LaneID = 15
 )
 
 // firstShared is the first lane with which resting pages take turns.
@@ -30,25 +30,25 @@ type RevisitAlternation struct {
 
 // ChooseRevisit reports whether it is the turn of a resting page. lane is the first that
 // has a URL to give, if any; due says whether the revisit of a page has come.
-func (t *RevisitAlternation) ChooseRevisit(lane Lane, hasOther, revisitDue bool) bool {
+func (t *RevisitAlternation) ChooseRevisit(lane LaneID, hasOther, revisitDue bool) bool {
 	t.LastWasRevisit = revisitDue && (!hasOther || lane >= firstShared && !t.LastWasRevisit)
 	return t.LastWasRevisit
 }
 
 // LaneForClass returns the lane for a new URL of the class, which is 0 to 3; higher
 // ones are taken for 3.
-func LaneForClass(class uint8, isHop bool) Lane {
+func LaneForClass(class uint8, isHop bool) LaneID {
 	if isHop {
 		return robotsHop
 	}
-	return firstClass + 2*Lane(min(class, 3))
+	return firstClass + 2*LaneID(min(class, 3))
 }
 
 // DelayedLane returns the lane for a URL that was put off, LaneForClass being l.
-func (l Lane) DelayedLane() Lane { return l - 1 }
+func (l LaneID) DelayedLane() LaneID { return l - 1 }
 
 // ReturnedLane returns the lane for a URL that was given back, LaneForClass being l.
-func (l Lane) ReturnedLane() Lane {
+func (l LaneID) ReturnedLane() LaneID {
 	if l == robotsHop {
 		return robotsHopReturned
 	}
@@ -56,10 +56,10 @@ func (l Lane) ReturnedLane() Lane {
 }
 
 // IsTimed reports whether the URLs of the lane have times of their own.
-func (l Lane) IsTimed() bool { return l%2 == 0 }
+func (l LaneID) IsTimed() bool { return l%2 == 0 }
 
 // IsLIFO reports whether the last URL put into the lane is the first out.
-func (l Lane) IsLIFO() bool { return l == robotsHopReturned || l == returned }
+func (l LaneID) IsLIFO() bool { return l == robotsHopReturned || l == returned }
 
 // IsRobotsHop reports whether no hold stops the lane.
-func (l Lane) IsRobotsHop() bool { return l <= robotsHop }
+func (l LaneID) IsRobotsHop() bool { return l <= robotsHop }

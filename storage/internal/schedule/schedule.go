@@ -1,6 +1,6 @@
 // Package schedule knows whose turn it is: the clocks of hosts, the holds of
 // origins, the slots and the leases that are out, for the engines that keep
-// their state in one process. It holds no URLs (an OriginQueue does), reads no clock,
+// their state in one process. It holds no URLs (an OriginURLQueue does), reads no clock,
 // and locks nothing: its caller does.
 //
 // Each verb costs at most the logarithm of the number of hosts.
@@ -20,9 +20,9 @@ type HostState struct {
 	EncodedStats        []byte
 }
 
-// An OriginQueue is what waits for one origin, as far as a Schedule must know it.
+// An OriginURLQueue is what waits for one origin, as far as a Schedule must know it.
 // Times are what Nanos returns.
-type OriginQueue interface {
+type OriginURLQueue interface {
 	// QueuedCounts returns how many URLs wait but for resting ones, and how many of
 	// them are in hop lanes.
 	QueuedCounts() (all, robotsHops int)
@@ -34,14 +34,14 @@ type OriginQueue interface {
 	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
-// A QueuedURLCounts counts what waits in the lanes of an OriginQueue, without resting pages.
+// A QueuedURLCounts counts what waits in the lanes of an OriginURLQueue, without resting pages.
 type QueuedURLCounts struct {
 	Total      int
 	RobotsHops int // of Total, in hop lanes
 }
 
 // AddURLs counts n more in a lane.
-func (t *QueuedURLCounts) AddURLs(l Lane, n int) {
+func (t *QueuedURLCounts) AddURLs(l LaneID, n int) {
 	if l == AwaitingRevisit {
 		return
 	}
@@ -51,31 +51,31 @@ func (t *QueuedURLCounts) AddURLs(l Lane, n int) {
 	}
 }
 
-// QueuedCounts is that of OriginQueue.
+// QueuedCounts is that of OriginURLQueue.
 func (t *QueuedURLCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.
-type Origin[Q OriginQueue] struct {
+type Origin[Q OriginURLQueue] struct {
 	Queue     Q
 	Host      *Host[Q]
 	HeldUntil time.Time // nothing but hops before
 	Suspended bool      // nobody should wait for the end of the hold
 
-	nextDue             int64 // when its next URL can be handed out
-	waitingSince        int64 // last served, or found empty: who waited longer goes first
-	queuedURLs          int   // as counted in Host and Schedule
-	suspendedURLs       int   // of them, under a dormant hold
-	awaitingRevisit     int   // as counted in Schedule
-	earliestRevisitTime int64
+	nextDue              int64 // when its next URL can be handed out
+	waitingSince         int64 // last served, or found empty: who waited longer goes first
+	queuedURLCount       int   // as counted in Host and Schedule
+	suspendedURLCount    int   // of them, under a dormant hold
+	awaitingRevisitCount int   // as counted in Schedule
+	earliestRevisitTime  int64
 
 	hostHeapIndex       int32
 	suspensionHeapIndex int32
 	revisitHeapIndex    int32
 }
 
-func (o *Origin[Q]) before(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
-func (o *Origin[Q]) heapIndex() *int32        { return &o.hostHeapIndex }
+func (o *Origin[Q]) precedesInHeap(p *Origin[Q]) bool { return o.nextDue < p.nextDue }
+func (o *Origin[Q]) heapIndexPtr() *int32             { return &o.hostHeapIndex }
 
 // NextDue returns when the next URL of the origin can be handed out were there a
 // slot of the host; false if there is none.
@@ -86,39 +86,39 @@ func (o *Origin[Q]) NextDue() (time.Time, bool) {
 	return laterTime(time.Unix(0, o.nextDue), o.Host.Due), true
 }
 
-// originBySuspensionEnd orders the origins under a dormant hold.
-type originBySuspensionEnd[Q OriginQueue] struct{ *Origin[Q] }
+// originSuspensionHeapItem orders the origins under a dormant hold.
+type originSuspensionHeapItem[Q OriginURLQueue] struct{ *Origin[Q] }
 
-func (o originBySuspensionEnd[Q]) before(p originBySuspensionEnd[Q]) bool {
+func (o originSuspensionHeapItem[Q]) precedesInHeap(p originSuspensionHeapItem[Q]) bool {
 	return o.HeldUntil.Before(p.HeldUntil)
 }
-func (o originBySuspensionEnd[Q]) heapIndex() *int32 { return &o.suspensionHeapIndex }
+func (o originSuspensionHeapItem[Q]) heapIndexPtr() *int32 { return &o.suspensionHeapIndex }
 
 // originByRevisit orders the origins with resting pages.
-type originByRevisit[Q OriginQueue] struct{ *Origin[Q] }
+type originByRevisit[Q OriginURLQueue] struct{ *Origin[Q] }
 
-func (o originByRevisit[Q]) before(p originByRevisit[Q]) bool {
+func (o originByRevisit[Q]) precedesInHeap(p originByRevisit[Q]) bool {
 	return o.earliestRevisitTime < p.earliestRevisitTime
 }
-func (o originByRevisit[Q]) heapIndex() *int32 { return &o.revisitHeapIndex }
+func (o originByRevisit[Q]) heapIndexPtr() *int32 { return &o.revisitHeapIndex }
 
 // A Host is to whom politeness is owed, for all its origins together.
-type Host[Q OriginQueue] struct {
+type Host[Q OriginURLQueue] struct {
 	HostState
 	LeasesOut int // leases
 
-	origins      heap[*Origin[Q]] // with URLs to hand out, now or some time
+	origins      indexedHeap[*Origin[Q]] // with URLs to hand out, now or some time
 	queuedURLs   int
 	nextDue      int64 // when its next URL can be handed out
 	dueHeapIndex int32
 	inHostCount  bool // counted in Schedule.HostCount
 }
 
-func (h *Host[Q]) before(g *Host[Q]) bool { return h.nextDue < g.nextDue }
-func (h *Host[Q]) heapIndex() *int32      { return &h.dueHeapIndex }
+func (h *Host[Q]) precedesInHeap(g *Host[Q]) bool { return h.nextDue < g.nextDue }
+func (h *Host[Q]) heapIndexPtr() *int32           { return &h.dueHeapIndex }
 
 // A Lease is a URL that is out.
-type Lease[Q OriginQueue] struct {
+type Lease[Q OriginURLQueue] struct {
 	Token           uint64
 	Origin          *Origin[Q]
 	Expires         time.Time
@@ -127,26 +127,26 @@ type Lease[Q OriginQueue] struct {
 
 // Of leases that run out together the latest goes back first, so that the
 // earliest ends at the head of the queue.
-func (l *Lease[Q]) before(m *Lease[Q]) bool {
+func (l *Lease[Q]) precedesInHeap(m *Lease[Q]) bool {
 	if l.Expires.Equal(m.Expires) {
 		return l.Token > m.Token
 	}
 	return l.Expires.Before(m.Expires)
 }
-func (l *Lease[Q]) heapIndex() *int32 { return &l.expiryHeapIndex }
+func (l *Lease[Q]) heapIndexPtr() *int32 { return &l.expiryHeapIndex }
 
 // A Schedule is all hosts. The zero value is ready for use.
-type Schedule[Q OriginQueue] struct {
-	HostCount       int // with at least one URL queued or out
-	QueuedURLs      int
-	SuspendedURLs   int // of QueuedURLs, under a dormant hold
-	AwaitingRevisit int
+type Schedule[Q OriginURLQueue] struct {
+	HostCount            int // with at least one URL queued or out
+	QueuedURLCount       int
+	SuspendedURLCount    int // of QueuedURLCount, under a dormant hold
+	AwaitingRevisitCount int
 
-	now                    time.Time                      // the latest it was told
-	hostsByDue             heap[*Host[Q]]                 // hosts with a URL to hand out and a slot free
-	originsBySuspensionEnd heap[originBySuspensionEnd[Q]] // origins with URLs under a dormant hold
-	originsByRevisit       heap[originByRevisit[Q]]
-	leasesByExpiry         heap[*Lease[Q]] // by when they run out
+	now                    time.Time                                // the latest it was told
+	hostsByDue             indexedHeap[*Host[Q]]                    // hosts with a URL to hand out and a slot free
+	originsBySuspensionEnd indexedHeap[originSuspensionHeapItem[Q]] // origins with URLs under a dormant hold
+	originsByRevisit       indexedHeap[originByRevisit[Q]]
+	leasesByExpiry         indexedHeap[*Lease[Q]] // by when they run out
 	evicted                evictedHosts
 }
 
@@ -159,7 +159,7 @@ func (s *Schedule[Q]) Advance(now time.Time) {
 		s.now = now
 	}
 	for len(s.originsBySuspensionEnd) > 0 && !s.originsBySuspensionEnd[0].HeldUntil.After(s.now) {
-		s.Update(s.originsBySuspensionEnd[0].Origin)
+		s.UpdateOrigin(s.originsBySuspensionEnd[0].Origin)
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *Schedule[Q]) BeginLease(o *Origin[Q], token uint64, now, expires time.T
 	s.leasesByExpiry.pushOrMove(l)
 	o.Host.LeasesOut++
 	o.waitingSince = Nanos(now)
-	s.Update(o)
+	s.UpdateOrigin(o)
 	return l
 }
 
@@ -205,7 +205,7 @@ func (s *Schedule[Q]) RenewLease(l *Lease[Q], expires time.Time) {
 func (s *Schedule[Q]) EndLease(l *Lease[Q]) {
 	s.leasesByExpiry.remove(l)
 	l.Origin.Host.LeasesOut--
-	s.Update(l.Origin)
+	s.UpdateOrigin(l.Origin)
 }
 
 // Nanos returns t in nanoseconds since 1970. What an int64 cannot hold, years
@@ -220,8 +220,8 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// LeasedURLs returns how many leases are out.
-func (s *Schedule[Q]) LeasedURLs() int { return len(s.leasesByExpiry) }
+// LeasedURLCount returns how many leases are out.
+func (s *Schedule[Q]) LeasedURLCount() int { return len(s.leasesByExpiry) }
 
 // SetState gives the host a new clock. Due does not move back. An Update of one of
 // its origins must follow.

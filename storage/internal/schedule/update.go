@@ -2,8 +2,8 @@ package schedule
 
 import "time"
 
-// Update takes note that the origin's queue, hold or host has changed.
-func (s *Schedule[Q]) Update(o *Origin[Q]) {
+// UpdateOrigin takes note that the origin's queue, hold or host has changed.
+func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
 	s.updateCounts(o)
 	h := o.Host
 	if at, ok := o.computeNextDue(); ok {
@@ -18,23 +18,23 @@ func (s *Schedule[Q]) Update(o *Origin[Q]) {
 // updateCounts brings the sums up to date.
 func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 	all, robotsHops := o.Queue.QueuedCounts()
-	if o.queuedURLs == 0 && all > 0 {
+	if o.queuedURLCount == 0 && all > 0 {
 		o.waitingSince = max(o.waitingSince, Nanos(s.now))
 	}
-	s.QueuedURLs += all - o.queuedURLs
-	o.Host.queuedURLs += all - o.queuedURLs
-	o.queuedURLs = all
+	s.QueuedURLCount += all - o.queuedURLCount
+	o.Host.queuedURLs += all - o.queuedURLCount
+	o.queuedURLCount = all
 
 	suspended := 0
 	if o.Suspended && o.HeldUntil.After(s.now) {
 		suspended = all - robotsHops
 	}
-	s.SuspendedURLs += suspended - o.suspendedURLs
-	o.suspendedURLs = suspended
+	s.SuspendedURLCount += suspended - o.suspendedURLCount
+	o.suspendedURLCount = suspended
 	if suspended > 0 {
-		s.originsBySuspensionEnd.pushOrMove(originBySuspensionEnd[Q]{o})
+		s.originsBySuspensionEnd.pushOrMove(originSuspensionHeapItem[Q]{o})
 	} else {
-		s.originsBySuspensionEnd.remove(originBySuspensionEnd[Q]{o})
+		s.originsBySuspensionEnd.remove(originSuspensionHeapItem[Q]{o})
 	}
 	s.updateAwaitingRevisit(o)
 }
@@ -42,8 +42,8 @@ func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
 // updateAwaitingRevisit does the same for pages that wait for their revisit.
 func (s *Schedule[Q]) updateAwaitingRevisit(o *Origin[Q]) {
 	n, firstDue := o.Queue.RevisitCountAndFirstDue()
-	s.AwaitingRevisit += n - o.awaitingRevisit
-	o.awaitingRevisit = n
+	s.AwaitingRevisitCount += n - o.awaitingRevisitCount
+	o.awaitingRevisitCount = n
 	if n == 0 {
 		s.originsByRevisit.remove(originByRevisit[Q]{o})
 		return
@@ -104,14 +104,14 @@ const (
 	RemainingPending
 )
 
-// RemainingWork returns what is left, and when to ask again.
-func (s *Schedule[Q]) RemainingWork() (RemainingWorkKind, time.Time) {
+// RemainingWorkKindAndTime returns what is left, and when to ask again.
+func (s *Schedule[Q]) RemainingWorkKindAndTime() (RemainingWorkKind, time.Time) {
 	switch revisitDue := len(s.originsByRevisit) > 0 && s.originsByRevisit[0].earliestRevisitTime <= Nanos(s.now); {
 	case len(s.leasesByExpiry) > 0 && (len(s.hostsByDue) == 0 || Nanos(s.leasesByExpiry[0].Expires) < s.hostsByDue[0].nextDue):
 		return RemainingPending, s.leasesByExpiry[0].Expires
-	case len(s.leasesByExpiry) > 0 || s.QueuedURLs > s.SuspendedURLs || revisitDue:
+	case len(s.leasesByExpiry) > 0 || s.QueuedURLCount > s.SuspendedURLCount || revisitDue:
 		return RemainingPending, time.Unix(0, s.hostsByDue[0].nextDue)
-	case s.SuspendedURLs > 0:
+	case s.SuspendedURLCount > 0:
 		return RemainingSuspended, s.originsBySuspensionEnd[0].HeldUntil
 	case len(s.originsByRevisit) > 0:
 		return RemainingRevisits, time.Unix(0, s.originsByRevisit[0].earliestRevisitTime)
@@ -128,7 +128,7 @@ func (s *Schedule[Q]) CountDueHosts() int {
 
 // countDue counts the hosts of the heap from i down whose time has come. Below one
 // whose time has not, there is none.
-func countDue[Q OriginQueue](hosts heap[*Host[Q]], now int64, i int) int {
+func countDue[Q OriginURLQueue](hosts indexedHeap[*Host[Q]], now int64, i int) int {
 	if i >= len(hosts) || hosts[i].nextDue > now {
 		return 0
 	}
