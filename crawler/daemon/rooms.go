@@ -49,7 +49,7 @@ type sharedResources struct {
 	sharedHosts           *politeness.SharedHosts
 	brakes                *politeness.Brakes        // nil: there are none
 	hostDueStore          *crawler.HostDueStore     // nil: one crawl is all there is
-	memoryBudget          *bolt.MemoryBudget        // of the frontiers; nil: there is one
+	memoryBudget          *bolt.SharedMemoryBudget  // of the frontiers; nil: there is one
 	bodyMemory            *bodymem.Budget           // of answers; nil: each crawl has its own
 	memoryPressureMonitor *memlimit.PressureMonitor // refuses new hosts while memory is low; nil: never
 	sharedBrakes          *sharedBrakes             // with other processes; nil: there are none

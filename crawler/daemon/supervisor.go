@@ -80,7 +80,7 @@ func openSupervisor(env *environment, opts supervisorOptions) (*supervisor, erro
 	s := &supervisor{
 		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
-			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.MemoryBudget{},
+			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.SharedMemoryBudget{},
 			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), env.log), bodyMemory: env.bodyMemory,
 		},
 		runners: map[string]*projectRunner{}, sharedBrakesByID: map[string]*sharedBrakes{}, nonProjectFiles: map[string]string{},

@@ -24,12 +24,12 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := s.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	results := make([]storage.AddOutcome, len(entries))
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 		for i := range entries {
-			if results[i], err = s.addEntry(tx, c, &entries[i], maxPerOrigin); err != nil {
+			if results[i], err = s.addEntryIfNew(tx, c, &entries[i], maxPerOrigin); err != nil {
 				return err
 			}
 		}
@@ -41,9 +41,9 @@ func (s *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	return results, nil
 }
 
-// addEntry queues e, unless c finds it among the seen ones or there are most of its
+// addEntryIfNew queues e, unless c finds it among the seen ones or there are most of its
 // origin.
-func (s *Store) addEntry(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddOutcome, error) {
+func (s *Store) addEntryIfNew(tx *bbolt.Tx, c *bbolt.Cursor, e *storage.Entry, maxPerOrigin int) (storage.AddOutcome, error) {
 	if known, err := s.isDuplicateOfUnloadedOrigin(tx, c, e); known || err != nil {
 		return storage.Duplicate, err
 	}
@@ -83,7 +83,7 @@ func (s *Store) isDuplicateOfUnloadedOrigin(tx *bbolt.Tx, c *bbolt.Cursor, e *st
 }
 
 // addSeen puts a fingerprint into the seen set.
-func (s *Store) addSeen(o *loadedOrigin, p fingerprint) {
+func (s *Store) addSeen(o *loadedOrigin, p urlFingerprint) {
 	s.markChanged(o).addSeen(p)
 	s.redoLog.addSeen(o.number, p)
 	o.seenCount++
@@ -104,10 +104,10 @@ func rankOfEntry(e *storage.Entry) int64 {
 
 // Lease implements storage.Store.
 func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	if s.writeErr != nil {
 		return nil, storage.Wait{}, s.writeErr
 	}
@@ -142,13 +142,13 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 // leaseNextOfOrigin leases the next URL of o, whose turn it is; false if there is none that
 // makes sense, which is set aside.
 func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires time.Time) (storage.Lease, bool) {
-	revisited := o.alternation.LastWasRevisit
+	revisited := o.revisitAlternation.LastWasRevisit
 	l := o.nextLane(now)
-	if revisited != o.alternation.LastWasRevisit {
+	if revisited != o.revisitAlternation.LastWasRevisit {
 		s.markChanged(o)
 	}
 	if !l.isHeadLoaded() {
-		s.readHead(tx, o, l)
+		s.loadQueueHead(tx, o, l)
 	}
 	if l.count == 0 { // fewer than were counted
 		s.schedule.UpdateOrigin(&o.Origin)
@@ -178,10 +178,10 @@ func (s *Store) leaseNextOfOrigin(tx *bbolt.Tx, o *loadedOrigin, now, expires ti
 
 // quarantineRecord moves a record that makes no sense out of the way.
 func (s *Store) quarantineRecord(o *loadedOrigin, at laneSlot, value []byte, cause error) {
-	s.clearSlot(o, at)
+	s.deleteStoredURL(o, at)
 	o.lastSeq++
 	target := laneSlot{damagedLane, lanePosition{seq: o.lastSeq}}
-	s.putSlot(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
+	s.putStoredURL(o, target, withChecksum(appendURLKey(s.keyBuf[:0], o.number, target), value))
 	s.opts.OnDamaged(fmt.Errorf("%s: one URL is set aside: %w", s.path, cause))
 }
 
@@ -193,26 +193,26 @@ func (s *Store) expireLeases(now time.Time) {
 			return
 		}
 		l := s.leases[expired.Token]
-		s.markHostChanged(expired.Origin.Queue)
-		s.endLease(l, &l.entry, storage.Requeue, time.Time{})
+		s.markOriginAndHostChanged(expired.Origin.Queue)
+		s.endLeaseWithOutcome(l, &l.entry, storage.Requeue, time.Time{})
 		s.schedule.UpdateOrigin(expired.Origin)
 	}
 }
 
-// endLease takes a leased URL out of its place and puts it where the outcome says.
-func (s *Store) endLease(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
+// endLeaseWithOutcome takes a leased URL out of its place and puts it where the outcome says.
+func (s *Store) endLeaseWithOutcome(l *lease, e *storage.Entry, outcome storage.AckOutcome, at time.Time) {
 	o := l.Origin.Queue
 	delete(s.leases, l.Token)
-	if i := slices.Index(o.leasedSlots, l.slot); i >= 0 {
+	if i := slices.Index(o.leasedSlots, l.laneSlot); i >= 0 {
 		o.leasedSlots[i] = o.leasedSlots[len(o.leasedSlots)-1]
 		o.leasedSlots = o.leasedSlots[:len(o.leasedSlots)-1]
 	}
 	if len(o.leasedSlots) == 0 {
 		o.leasedSlots = nil
 	}
-	s.clearSlot(o, l.slot)
-	if l.slot.lane == schedule.AwaitingRevisit {
-		s.setRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
+	s.deleteStoredURL(o, l.laneSlot)
+	if l.laneSlot.lane == schedule.AwaitingRevisit {
+		s.setURLRevisitPosition(o, fingerprintOfEntry(e), noLanePosition)
 	}
 	switch outcome {
 	case storage.Requeue:
@@ -230,7 +230,7 @@ func (s *Store) endLease(l *lease, e *storage.Entry, outcome storage.AckOutcome,
 
 // Renew implements storage.Store.
 func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	var errs []error
 	for i := range acks {
 		a := &acks[i]
@@ -262,10 +262,10 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		}
 		e := a.Lease.Entry
 		e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-		s.endLease(l, &e, a.Outcome, a.NotBefore)
+		s.endLeaseWithOutcome(l, &e, a.Outcome, a.NotBefore)
 		if a.HostState != nil {
 			l.Origin.Host.SetState(schedule.HostState(*a.HostState))
-			s.markHostChanged(l.Origin.Queue)
+			s.markOriginAndHostChanged(l.Origin.Queue)
 		}
 		s.schedule.EndLease(l.Lease)
 	}
@@ -277,31 +277,31 @@ func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) e
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	l := s.leases[leased.Token]
 	if l == nil || l.entry.URL != leased.URL {
 		return fmt.Errorf("mark %v: %w", leased.URL, storage.ErrStaleLease)
 	}
 	l.entry.Sent = sent
-	s.putSlot(l.Origin.Queue, l.slot, s.encodeEntry(l.Origin.Queue, l.slot, &l.entry))
+	s.putStoredURL(l.Origin.Queue, l.laneSlot, s.encodeEntry(l.Origin.Queue, l.laneSlot, &l.entry))
 	return nil
 }
 
 // Hold implements storage.Store.
 func (s *Store) Hold(ctx context.Context, name decorum.Origin, until time.Time, suspended bool) error {
-	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
+	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		o.Origin.HeldUntil, o.Suspended = until, suspended
 		s.markChanged(o)
 		s.schedule.UpdateOrigin(&o.Origin)
 	})
 }
 
-// lockAndChangeOrigin makes a change to an origin, new if need be.
-func (s *Store) lockAndChangeOrigin(ctx context.Context, name decorum.Origin, change func(*loadedOrigin)) error {
+// lockStoreAndChangeOrigin makes a change to an origin, new if need be.
+func (s *Store) lockStoreAndChangeOrigin(ctx context.Context, name decorum.Origin, change func(*loadedOrigin)) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	return s.view(func(tx *bbolt.Tx) error {
 		o, err := s.getOrCreateOrigin(tx, name)
 		if err == nil {

@@ -21,7 +21,7 @@ const (
 	bucketRevisits     = "resting"
 	bucketNotes        = "notes"
 	bucketLog          = "log"
-	bucketHostCounts   = "counted" // created by loadHostTotal: older files lack it
+	bucketHostCounts   = "counted" // created by loadTotalHostCount: older files lack it
 	bucketFiles        = "files"   // since format 4
 )
 
@@ -76,7 +76,7 @@ func (s *Store) loadMetaAndMarkOpen(tx *bbolt.Tx) error {
 	if s.openedAfterCrashAt, err = readMetaTime(meta, keyCrashedAt); err != nil {
 		return err
 	}
-	if err := s.loadHostTotal(tx); err != nil {
+	if err := s.loadTotalHostCount(tx); err != nil {
 		return err
 	}
 	values := map[string][]byte{keyClean: nil, keyOpenCount: encodeUvarint(openCount + 1)}
@@ -102,7 +102,7 @@ func markClean(tx *bbolt.Tx) error {
 // writeMeta sets keys of the bucket meta; nil deletes.
 func writeMeta(tx *bbolt.Tx, values map[string][]byte) error {
 	for key, value := range values {
-		if err := openChecksummedBucket(tx, bucketMeta).set([]byte(key), value); err != nil {
+		if err := openChecksummedBucket(tx, bucketMeta).setOrDelete([]byte(key), value); err != nil {
 			return err
 		}
 	}

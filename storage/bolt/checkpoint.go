@@ -24,8 +24,8 @@ const fillPercent = 0.75
 // undo each other are held once, and are all in the log.
 const maxLogFactor = 4
 
-// redoLogState is the state of the log in the file.
-type redoLogState struct {
+// redoLogCounters is the state of the log in the file.
+type redoLogCounters struct {
 	nextSegment           uint64 // number of the next one
 	loggedChangeCount     int    // changes in the log
 	sweepEndSegment       uint64 // the present pass folds all of the log before this piece
@@ -39,7 +39,7 @@ type writeBatch struct {
 	number             uint64
 	segments           [][]byte
 	firstSegment       uint64 // number of the first piece
-	checkpoints        []originCheckpoint
+	originCheckpoints  []originCheckpoint
 	newHosts           *unwrittenNewHosts // new hosts; nil: no host is new
 	trimBeforeSegment  uint64             // the whole log before this piece is folded; 0: a part is not
 	trimmedChangeCount int                // changes of the log that go with that
@@ -48,12 +48,12 @@ type writeBatch struct {
 // An originCheckpoint is what becomes of one origin.
 type originCheckpoint struct {
 	*originChanges
-	origin       *loadedOrigin
-	originNumber uint32
-	isNew        bool // perhaps not in names yet
-	name         string
-	record       []byte          // nil if only some of the fingerprints are folded
-	host         *hostCheckpoint // if it has changed
+	origin         *loadedOrigin
+	originNumber   uint32
+	isNew          bool // perhaps not in names yet
+	name           string
+	record         []byte          // nil if only some of the fingerprints are folded
+	hostCheckpoint *hostCheckpoint // if it has changed
 }
 
 type hostCheckpoint struct {
@@ -77,8 +77,8 @@ func (s *Store) shouldCheckpointWhileBusy(unwritten int) bool {
 	return unwritten < s.opts.FlushAfterChanges/8 && (isWorthwhile || len(s.originsToCheckpoint) > 0)
 }
 
-// nextBatch makes the next write; nil if there is nothing to write.
-func (s *Store) nextBatch() *writeBatch {
+// buildWriteBatch makes the next write; nil if there is nothing to write.
+func (s *Store) buildWriteBatch() *writeBatch {
 	unwritten := s.unwrittenChangeCount()
 	idle := unwritten == 0
 	if idle && (s.loggedChangeCount == 0 || !s.unchangedSinceWrite && !s.isCheckpointUrgent()) {
@@ -88,7 +88,7 @@ func (s *Store) nextBatch() *writeBatch {
 	s.unchangedSinceWrite = idle
 	s.lastBatchNumber++
 	w := &writeBatch{number: s.lastBatchNumber, firstSegment: s.nextSegment, newHosts: s.takeNewHosts()}
-	s.appendChangesToRedoLog()
+	s.appendChangedOriginsAndHosts()
 	s.loggedChangeCount += s.redoLog.changeCount
 	w.segments = s.redoLog.takeSegments()
 	s.nextSegment += uint64(len(w.segments))
@@ -103,8 +103,8 @@ func (s *Store) unwrittenChangeCount() int {
 	return s.redoLog.changeCount + len(s.unloggedOrigins) + len(s.unloggedHosts) + s.unwrittenHostCount()
 }
 
-// appendChangesToRedoLog puts into the log what the changed origins and hosts are now.
-func (s *Store) appendChangesToRedoLog() {
+// appendChangedOriginsAndHosts puts into the log what the changed origins and hosts are now.
+func (s *Store) appendChangedOriginsAndHosts() {
 	var buf []byte
 	for _, o := range s.unloggedOrigins {
 		o.hasUnloggedChanges = false
@@ -134,16 +134,16 @@ func (s *Store) addDirtyOriginsToBatch(w *writeBatch) {
 	pages := 0
 	for len(s.originsToCheckpoint) > 0 && pages < s.opts.maxCheckpointPages {
 		o := s.originsToCheckpoint[0]
-		if o.pendingChanges.seen.len() > s.opts.maxCheckpointPages {
+		if o.pendingChanges.seenURLFingerprints.len() > s.opts.maxCheckpointPages {
 			if pages == 0 {
-				w.checkpoints = append(w.checkpoints, takeSeenForCheckpoint(o, s.opts.maxCheckpointPages))
+				w.originCheckpoints = append(w.originCheckpoints, takeSeenForCheckpoint(o, s.opts.maxCheckpointPages))
 			}
 			return // the rest of o in the next
 		}
 		f := takeChangesForCheckpoint(o)
 		s.originsToCheckpoint = s.originsToCheckpoint[1:]
 		pages += f.estimateDBPages()
-		w.checkpoints = append(w.checkpoints, f)
+		w.originCheckpoints = append(w.originCheckpoints, f)
 	}
 	if len(s.originsToCheckpoint) == 0 {
 		s.originsToCheckpoint = nil
@@ -154,10 +154,10 @@ func (s *Store) addDirtyOriginsToBatch(w *writeBatch) {
 // takeChangesForCheckpoint takes the changes of an origin.
 func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 	f := originCheckpoint{originChanges: o.pendingChanges, origin: o, originNumber: o.number, isNew: o.isNew, name: o.name.String(), record: appendOriginRecord(nil, o)}
-	o.pendingChanges, o.changesInCheckpoint, o.isNew = nil, o.pendingChanges, false
+	o.pendingChanges, o.checkpointingChanges, o.isNew = nil, o.pendingChanges, false
 	if h := o.host; h.uncheckpointed || f.isNew {
 		h.uncheckpointed = false
-		f.host = &hostCheckpoint{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
+		f.hostCheckpoint = &hostCheckpoint{h.number, h.name, record.AppendHostState(nil, &h.HostState)}
 	}
 	return f
 }
@@ -166,16 +166,16 @@ func takeChangesForCheckpoint(o *loadedOrigin) originCheckpoint {
 // changes, where there are so many that each could be on a page of its own.
 // Until the pass is over they are in the log too, with the URLs they are of.
 func takeSeenForCheckpoint(o *loadedOrigin, n int) originCheckpoint {
-	f := originCheckpoint{originChanges: &originChanges{seen: o.pendingChanges.seen.takeFirstN(n)}, origin: o, originNumber: o.number}
-	o.changesInCheckpoint = f.originChanges
+	f := originCheckpoint{originChanges: &originChanges{seenURLFingerprints: o.pendingChanges.seenURLFingerprints.takeFirstN(n)}, origin: o, originNumber: o.number}
+	o.checkpointingChanges = f.originChanges
 	return f
 }
 
 // markBatchWritten takes note that w is in the file.
 func (s *Store) markBatchWritten(w *writeBatch) {
-	for _, f := range w.checkpoints {
-		s.bufferedChangeCount -= f.weight
-		f.origin.changesInCheckpoint = nil
+	for _, f := range w.originCheckpoints {
+		s.bufferedChangeCount -= f.weightedChangeCount
+		f.origin.checkpointingChanges = nil
 		s.keepRecentOrigin(f.origin)
 	}
 	s.markNewHostsWritten(w.newHosts)
@@ -189,10 +189,10 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 		bucket string
 		put    func(*originCheckpoint, checksummedBucket) error
 	}{
-		{bucketNames, (*originCheckpoint).putOriginName},
-		{bucketHosts, (*originCheckpoint).putHost},
+		{bucketNames, (*originCheckpoint).putNamesIfNew},
+		{bucketHosts, (*originCheckpoint).putHostIfChanged},
 		{bucketOrigins, (*originCheckpoint).putRecord},
-		{bucketURLs, (*originCheckpoint).putURLs},
+		{bucketURLs, (*originCheckpoint).applyURLChanges},
 		{bucketFingerprints, (*originCheckpoint).putFingerprints},
 		{bucketRevisits, (*originCheckpoint).putRevisits},
 		{bucketNotes, (*originCheckpoint).putNotes},
@@ -200,8 +200,8 @@ func (w *writeBatch) apply(tx *bbolt.Tx) error {
 	for _, step := range steps {
 		b := openChecksummedBucket(tx, step.bucket)
 		b.FillPercent = fillPercent
-		for i := range w.checkpoints {
-			if err := step.put(&w.checkpoints[i], b); err != nil {
+		for i := range w.originCheckpoints {
+			if err := step.put(&w.originCheckpoints[i], b); err != nil {
 				return err
 			}
 		}
@@ -238,33 +238,33 @@ func (w *writeBatch) updateLog(b *bbolt.Bucket) error {
 	return nil
 }
 
-func (f *originCheckpoint) putOriginName(names checksummedBucket) error {
+func (f *originCheckpoint) putNamesIfNew(names checksummedBucket) error {
 	if !f.isNew || names.Get(originNameKey(f.name)) != nil {
 		return nil
 	}
-	if err := names.set(originNameKey(f.name), numberKey(f.originNumber)); err != nil {
+	if err := names.setOrDelete(originNameKey(f.name), numberKey(f.originNumber)); err != nil {
 		return err
 	}
-	return names.set(hostNameKey(f.host.name), numberKey(f.host.number))
+	return names.setOrDelete(hostNameKey(f.hostCheckpoint.name), numberKey(f.hostCheckpoint.number))
 }
 
-func (f *originCheckpoint) putHost(hosts checksummedBucket) error {
-	if f.host == nil {
+func (f *originCheckpoint) putHostIfChanged(hosts checksummedBucket) error {
+	if f.hostCheckpoint == nil {
 		return nil
 	}
-	return hosts.set(numberKey(f.host.number), f.host.record)
+	return hosts.setOrDelete(numberKey(f.hostCheckpoint.number), f.hostCheckpoint.record)
 }
 
 func (f *originCheckpoint) putRecord(origins checksummedBucket) error {
 	if f.record == nil {
 		return nil
 	}
-	return origins.set(numberKey(f.originNumber), f.record)
+	return origins.setOrDelete(numberKey(f.originNumber), f.record)
 }
 
-func (f *originCheckpoint) putURLs(urls checksummedBucket) error {
+func (f *originCheckpoint) applyURLChanges(urls checksummedBucket) error {
 	key := make([]byte, 0, urlKeyLen)
-	for c := f.urls.seek(slotChange{laneSlot: laneSlot{0, firstPosition}}); ; c.advance() {
+	for c := f.urls.cursorFrom(slotChange{laneSlot: laneSlot{0, firstPosition}}); ; c.advance() {
 		change, ok := c.peek()
 		if !ok {
 			return nil
@@ -284,8 +284,8 @@ func putOrDeleteIfNil(b *bbolt.Bucket, key, value []byte) error {
 }
 
 func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error {
-	added := make([]fingerprint, 0, f.seen.len())
-	for c := f.seen.seek(0); ; c.advance() {
+	added := make([]urlFingerprint, 0, f.seenURLFingerprints.len())
+	for c := f.seenURLFingerprints.cursorFrom(0); ; c.advance() {
 		p, ok := c.peek()
 		if !ok {
 			return addFingerprints(fingerprints, f.originNumber, added)
@@ -295,12 +295,12 @@ func (f *originCheckpoint) putFingerprints(fingerprints checksummedBucket) error
 }
 
 func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
-	for _, p := range slices.Sorted(maps.Keys(f.revisits)) {
+	for _, p := range slices.Sorted(maps.Keys(f.revisitPositions)) {
 		var value []byte
-		if at := f.revisits[p]; at != noLanePosition {
+		if at := f.revisitPositions[p]; at != noLanePosition {
 			value = appendURLKey(nil, f.originNumber, laneSlot{schedule.AwaitingRevisit, at})
 		}
-		if err := revisits.set(appendFingerprintKey(nil, f.originNumber, p), value); err != nil {
+		if err := revisits.setOrDelete(appendFingerprintKey(nil, f.originNumber, p), value); err != nil {
 			return err
 		}
 	}
@@ -309,7 +309,7 @@ func (f *originCheckpoint) putRevisits(revisits checksummedBucket) error {
 
 func (f *originCheckpoint) putNotes(notes checksummedBucket) error {
 	for _, key := range slices.Sorted(maps.Keys(f.notes)) {
-		if err := notes.set(appendNoteKey(nil, f.originNumber, key), f.notes[key]); err != nil {
+		if err := notes.setOrDelete(appendNoteKey(nil, f.originNumber, key), f.notes[key]); err != nil {
 			return err
 		}
 	}

@@ -58,8 +58,8 @@ func (b checksummedBucket) get(key []byte) ([]byte, error) {
 	return verifyAndTrimChecksum(key, value)
 }
 
-// set puts a value; a nil value deletes the key.
-func (b checksummedBucket) set(key, value []byte) error {
+// setOrDelete puts a value; a nil value deletes the key.
+func (b checksummedBucket) setOrDelete(key, value []byte) error {
 	if value == nil {
 		return b.Delete(key)
 	}

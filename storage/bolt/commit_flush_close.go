@@ -55,9 +55,9 @@ func (s *Store) commit() (ok, more bool) {
 		return false, false
 	}
 	if s.batchToWrite == nil {
-		s.batchToWrite = s.nextBatch()
+		s.batchToWrite = s.buildWriteBatch()
 	}
-	w, update, repair := s.batchToWrite, s.update, s.writeErr != nil
+	w, update, repair := s.batchToWrite, s.dbUpdate, s.writeErr != nil
 	s.mu.Unlock()
 	var files []OutputFileExtent
 	var err error
@@ -72,7 +72,7 @@ func (s *Store) commit() (ok, more bool) {
 	if isFatalWriteError(err) || (err == nil) != (s.writeErr == nil) {
 		s.writeErr = s.wrapWriteError(err)
 		if s.hasFailed() {
-			close(s.failedForGood)
+			close(s.failedForGoodSignal)
 		}
 		s.opts.OnStallChange(s.writeErr)
 	}
@@ -113,11 +113,11 @@ func (s *Store) signalWriteAttemptDone() {
 }
 
 // FailureChannel implements storage.FailureNotifier.
-func (s *Store) FailureChannel() <-chan struct{} { return s.failedForGood }
+func (s *Store) FailureChannel() <-chan struct{} { return s.failedForGoodSignal }
 
 // Flush implements storage.Store. If the last write has failed, it tries again.
 func (s *Store) Flush(ctx context.Context) error {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Store) Flush(ctx context.Context) error {
 // open the file goes on from it. A store that has failed for good writes nothing at
 // its end: the next Open finds what was durable before, as after a crash.
 func (s *Store) Close() error {
-	if err := s.lockForRead(context.Background()); err != nil {
+	if err := s.lockIfOpen(context.Background()); err != nil {
 		return err
 	}
 	s.closed = true
@@ -165,7 +165,7 @@ func (s *Store) Close() error {
 	for _, l := range s.leases {
 		h := l.Origin.Queue.host
 		h.PostponeUntil(s.opts.Now().Add(max(h.LostVisitDelay, s.opts.PostInterruptionDelay)))
-		s.markHostChanged(l.Origin.Queue)
+		s.markOriginAndHostChanged(l.Origin.Queue)
 	}
 	s.mu.Unlock()
 	defer s.leaveMemoryBudget()
@@ -177,7 +177,7 @@ func (s *Store) Close() error {
 	close(s.writeAttemptDone) // there will be none: calls that wait for it are refused
 	err := s.writeErr
 	if err == nil {
-		err = catchFault(func() error { return s.update(markClean) })
+		err = catchFault(func() error { return s.dbUpdate(markClean) })
 	}
 	if err != nil {
 		err = fmt.Errorf("close: what was not flushed is lost: %w", err)

@@ -20,7 +20,7 @@ import (
 func (s *Store) setUpdate(update func(func(*bbolt.Tx) error) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.update = update
+	s.dbUpdate = update
 }
 
 // diskFullUpdate does all of a write but for its end.
@@ -286,7 +286,7 @@ func TestBufferedChangesAreCounted(t *testing.T) {
 	buffered := 0
 	for _, o := range s.origins {
 		for _, c := range o.pendingLayers() {
-			buffered += c.weight
+			buffered += c.weightedChangeCount
 		}
 	}
 	if s.bufferedChangeCount != buffered || buffered == 0 {

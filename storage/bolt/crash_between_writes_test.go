@@ -95,8 +95,8 @@ func TestCheckpointOfALargeOrigin(t *testing.T) {
 	maxInBatch := 0
 	s.setUpdate(func(write func(*bbolt.Tx) error) error {
 		fingerprints := 0
-		for _, f := range s.batchToWrite.checkpoints {
-			fingerprints += f.seen.len()
+		for _, f := range s.batchToWrite.originCheckpoints {
+			fingerprints += f.seenURLFingerprints.len()
 		}
 		maxInBatch = max(maxInBatch, fingerprints)
 		return s.db.Update(write)

@@ -37,7 +37,7 @@ func (s *Store) reloadDueEvictedHosts(tx *bbolt.Tx) error {
 		if err != nil {
 			return err
 		}
-		if err := s.loadOrigin(tx, o); err != nil {
+		if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 			return err
 		}
 		s.keepRecentOrigin(o)

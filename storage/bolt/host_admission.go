@@ -20,22 +20,22 @@ import (
 // one domain change few pages.
 func domainHostKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
 
-// unwrittenNewHosts is what AdmitHosts counted and the file does not hold yet.
+// unwrittenNewHostSets is what AdmitHosts counted and the file does not hold yet.
 type unwrittenNewHosts struct {
 	hosts             map[string]struct{} // by domainHostKey
 	hostCountByDomain map[string]int      // hosts of each domain that has a new one
-	crawlHostCount    int                 // hosts of the crawl
+	totalHostCount    int                 // hosts of the crawl
 }
 
-// hostAdmissionState is the state of AdmitHosts. It requires the lock of Store.
-type hostAdmissionState struct {
+// admittedHostCounter is the state of AdmitHosts. It requires the lock of Store.
+type admittedHostCounter struct {
 	pendingHosts      *unwrittenNewHosts // counted since the last write; nil: none
 	hostsBeingWritten *unwrittenNewHosts // being written; nil: none
 	total             int                // hosts counted
 }
 
-// unwrittenNewHosts returns the hosts that the file lacks, the newest first.
-func (c *hostAdmissionState) unwrittenNewHosts() []*unwrittenNewHosts {
+// unwrittenNewHostSets returns the hosts that the file lacks, the newest first.
+func (c *admittedHostCounter) unwrittenNewHostSets() []*unwrittenNewHosts {
 	layers := make([]*unwrittenNewHosts, 0, 2)
 	for _, l := range []*unwrittenNewHosts{c.pendingHosts, c.hostsBeingWritten} {
 		if l != nil {
@@ -55,17 +55,17 @@ func (s *Store) AdmitHostsWithinLimits(
 	if err := s.lockForChange(ctx); err != nil {
 		return nil, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	results := make([]storage.HostAdmissionResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
-			count, err := s.readHostAndDomainCounts(tx, h)
+			count, err := s.readAdmittedHostTotals(tx, h)
 			if err != nil {
 				return err
 			}
 			results[i] = limits.CheckNewHost(count, h.IgnoreLimits)
 			if results[i] == storage.HostAdmitted {
-				s.countNewHost(h, count.DomainHosts+1)
+				s.addPendingNewHost(h, count.DomainHosts+1)
 			}
 		}
 		return nil
@@ -78,22 +78,22 @@ func (s *Store) AdmitHostsWithinLimits(
 
 // AdmittedHostCountsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostTotals, err error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return count, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	err = s.view(func(tx *bbolt.Tx) error {
-		count, err = s.readHostAndDomainCounts(tx, h)
+		count, err = s.readAdmittedHostTotals(tx, h)
 		return err
 	})
 	return count, err
 }
 
-// readHostAndDomainCounts looks up a host and the number of its domain.
-func (s *Store) readHostAndDomainCounts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
-	count := storage.AdmittedHostTotals{Hosts: s.hostAdmissionState.total, DomainHosts: -1}
+// readAdmittedHostTotals looks up a host and the number of its domain.
+func (s *Store) readAdmittedHostTotals(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+	count := storage.AdmittedHostTotals{Hosts: s.admittedHostCounter.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
-	for _, l := range s.hostAdmissionState.unwrittenNewHosts() {
+	for _, l := range s.admittedHostCounter.unwrittenNewHostSets() {
 		if _, found := l.hosts[string(key)]; found {
 			count.IncludesHost = true
 		}
@@ -118,42 +118,42 @@ func (s *Store) readHostAndDomainCounts(tx *bbolt.Tx, h storage.HostToAdmit) (st
 	return count, nil
 }
 
-// countNewHost counts a host, the n-th of its domain.
-func (s *Store) countNewHost(h storage.HostToAdmit, n int) {
-	if s.hostAdmissionState.pendingHosts == nil {
-		s.hostAdmissionState.pendingHosts = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
+// addPendingNewHost counts a host, the n-th of its domain.
+func (s *Store) addPendingNewHost(h storage.HostToAdmit, n int) {
+	if s.admittedHostCounter.pendingHosts == nil {
+		s.admittedHostCounter.pendingHosts = &unwrittenNewHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
-	s.hostAdmissionState.total++
+	s.admittedHostCounter.total++
 	// The names may be parts of a long URL: a copy does not keep it in memory.
-	s.hostAdmissionState.pendingHosts.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
-	s.hostAdmissionState.pendingHosts.hostCountByDomain[strings.Clone(h.Domain)] = n
+	s.admittedHostCounter.pendingHosts.hosts[string(domainHostKey(h.Domain, h.Host))] = struct{}{}
+	s.admittedHostCounter.pendingHosts.hostCountByDomain[strings.Clone(h.Domain)] = n
 	s.bufferedChangeCount++
 }
 
 // takeNewHosts takes the new hosts for the next write.
 func (s *Store) takeNewHosts() *unwrittenNewHosts {
-	if s.hostAdmissionState.pendingHosts == nil {
+	if s.admittedHostCounter.pendingHosts == nil {
 		return nil
 	}
-	s.hostAdmissionState.hostsBeingWritten, s.hostAdmissionState.pendingHosts = s.hostAdmissionState.pendingHosts, nil
-	s.hostAdmissionState.hostsBeingWritten.crawlHostCount = s.hostAdmissionState.total
-	return s.hostAdmissionState.hostsBeingWritten
+	s.admittedHostCounter.hostsBeingWritten, s.admittedHostCounter.pendingHosts = s.admittedHostCounter.pendingHosts, nil
+	s.admittedHostCounter.hostsBeingWritten.totalHostCount = s.admittedHostCounter.total
+	return s.admittedHostCounter.hostsBeingWritten
 }
 
 // markNewHostsWritten records that the new hosts of a write are in the file.
 func (s *Store) markNewHostsWritten(c *unwrittenNewHosts) {
 	if c != nil {
 		s.bufferedChangeCount -= len(c.hosts)
-		s.hostAdmissionState.hostsBeingWritten = nil
+		s.admittedHostCounter.hostsBeingWritten = nil
 	}
 }
 
 // unwrittenHostCount returns how many new hosts wait for the next write.
 func (s *Store) unwrittenHostCount() int {
-	if s.hostAdmissionState.pendingHosts == nil {
+	if s.admittedHostCounter.pendingHosts == nil {
 		return 0
 	}
-	return len(s.hostAdmissionState.pendingHosts.hosts)
+	return len(s.admittedHostCounter.pendingHosts.hosts)
 }
 
 // write writes the new hosts in the order of their keys.
@@ -168,25 +168,25 @@ func (c *unwrittenNewHosts) write(tx *bbolt.Tx) error {
 	for domain, n := range c.hostCountByDomain {
 		values[string(domainHostKey(domain, ""))] = encodeUvarint(uint64(n))
 	}
-	values[string(domainHostKey("", ""))] = encodeUvarint(uint64(c.crawlHostCount))
+	values[string(domainHostKey("", ""))] = encodeUvarint(uint64(c.totalHostCount))
 	b := openChecksummedBucket(tx, bucketHostCounts)
 	b.FillPercent = fillPercent
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if err := b.set([]byte(key), values[key]); err != nil {
+		if err := b.setOrDelete([]byte(key), values[key]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loadHostTotal creates the bucket if the file lacks it, and reads how many hosts it
+// loadTotalHostCount creates the bucket if the file lacks it, and reads how many hosts it
 // holds.
-func (s *Store) loadHostTotal(tx *bbolt.Tx) error {
+func (s *Store) loadTotalHostCount(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(bucketHostCounts))
 	if err != nil {
 		return err
 	}
-	if s.hostAdmissionState.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
+	if s.admittedHostCounter.total, err = readDomainHostTotal(checksummedBucket{Bucket: b}, ""); err != nil {
 		return s.damageError("number of hosts: %v", err)
 	}
 	return nil

@@ -21,7 +21,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 			return err
 		}
 		err := s.view(func(tx *bbolt.Tx) error { return s.importOriginDump(tx, &dumps[i]) })
-		s.trimAndUnlock()
+		s.trimUnlockAndCommitIfDue()
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 	if p.HostState != nil {
 		o.host.SetState(schedule.HostState(*p.HostState))
 		o.Origin.HeldUntil, o.Suspended = p.HeldUntil, p.Suspended
-		s.markHostChanged(o)
+		s.markOriginAndHostChanged(o)
 	}
 	c := tx.Bucket([]byte(bucketFingerprints)).Cursor()
 	for i := range p.URLs {
@@ -49,14 +49,14 @@ func (s *Store) importOriginDump(tx *bbolt.Tx, p *storage.OriginDump) error {
 		s.importEntry(o, k)
 	}
 	for _, f := range p.SeenURLFingerprints {
-		s.addSeenIfNew(c, o, fingerprint(f))
+		s.addSeenIfNew(c, o, urlFingerprint(f))
 	}
 	s.schedule.UpdateOrigin(&o.Origin)
 	return nil
 }
 
 // addSeenIfNew puts a fingerprint into the seen set; false if it was there.
-func (s *Store) addSeenIfNew(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) bool {
+func (s *Store) addSeenIfNew(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) bool {
 	if seen, _ := s.isSeen(c, o, p); seen {
 		return false
 	}

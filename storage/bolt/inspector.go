@@ -49,7 +49,7 @@ func forEachOrigin[T any](
 	found := make([]T, 0, batchSize)
 	for number, more := uint32(1), true; more; number += batchSize {
 		found = found[:0]
-		if err := s.lockForRead(ctx); err != nil {
+		if err := s.lockIfOpen(ctx); err != nil {
 			return err
 		}
 		err := s.view(func(tx *bbolt.Tx) error {
@@ -115,7 +115,7 @@ func (o *loadedOrigin) info() storage.OriginInfo {
 
 // Origin implements storage.Inspector. What is not in memory stays where it is.
 func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, found bool, err error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return info, false, err
 	}
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 
 // leasedEntriesOfOrigin returns the URLs of an origin that are out.
 func (s *Store) leasedEntriesOfOrigin(ctx context.Context, name decorum.Origin) (leased []storage.Entry, err error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -217,17 +217,17 @@ func (s *Store) readLanePage(
 ) (number uint32, items []storedURL, more bool, err error) {
 	err = s.viewOrigin(ctx, name, func(tx *bbolt.Tx, o *loadedOrigin) {
 		number = o.number
-		items, more = s.firstUnleasedInLane(tx, o, from, batchSize)
+		items, more = s.firstUnleasedURLsInLane(tx, o, from, batchSize)
 	})
 	return number, items, more, err
 }
 
 // viewOrigin calls see with an origin, if it was ever met.
 func (s *Store) viewOrigin(ctx context.Context, name decorum.Origin, do func(*bbolt.Tx, *loadedOrigin)) error {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	return s.viewOriginLocked(name, do)
 }
 
@@ -244,10 +244,10 @@ func (s *Store) viewOriginLocked(name decorum.Origin, do func(*bbolt.Tx, *loaded
 
 // HasSeen implements storage.Inspector.
 func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return false, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	p := fingerprintOfURL(u)
 	err = s.viewOriginLocked(u.Origin(), func(tx *bbolt.Tx, o *loadedOrigin) {
 		known, _ = s.isSeen(tx.Bucket([]byte(bucketFingerprints)).Cursor(), o, p)
@@ -257,10 +257,10 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 
 // SeenFingerprints implements storage.Inspector. First come those that are not folded.
 func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
-	var pending sortedRun[fingerprint]
+	var pending sortedSet[urlFingerprint]
 	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
-			for c := layer.seen.seek(0); ; c.advance() {
+			for c := layer.seenURLFingerprints.cursorFrom(0); ; c.advance() {
 				p, ok := c.peek()
 				if !ok {
 					break
@@ -272,7 +272,7 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yi
 	if err != nil {
 		return err
 	}
-	for c := pending.seek(0); ; c.advance() {
+	for c := pending.cursorFrom(0); ; c.advance() {
 		p, ok := c.peek()
 		if !ok {
 			break
@@ -281,7 +281,7 @@ func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yi
 			return nil
 		}
 	}
-	return s.forEachOriginValue(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
+	return s.forEachValueOfOrigin(ctx, name, bucketFingerprints, func(key, value []byte, err error) bool {
 		if err != nil {
 			s.lockAndReportDamage("prints "+string(key), "a part of the seen set of %v: what is left of it is listed", name)
 			value = mergeFingerprints(nil, salvageFingerprints(value))
@@ -313,7 +313,7 @@ func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 		}
 	}
 	var damage error
-	err = s.forEachOriginValue(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
+	err = s.forEachValueOfOrigin(ctx, name, bucketNotes, func(key, value []byte, err error) bool {
 		key = key[4:]
 		if _, isPending := pending[string(key)]; isPending {
 			return true
@@ -327,10 +327,10 @@ func (s *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func
 	return errors.Join(err, damage)
 }
 
-// forEachOriginValue calls yield with the values that a bucket of the file holds of an origin,
+// forEachValueOfOrigin calls yield with the values that a bucket of the file holds of an origin,
 // one at a time, since they may be large. It yields a damaged value as it is, with an
 // error.
-func (s *Store) forEachOriginValue(
+func (s *Store) forEachValueOfOrigin(
 	ctx context.Context, name decorum.Origin, bucket string, yield func(key, value []byte, err error) bool,
 ) error {
 	for from := []byte(nil); ; {

@@ -75,18 +75,20 @@ func parseURLKey(b []byte) (origin uint32, s laneSlot, ok bool) {
 	}, true
 }
 
-// A fingerprint is the fingerprint of an entry, within its origin: of the path and
+// A urlFingerprint is the fingerprint of an entry, within its origin: of the path and
 // query of its URL and, if it is not asked for by GET, of its request.
-type fingerprint uint64
+type urlFingerprint uint64
 
-func (p fingerprint) compare(q fingerprint) int { return cmp.Compare(p, q) }
+func (p urlFingerprint) compare(q urlFingerprint) int { return cmp.Compare(p, q) }
 
-func fingerprintOfURL(u decorum.URL) fingerprint { return fingerprint(storage.Fingerprint(u)) }
+func fingerprintOfURL(u decorum.URL) urlFingerprint { return urlFingerprint(storage.Fingerprint(u)) }
 
-func fingerprintOfEntry(e *storage.Entry) fingerprint { return fingerprint(e.RequestFingerprint()) }
+func fingerprintOfEntry(e *storage.Entry) urlFingerprint {
+	return urlFingerprint(e.RequestFingerprint())
+}
 
 // appendFingerprintKey appends a key of the buckets prints and resting.
-func appendFingerprintKey(b []byte, origin uint32, p fingerprint) []byte {
+func appendFingerprintKey(b []byte, origin uint32, p urlFingerprint) []byte {
 	b = binary.BigEndian.AppendUint32(b, origin)
 	return binary.BigEndian.AppendUint64(b, uint64(p))
 }

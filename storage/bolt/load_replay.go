@@ -38,19 +38,19 @@ func (s *Store) load() error {
 			}
 		}
 		var err error
-		if s.outputFiles, err = loadOutputFileRecords(tx); err != nil {
+		if s.outputFileExtents, err = loadOutputFileRecords(tx); err != nil {
 			return s.damageError("lengths of files: %v", err)
 		}
 		if err := s.replayLog(tx); err != nil {
 			return err
 		}
-		return s.loadOrigins(tx)
+		return s.loadRemainingOrigins(tx)
 	})
 }
 
-// loadOrigins adds up the origins in the file that are not in memory, and
+// loadRemainingOrigins adds up the origins in the file that are not in memory, and
 // takes those into it that are in play, or into the schedule as idle.
-func (s *Store) loadOrigins(tx *bbolt.Tx) error {
+func (s *Store) loadRemainingOrigins(tx *bbolt.Tx) error {
 	names := openChecksummedBucket(tx, bucketNames)
 	return tx.Bucket([]byte(bucketOrigins)).ForEach(func(key, _ []byte) error {
 		o, err := s.readOrigin(tx, key)
@@ -70,7 +70,7 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 		if err != nil || len(namedNumber) != 4 || binary.BigEndian.Uint32(namedNumber) != o.number {
 			return s.damageError("origin %v is not to be found by its name", o.name)
 		}
-		if err := s.loadOrigin(tx, o); err != nil {
+		if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 			return err
 		}
 		s.schedule.UpdateOrigin(&o.Origin)
@@ -81,40 +81,40 @@ func (s *Store) loadOrigins(tx *bbolt.Tx) error {
 	})
 }
 
-// A replayedLog is the changes that it makes, and the origins and hosts as
+// A replayedLogState is the changes that it makes, and the origins and hosts as
 // they are in the end.
-type replayedLog struct {
+type replayedLogState struct {
 	origins              map[uint32]*loadedOrigin
 	hostRecords          map[uint32][]byte
 	originsWithoutRecord map[uint32]bool // origins without a record so far
 }
 
-func (r *replayedLog) getOrCreateOrigin(number uint32) *loadedOrigin {
+func (r *replayedLogState) getOrCreateOrigin(number uint32) *loadedOrigin {
 	o := r.origins[number]
 	if o == nil {
-		o = &loadedOrigin{number: number, pendingChanges: &originChanges{weight: 1}, isNew: true}
+		o = &loadedOrigin{number: number, pendingChanges: &originChanges{weightedChangeCount: 1}, isNew: true}
 		r.origins[number], r.originsWithoutRecord[number] = o, true
 	}
 	return o
 }
 
-func (r *replayedLog) changesOfOrigin(number uint32) *originChanges {
+func (r *replayedLogState) getOrCreateOriginChanges(number uint32) *originChanges {
 	return r.getOrCreateOrigin(number).pendingChanges
 }
 
-func (r *replayedLog) setOrigin(number uint32, value []byte) error {
+func (r *replayedLogState) setOrigin(number uint32, value []byte) error {
 	o := r.getOrCreateOrigin(number)
 	delete(r.originsWithoutRecord, number)
 	return parseOriginRecord(value, o)
 }
 
-func (r *replayedLog) setHost(number uint32, value []byte) { r.hostRecords[number] = value }
+func (r *replayedLogState) setHost(number uint32, value []byte) { r.hostRecords[number] = value }
 
 // replayLog takes up what is in the log: it becomes what it was before the
 // process ended, changes in memory that are yet to be folded. Where they were
 // folded already, that will make no difference.
 func (s *Store) replayLog(tx *bbolt.Tx) error {
-	log := replayedLog{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+	log := replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 	err := tx.Bucket([]byte(bucketLog)).ForEach(func(key, segment []byte) error {
 		if len(key) != 8 {
 			return s.damageError("log: key %x", key)
@@ -147,11 +147,11 @@ func (s *Store) replayLog(tx *bbolt.Tx) error {
 }
 
 // restoreOriginFromLog takes an origin out of the log into memory.
-func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replayedLog) error {
+func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replayedLogState) error {
 	if s.origins[o.name] != nil {
 		return s.damageError("log: %v has two numbers", o.name)
 	}
-	if err := s.loadOrigin(tx, o); err != nil {
+	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 		return err
 	}
 	if value := log.hostRecords[o.host.number]; value != nil && !o.host.uncheckpointed {
@@ -165,7 +165,7 @@ func (s *Store) restoreOriginFromLog(tx *bbolt.Tx, o *loadedOrigin, log *replaye
 	s.lastOriginNumber = max(s.lastOriginNumber, o.number)
 	s.seenCount += o.seenCount
 	s.parkedCount += o.parkedCount
-	s.bufferedChangeCount += o.pendingChanges.weight
+	s.bufferedChangeCount += o.pendingChanges.weightedChangeCount
 	s.dirtyOrigins = append(s.dirtyOrigins, o)
 	s.schedule.UpdateOrigin(&o.Origin)
 	return nil

@@ -2,10 +2,10 @@ package bolt
 
 import "sync/atomic"
 
-// A MemoryBudget is memory for one store that several divide: each that is open has
+// A SharedMemoryBudget is memory for one store that several divide: each that is open has
 // an equal part of Options.MaxBufferedChanges, Options.MaxCachedURLs and Options.MaxHostsInMemory, and never less
 // than 4,096. The zero value is ready; a SharedMemoryBudget must not be copied.
-type MemoryBudget struct{ openStoreCount atomic.Int64 }
+type SharedMemoryBudget struct{ openStoreCount atomic.Int64 }
 
 // minShare keeps a store from writing every change by itself because a great
 // many others are open: of changes it is less than a MiB.
@@ -13,7 +13,7 @@ const minShare = 4096
 
 // addStore counts a store in, until it calls leave. A store without a SharedMemoryBudget has
 // everything for itself.
-func (s *MemoryBudget) addStore() (removeStore func()) {
+func (s *SharedMemoryBudget) addStore() (removeStore func()) {
 	if s == nil {
 		return func() {}
 	}
@@ -22,7 +22,7 @@ func (s *MemoryBudget) addStore() (removeStore func()) {
 }
 
 // storeShareOf returns a store's part of most.
-func (s *MemoryBudget) storeShareOf(total int) int {
+func (s *SharedMemoryBudget) storeShareOf(total int) int {
 	if s == nil {
 		return total
 	}

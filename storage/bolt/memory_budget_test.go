@@ -10,7 +10,7 @@ import (
 // Stores that share memory divide what one alone may have, as long as they are open.
 func TestMemoryBudget(t *testing.T) {
 	const total = 4 * minShare
-	budget := &MemoryBudget{}
+	budget := &SharedMemoryBudget{}
 	opts := Options{PrefetchCount: total, MaxCachedURLs: total, MaxBufferedChanges: total, SharedMemoryBudget: budget, FlushEvery: time.Hour, FlushAfterChanges: 1000, noSync: true}
 	first := openStore(t, t.TempDir(), opts)
 	defer first.Close()
@@ -29,7 +29,7 @@ func TestMemoryBudget(t *testing.T) {
 
 // However many there are, a store can work.
 func TestMinShare(t *testing.T) {
-	budget := &MemoryBudget{}
+	budget := &SharedMemoryBudget{}
 	for range 1000 {
 		defer budget.addStore()()
 	}

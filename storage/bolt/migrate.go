@@ -83,11 +83,11 @@ func beginMigrateFormat3(tx *bbolt.Tx) error {
 	}
 	meta := openChecksummedBucket(tx, bucketMeta)
 	for _, key := range []string{keyClean, keyOpenCount, keyMinDue, keyCrashedAt} {
-		if err := meta.set([]byte(key), bytes.Clone(meta.Get([]byte(key)))); err != nil {
+		if err := meta.setOrDelete([]byte(key), bytes.Clone(meta.Get([]byte(key)))); err != nil {
 			return err
 		}
 	}
-	return meta.set([]byte(keyMigrationProgress), []byte{0})
+	return meta.setOrDelete([]byte(keyMigrationProgress), []byte{0})
 }
 
 // migrateChecksumBatch adds checksums to the next values.
@@ -109,7 +109,7 @@ func migrateChecksumBatch(tx *bbolt.Tx, batchBytes int) error {
 			return err
 		}
 		if next != nil {
-			return meta.set([]byte(keyMigrationProgress), append([]byte{index}, next...))
+			return meta.setOrDelete([]byte(keyMigrationProgress), append([]byte{index}, next...))
 		}
 	}
 	return meta.Delete([]byte(keyMigrationProgress))

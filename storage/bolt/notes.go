@@ -13,10 +13,10 @@ import (
 
 // ReadNote implements storage.Store.
 func (s *Store) ReadNote(ctx context.Context, name decorum.Origin, key string) (value []byte, err error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	err = s.view(func(tx *bbolt.Tx) error {
 		o, err := s.findOrigin(tx, name)
 		if o == nil || err != nil {
@@ -43,7 +43,7 @@ func (s *Store) SetNote(ctx context.Context, name decorum.Origin, key string, va
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, name, len(value), storage.MaxNoteBytes)
 	}
-	return s.lockAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
+	return s.lockStoreAndChangeOrigin(ctx, name, func(o *loadedOrigin) {
 		s.markChanged(o).setNote(key, s.redoLog.setNote(o.number, key, value))
 		s.bufferedChangeCount += changeWeight(value)
 	})

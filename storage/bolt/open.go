@@ -18,19 +18,19 @@ import (
 // process can have it open. Close must be called in the end.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{
-		opts:           opts.withDefaults(),
-		path:           path,
-		commitRequests: make(chan struct{}, 1),
-		quit:           make(chan struct{}),
-		committerDone:  make(chan struct{}),
-		failedForGood:  make(chan struct{}),
+		opts:                opts.withDefaults(),
+		path:                path,
+		commitRequests:      make(chan struct{}, 1),
+		quit:                make(chan struct{}),
+		committerDone:       make(chan struct{}),
+		failedForGoodSignal: make(chan struct{}),
 		memoryState: memoryState{
 			hosts:           make(map[string]*loadedHost),
 			origins:         make(map[decorum.Origin]*loadedOrigin),
 			originsByNumber: make(map[uint32]*loadedOrigin),
 			leases:          make(map[uint64]*lease),
 		},
-		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogState: redoLogState{nextSegment: 1}},
+		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogCounters: redoLogCounters{nextSegment: 1}},
 	}
 	if err := s.openAndLoadFile(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *Store) openAndLoadFile() error {
 		if err != nil {
 			return err
 		}
-		s.update = s.db.Update
+		s.dbUpdate = s.db.Update
 		return s.load()
 	})
 	switch {

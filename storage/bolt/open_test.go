@@ -57,7 +57,7 @@ var openErrors = []struct {
 	}, `bucket "prints" is missing`},
 	{"a damaged host", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
-			return openChecksummedBucket(tx, bucketHosts).set(numberKey(1), []byte{0xff})
+			return openChecksummedBucket(tx, bucketHosts).setOrDelete(numberKey(1), []byte{0xff})
 		})
 	}, `host "a.example": damaged record`},
 	{"a host's record of another host", func(t *testing.T, path string) {
@@ -69,7 +69,7 @@ var openErrors = []struct {
 	{"an origin of two numbers", func(t *testing.T, path string) {
 		editFile(t, path, func(tx *bbolt.Tx) error {
 			b := openChecksummedBucket(tx, bucketOrigins)
-			return b.set(numberKey(3), must1(b.get(numberKey(1))))
+			return b.setOrDelete(numberKey(3), must1(b.get(numberKey(1))))
 		})
 	}, "origin https://a.example is not to be found by its name"},
 	{"cut short", func(t *testing.T, path string) {

@@ -32,7 +32,7 @@ type Options struct {
 	MaxHostsInMemory int
 	// SharedMemoryBudget is shared by stores that divide MaxBufferedChanges, MaxCachedURLs and MaxHostsInMemory. nil: this store has
 	// its own.
-	SharedMemoryBudget *MemoryBudget
+	SharedMemoryBudget *SharedMemoryBudget
 	// BeforeWrite is called each time before changes are written, and must put on
 	// the disk all that has to be there when the changes are, of what was done
 	// before the calls that made them. If it fails, they are not written: for lack

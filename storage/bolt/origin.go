@@ -33,14 +33,14 @@ type loadedHost struct {
 type loadedOrigin struct {
 	schedule.Origin[*loadedOrigin]
 	originQueue
-	name                decorum.Origin
-	host                *loadedHost
-	pendingChanges      *originChanges // since the last fold; nil if there are none
-	changesInCheckpoint *originChanges // that are being folded
-	leasedSlots         []laneSlot     // leased: in the file, but not in the lanes
-	lastSeq             int64          // the last one given
-	seenCount           int
-	parkedCount         int
+	name                 decorum.Origin
+	host                 *loadedHost
+	pendingChanges       *originChanges // since the last fold; nil if there are none
+	checkpointingChanges *originChanges // that are being folded
+	leasedSlots          []laneSlot     // leased: in the file, but not in the lanes
+	lastSeq              int64          // the last one given
+	seenCount            int
+	parkedCount          int
 
 	number             uint32
 	hasUnloggedChanges bool // changed since the last write
@@ -64,7 +64,7 @@ func (s *Store) findOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOrigin, er
 	if o.name != name {
 		return nil, s.damageError("origin %v has the number of %v", name, o.name)
 	}
-	if err := s.loadOrigin(tx, o); err != nil {
+	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 		return nil, err
 	}
 	s.keepRecentOrigin(o)
@@ -109,7 +109,7 @@ func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOri
 	// name may be a part of a long URL, which it would keep in memory.
 	name, _ = record.ParseOriginName(strings.Clone(name.String()))
 	o = &loadedOrigin{name: name, number: s.lastOriginNumber + 1, isNew: true}
-	if err := s.loadOrigin(tx, o); err != nil {
+	if err := s.loadHostAndAttachOrigin(tx, o); err != nil {
 		return nil, err
 	}
 	s.lastOriginNumber = o.number
@@ -117,9 +117,9 @@ func (s *Store) getOrCreateOrigin(tx *bbolt.Tx, name decorum.Origin) (*loadedOri
 	return o, nil
 }
 
-// loadOrigin takes an origin into memory, and its host. If the host is idle, its other
+// loadHostAndAttachOrigin takes an origin into memory, and its host. If the host is idle, its other
 // origins come with it.
-func (s *Store) loadOrigin(tx *bbolt.Tx, o *loadedOrigin) error {
+func (s *Store) loadHostAndAttachOrigin(tx *bbolt.Tx, o *loadedOrigin) error {
 	if h := s.hosts[o.name.Host()]; h != nil {
 		s.attachOrigin(o, h)
 		return nil
@@ -206,7 +206,7 @@ func (s *Store) forgetOrEvictOrigin(o *loadedOrigin) {
 
 // isFullyCheckpointed reports whether the file holds all state of o in its place.
 func (o *loadedOrigin) isFullyCheckpointed() bool {
-	return o.pendingChanges == nil && o.changesInCheckpoint == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
+	return o.pendingChanges == nil && o.checkpointingChanges == nil && !o.hasUnloggedChanges && len(o.leasedSlots) == 0
 }
 
 // detachOrigin removes o from memory, and its host with the last of its origins.
@@ -225,14 +225,14 @@ func (s *Store) putEntryInLane(o *loadedOrigin, id schedule.LaneID, at int64, e 
 	if id.IsLIFO() {
 		p.seq = -o.lastSeq
 	}
-	s.putSlot(o, laneSlot{id, p}, s.encodeEntry(o, laneSlot{id, p}, e))
+	s.putStoredURL(o, laneSlot{id, p}, s.encodeEntry(o, laneSlot{id, p}, e))
 	switch id {
 	case parkedLane:
 		o.parkedCount++
 		s.parkedCount++
 		return
 	case schedule.AwaitingRevisit:
-		s.setRevisitPosition(o, fingerprintOfEntry(e), p)
+		s.setURLRevisitPosition(o, fingerprintOfEntry(e), p)
 	}
 	l := o.getOrCreateLane(id)
 	s.cachedHeadsWeight -= l.cachedWeight
@@ -259,16 +259,16 @@ func parseEntry(checksummed []byte, number uint32, name decorum.Origin, at laneS
 	return record.ParseEntry(value, name)
 }
 
-// setRevisitPosition notes in the index where the page of the fingerprint rests.
-func (s *Store) setRevisitPosition(o *loadedOrigin, p fingerprint, at lanePosition) {
-	s.redoLog.setRevisitPosition(o.number, p, at)
+// setURLRevisitPosition notes in the index where the page of the fingerprint rests.
+func (s *Store) setURLRevisitPosition(o *loadedOrigin, p urlFingerprint, at lanePosition) {
+	s.redoLog.setURLRevisitPosition(o.number, p, at)
 	s.markChanged(o).setURLRevisitPosition(p, at)
 	s.bufferedChangeCount++
 }
 
 // storedCountAndFirstKey returns how many URLs of the lane are in the file, or will be, and
 // the time of the first: the leased ones are there too.
-func (o *loadedOrigin) storedCountAndFirstKey(l *lane) (n int, firstSortKey int64) {
+func (o *loadedOrigin) storedCountAndFirstKey(l *laneQueue) (n int, firstSortKey int64) {
 	n, firstSortKey = l.count, l.firstSortKey
 	for _, k := range o.leasedSlots {
 		if k.lane != l.id {
@@ -291,7 +291,7 @@ func (s *Store) prefetchCount() int {
 // trimHeads forgets the heads of queues that were read first while there are too many.
 func (s *Store) trimHeads() {
 	for maxWeight := s.maxCachedWeight(); s.cachedHeadsWeight > maxWeight || len(s.originsWithCachedHeads) > maxWeight; {
-		s.dropHeads(s.originsWithCachedHeads[0])
+		s.dropCachedHeads(s.originsWithCachedHeads[0])
 		s.originsWithCachedHeads = s.originsWithCachedHeads[1:]
 	}
 }
@@ -301,28 +301,28 @@ func (s *Store) removeFromHeadCache(o *loadedOrigin) {
 	if !o.hasCachedHeads {
 		return
 	}
-	s.dropHeads(o)
+	s.dropCachedHeads(o)
 	if s.droppedHeadsOriginCount++; s.droppedHeadsOriginCount > len(s.originsWithCachedHeads)/2 {
 		s.originsWithCachedHeads = slices.DeleteFunc(s.originsWithCachedHeads, func(o *loadedOrigin) bool { return !o.hasCachedHeads })
 		s.droppedHeadsOriginCount = 0
 	}
 }
 
-// dropHeads forgets the heads of o's lanes: one that is missed is read again.
-func (s *Store) dropHeads(o *loadedOrigin) {
+// dropCachedHeads forgets the heads of o's lanes: one that is missed is read again.
+func (s *Store) dropCachedHeads(o *loadedOrigin) {
 	o.hasCachedHeads = false
 	for i := range o.lanes {
 		s.cachedHeadsWeight -= o.lanes[i].cachedWeight
-		o.lanes[i].setHead(nil)
+		o.lanes[i].setHeadURLs(nil)
 	}
 }
 
-// readHead reads the head of a lane. What was counted and is not there is not
+// loadQueueHead reads the head of a lane. What was counted and is not there is not
 // waited for any longer.
-func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
-	items, _ := s.firstUnleasedInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.prefetchCount())
+func (s *Store) loadQueueHead(tx *bbolt.Tx, o *loadedOrigin, l *laneQueue) {
+	items, _ := s.firstUnleasedURLsInLane(tx, o, laneSlot{l.id, l.lowerBound}, s.prefetchCount())
 	s.cachedHeadsWeight -= l.cachedWeight
-	l.setHead(items)
+	l.setHeadURLs(items)
 	s.cachedHeadsWeight += l.cachedWeight
 	if !o.hasCachedHeads {
 		o.hasCachedHeads = true
@@ -337,9 +337,9 @@ func (s *Store) readHead(tx *bbolt.Tx, o *loadedOrigin, l *lane) {
 	s.markChanged(o)
 }
 
-// firstUnleasedInLane returns the first URLs of a lane from the place on that are not leased,
+// firstUnleasedURLsInLane returns the first URLs of a lane from the place on that are not leased,
 // at most max, fewer where they are long, and whether there may be more.
-func (s *Store) firstUnleasedInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int) (items []storedURL, more bool) {
+func (s *Store) firstUnleasedURLsInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, max int) (items []storedURL, more bool) {
 	weight := 0
 	s.forEachSlotInLane(tx, o, from, func(c slotChange) bool {
 		if !slices.Contains(o.leasedSlots, c.laneSlot) {

@@ -21,7 +21,7 @@ func appendOriginRecord(b []byte, o *loadedOrigin) []byte {
 	if o.Suspended {
 		b[len(b)-1] |= flagSuspended
 	}
-	if o.alternation.LastWasRevisit {
+	if o.revisitAlternation.LastWasRevisit {
 		b[len(b)-1] |= flagLastWasRevisit
 	}
 	b = binary.AppendUvarint(b, uint64(o.seenCount))
@@ -44,7 +44,7 @@ func parseOriginRecord(b []byte, o *loadedOrigin) error {
 	o.lastSeq = int64(r.Int())
 	o.HeldUntil = r.Time()
 	flags := r.Byte()
-	o.Suspended, o.alternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
+	o.Suspended, o.revisitAlternation.LastWasRevisit = flags&flagSuspended != 0, flags&flagLastWasRevisit != 0
 	o.seenCount = r.Int()
 	o.parkedCount = r.Int()
 	for r.Err == nil && len(r.RemainingData) > 0 {

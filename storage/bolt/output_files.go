@@ -30,11 +30,11 @@ type OutputFileExtent struct {
 
 // OutputFiles returns the files that the store knows, by path, as of its last write.
 func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	return sortedByPath(s.outputFiles), nil
+	return sortedByPath(s.outputFileExtents), nil
 }
 
 // OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
@@ -51,7 +51,7 @@ func (s *Store) changedOutputFiles() (changed []OutputFileExtent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
-		if s.outputFiles[f.Path] != f {
+		if s.outputFileExtents[f.Path] != f {
 			changed = append(changed, f)
 		}
 	}
@@ -71,7 +71,7 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 		value := record.AppendString(nil, f.Name)
 		value = binary.AppendUvarint(value, uint64(f.Serial))
 		value = binary.AppendUvarint(value, uint64(f.SyncedSize))
-		if err := b.set([]byte(f.Path), value); err != nil {
+		if err := b.setOrDelete([]byte(f.Path), value); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func writeOutputFileLengths(tx *bbolt.Tx, files []OutputFileExtent) error {
 // markOutputFilesCommitted records that lengths are in the file. It requires the lock.
 func (s *Store) markOutputFilesCommitted(files []OutputFileExtent) {
 	for _, f := range files {
-		s.outputFiles[f.Path] = f
+		s.outputFileExtents[f.Path] = f
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark fu
 			unparked += n
 			return nil
 		})
-		s.trimAndUnlock()
+		s.trimUnlockAndCommitIfDue()
 		if err != nil {
 			return unparked, err
 		}
@@ -44,7 +44,7 @@ func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark fu
 // unparkBatch judges some parked URLs of o from the slot on, which it moves, and
 // reports whether there may be more before the end.
 func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end int64, shouldUnpark func(storage.Entry) bool) (unparked int, more bool) {
-	items, more := s.firstUnleasedInLane(tx, o, *from, batchSize)
+	items, more := s.firstUnleasedURLsInLane(tx, o, *from, batchSize)
 	for _, i := range items {
 		if i.seq > end {
 			return unparked, false
@@ -68,7 +68,7 @@ func (s *Store) unparkBatch(tx *bbolt.Tx, o *loadedOrigin, from *laneSlot, end i
 }
 
 func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
-	s.clearSlot(o, at)
+	s.deleteStoredURL(o, at)
 	o.parkedCount--
 	s.parkedCount--
 }

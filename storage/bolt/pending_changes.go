@@ -13,13 +13,13 @@ func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.lane
 // originChanges are those of one origin that are in the log, or on their way to it,
 // and not in their place in the file.
 type originChanges struct {
-	urls     sortedRun[slotChange]
-	seen     sortedRun[fingerprint]
-	notes    map[string][]byte            // nil deletes
-	revisits map[fingerprint]lanePosition // nowhere deletes
-	// weight is about how many they are, long ones counted for several:
+	urls                sortedSet[slotChange]
+	seenURLFingerprints sortedSet[urlFingerprint]
+	notes               map[string][]byte               // nil deletes
+	revisitPositions    map[urlFingerprint]lanePosition // nowhere deletes
+	// weightedChangeCount is about how many they are, long ones counted for several:
 	// fingerprints, which are short and come with a URL, for none.
-	weight int
+	weightedChangeCount int
 }
 
 // changeWeight returns for how many changes one of a value counts.
@@ -27,36 +27,36 @@ func changeWeight(value []byte) int { return 1 + len(value)/256 }
 
 func (c *originChanges) putURL(s laneSlot, value []byte) {
 	c.urls.put(slotChange{s, value})
-	c.weight += changeWeight(value)
+	c.weightedChangeCount += changeWeight(value)
 }
 
-func (c *originChanges) addSeen(p fingerprint) { c.seen.put(p) }
+func (c *originChanges) addSeen(p urlFingerprint) { c.seenURLFingerprints.put(p) }
 
 func (c *originChanges) setNote(key string, value []byte) {
 	if c.notes == nil {
 		c.notes = make(map[string][]byte)
 	}
 	c.notes[key] = value
-	c.weight += changeWeight(value)
+	c.weightedChangeCount += changeWeight(value)
 }
 
-func (c *originChanges) setURLRevisitPosition(p fingerprint, at lanePosition) {
-	if c.revisits == nil {
-		c.revisits = make(map[fingerprint]lanePosition)
+func (c *originChanges) setURLRevisitPosition(p urlFingerprint, at lanePosition) {
+	if c.revisitPositions == nil {
+		c.revisitPositions = make(map[urlFingerprint]lanePosition)
 	}
-	c.revisits[p] = at
-	c.weight++
+	c.revisitPositions[p] = at
+	c.weightedChangeCount++
 }
 
 // estimateDBPages returns about how many pages of the file it takes to fold them.
 func (c *originChanges) estimateDBPages() int {
-	return 3 + c.urls.len()/16 + c.seen.len()/64 + c.weight/64
+	return 3 + c.urls.len()/16 + c.seenURLFingerprints.len()/64 + c.weightedChangeCount/64
 }
 
 // pendingLayers are what is not in the file of an origin, the newest first.
 func (o *loadedOrigin) pendingLayers() []*originChanges {
 	layers := make([]*originChanges, 0, 2)
-	for _, c := range []*originChanges{o.pendingChanges, o.changesInCheckpoint} {
+	for _, c := range []*originChanges{o.pendingChanges, o.checkpointingChanges} {
 		if c != nil {
 			layers = append(layers, c)
 		}
@@ -64,15 +64,15 @@ func (o *loadedOrigin) pendingLayers() []*originChanges {
 	return layers
 }
 
-// putSlot puts a URL into a slot of o.
-func (s *Store) putSlot(o *loadedOrigin, at laneSlot, value []byte) {
+// putStoredURL puts a URL into a slot of o.
+func (s *Store) putStoredURL(o *loadedOrigin, at laneSlot, value []byte) {
 	c := s.markChanged(o)
 	c.putURL(at, s.redoLog.putURL(o.number, at, value))
 	s.bufferedChangeCount += changeWeight(value)
 }
 
-// clearSlot deletes what is in a slot of o.
-func (s *Store) clearSlot(o *loadedOrigin, at laneSlot) {
+// deleteStoredURL deletes what is in a slot of o.
+func (s *Store) deleteStoredURL(o *loadedOrigin, at laneSlot) {
 	c := s.markChanged(o)
 	s.redoLog.deleteURL(o.number, at)
 	c.putURL(at, nil)
@@ -86,15 +86,15 @@ func (s *Store) markChanged(o *loadedOrigin) *originChanges {
 		s.unloggedOrigins = append(s.unloggedOrigins, o)
 	}
 	if o.pendingChanges == nil {
-		o.pendingChanges = &originChanges{weight: 1}
+		o.pendingChanges = &originChanges{weightedChangeCount: 1}
 		s.bufferedChangeCount++
 		s.dirtyOrigins = append(s.dirtyOrigins, o)
 	}
 	return o.pendingChanges
 }
 
-// markHostChanged takes note that the host of o changes, and o with it.
-func (s *Store) markHostChanged(o *loadedOrigin) {
+// markOriginAndHostChanged takes note that the host of o changes, and o with it.
+func (s *Store) markOriginAndHostChanged(o *loadedOrigin) {
 	s.markChanged(o)
 	if h := o.host; !h.hasUnloggedChanges {
 		h.hasUnloggedChanges = true
@@ -109,15 +109,15 @@ type slotChangeCursor interface {
 	advance()
 }
 
-// storedSlotChangeCursor is the bucket urls as a source, of one lane.
-type storedSlotChangeCursor struct {
+// urlBucketSlotCursor is the bucket urls as a source, of one lane.
+type urlBucketSlotCursor struct {
 	cursor       *bbolt.Cursor
 	originNumber uint32
 	lane         byte
 	key, value   []byte
 }
 
-func (f *storedSlotChangeCursor) peek() (slotChange, bool) {
+func (f *urlBucketSlotCursor) peek() (slotChange, bool) {
 	number, s, ok := parseURLKey(f.key)
 	if !ok || number != f.originNumber || byte(s.lane) != f.lane {
 		return slotChange{}, false
@@ -125,7 +125,7 @@ func (f *storedSlotChangeCursor) peek() (slotChange, bool) {
 	return slotChange{s, f.value}, true
 }
 
-func (f *storedSlotChangeCursor) advance() { f.key, f.value = f.cursor.Next() }
+func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
 
 // forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are lent.
@@ -133,10 +133,10 @@ func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, 
 	var sources []slotChangeCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
-			sources = append(sources, c.urls.seek(slotChange{laneSlot: from}))
+			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
 		}
 	}
-	file := &storedSlotChangeCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
+	file := &urlBucketSlotCursor{cursor: tx.Bucket([]byte(bucketURLs)).Cursor(), originNumber: o.number, lane: byte(from.lane)}
 	file.key, file.value = file.cursor.Seek(appendURLKey(s.keyBuf[:0], o.number, from))
 	sources = append(sources, file)
 	for {

@@ -16,8 +16,8 @@ type storedURL struct {
 
 func compareURLToPosition(i storedURL, p lanePosition) int { return i.compare(p) }
 
-// A lane is one line of URLs. head is a copy of the first ones.
-type lane struct {
+// A laneQueue is one line of URLs. head is a copy of the first ones.
+type laneQueue struct {
 	id           schedule.LaneID
 	count        int          // URLs that wait
 	firstSortKey int64        // place.sortKey of the first of them
@@ -29,7 +29,7 @@ type lane struct {
 
 // insert adds a URL. If it belongs among those of head, it goes there too; head
 // may grow up to twice the window.
-func (l *lane) insert(p lanePosition, value []byte, prefetch int) {
+func (l *laneQueue) insert(p lanePosition, value []byte, prefetch int) {
 	if l.count == 0 || p.sortKey < l.firstSortKey {
 		l.firstSortKey = p.sortKey
 	}
@@ -45,14 +45,14 @@ func (l *lane) insert(p lanePosition, value []byte, prefetch int) {
 	l.cachedWeight += changeWeight(value)
 	switch {
 	case len(l.headURLs) > 2*prefetch:
-		l.setHead(slices.Clone(l.headURLs[:prefetch]))
+		l.setHeadURLs(slices.Clone(l.headURLs[:prefetch]))
 	case isHeadTooHeavy(l.headURLs, l.cachedWeight, 2*prefetch):
-		l.setHead(slices.Clone(l.headURLs[:max(2, len(l.headURLs)/2)]))
+		l.setHeadURLs(slices.Clone(l.headURLs[:max(2, len(l.headURLs)/2)]))
 	}
 }
 
-// setHead makes items the head.
-func (l *lane) setHead(items []storedURL) {
+// setHeadURLs makes items the head.
+func (l *laneQueue) setHeadURLs(items []storedURL) {
 	l.headURLs, l.cachedWeight = items, 0
 	for i := range items {
 		l.cachedWeight += changeWeight(items[i].value)
@@ -67,7 +67,7 @@ func isHeadTooHeavy(items []storedURL, weight, maxItems int) bool {
 
 // pop takes the first URL, which is at the head. A lane that is timed must
 // have the next one there too, if there is one.
-func (l *lane) pop() storedURL {
+func (l *laneQueue) pop() storedURL {
 	i := l.headURLs[0]
 	l.headURLs[0] = storedURL{}
 	l.headURLs = l.headURLs[1:]
@@ -83,7 +83,7 @@ func (l *lane) pop() storedURL {
 }
 
 // isHeadLoaded reports whether pop will do.
-func (l *lane) isHeadLoaded() bool {
+func (l *laneQueue) isHeadLoaded() bool {
 	want := 1
 	if l.id.IsTimed() {
 		want = 2
@@ -93,16 +93,16 @@ func (l *lane) isHeadLoaded() bool {
 
 // An originQueue is the lanes of one origin that were ever used, in their order.
 type originQueue struct {
-	lanes       []lane
-	alternation schedule.RevisitAlternation
+	lanes              []laneQueue
+	revisitAlternation schedule.RevisitAlternation
 	schedule.QueuedURLCounts
 }
 
 // getOrCreateLane returns the lane of that number, new if need be.
-func (q *originQueue) getOrCreateLane(id schedule.LaneID) *lane {
-	at, found := slices.BinarySearchFunc(q.lanes, id, func(l lane, id schedule.LaneID) int { return int(l.id) - int(id) })
+func (q *originQueue) getOrCreateLane(id schedule.LaneID) *laneQueue {
+	at, found := slices.BinarySearchFunc(q.lanes, id, func(l laneQueue, id schedule.LaneID) int { return int(l.id) - int(id) })
 	if !found {
-		q.lanes = slices.Insert(q.lanes, at, lane{id: id})
+		q.lanes = slices.Insert(q.lanes, at, laneQueue{id: id})
 	}
 	return &q.lanes[at]
 }
@@ -140,8 +140,8 @@ func (q *originQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 
 // nextLane returns the lane whose turn it is; nil if there is none. Under a hold it
 // is asked only when a hop is due, and hops go first.
-func (q *originQueue) nextLane(now time.Time) *lane {
-	var first, revisits *lane
+func (q *originQueue) nextLane(now time.Time) *laneQueue {
+	var first, revisits *laneQueue
 	id := schedule.AwaitingRevisit
 	for i := range q.lanes {
 		l := &q.lanes[i]
@@ -153,7 +153,7 @@ func (q *originQueue) nextLane(now time.Time) *lane {
 			first, id = l, l.id
 		}
 	}
-	if q.alternation.ChooseRevisit(id, first != nil, revisits != nil) {
+	if q.revisitAlternation.ChooseRevisit(id, first != nil, revisits != nil) {
 		return revisits
 	}
 	return first

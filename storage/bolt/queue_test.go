@@ -21,7 +21,7 @@ func TestLane(t *testing.T) {
 	}
 	for name, at := range orders {
 		t.Run(name, func(t *testing.T) {
-			l := lane{id: schedule.AwaitingRevisit}
+			l := laneQueue{id: schedule.AwaitingRevisit}
 			var all []lanePosition
 			longest := 0
 			for i := range n {

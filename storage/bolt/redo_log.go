@@ -36,8 +36,8 @@ type redoLogBuffer struct {
 	changeCount    int      // changes
 }
 
-// appendHeader appends the head of a change which will take at most room bytes more.
-func (r *redoLogBuffer) appendHeader(op byte, number uint32, maxLen int) {
+// appendChangeHeader appends the head of a change which will take at most room bytes more.
+func (r *redoLogBuffer) appendChangeHeader(op byte, number uint32, maxLen int) {
 	maxLen += 1 + binary.MaxVarintLen32
 	if cap(r.currentSegment)-len(r.currentSegment) < maxLen {
 		size := min(max(2*cap(r.currentSegment), minSegmentBytes), maxSegmentBytes)
@@ -50,8 +50,8 @@ func (r *redoLogBuffer) appendHeader(op byte, number uint32, maxLen int) {
 	r.changeCount++
 }
 
-// appendValue appends v with its length, and returns it as it is in the log.
-func (r *redoLogBuffer) appendValue(v []byte) []byte {
+// appendLengthPrefixed appends v with its length, and returns it as it is in the log.
+func (r *redoLogBuffer) appendLengthPrefixed(v []byte) []byte {
 	r.currentSegment = binary.AppendUvarint(r.currentSegment, uint64(len(v)))
 	at := len(r.currentSegment)
 	r.currentSegment = append(r.currentSegment, v...)
@@ -60,7 +60,7 @@ func (r *redoLogBuffer) appendValue(v []byte) []byte {
 
 const maxSlotLen = 1 + 2*binary.MaxVarintLen64
 
-func (r *redoLogBuffer) appendSlot(s laneSlot) {
+func (r *redoLogBuffer) appendLaneSlot(s laneSlot) {
 	r.currentSegment = append(r.currentSegment, byte(s.lane))
 	r.appendLanePosition(s.lanePosition)
 }
@@ -71,23 +71,23 @@ func (r *redoLogBuffer) appendLanePosition(p lanePosition) {
 }
 
 func (r *redoLogBuffer) putURL(number uint32, s laneSlot, value []byte) []byte {
-	r.appendHeader(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
-	r.appendSlot(s)
-	return r.appendValue(value)
+	r.appendChangeHeader(opPut, number, maxSlotLen+binary.MaxVarintLen32+len(value))
+	r.appendLaneSlot(s)
+	return r.appendLengthPrefixed(value)
 }
 
 func (r *redoLogBuffer) deleteURL(number uint32, s laneSlot) {
-	r.appendHeader(opDelete, number, maxSlotLen)
-	r.appendSlot(s)
+	r.appendChangeHeader(opDelete, number, maxSlotLen)
+	r.appendLaneSlot(s)
 }
 
-func (r *redoLogBuffer) addSeen(number uint32, p fingerprint) {
-	r.appendHeader(opAddSeen, number, 8)
+func (r *redoLogBuffer) addSeen(number uint32, p urlFingerprint) {
+	r.appendChangeHeader(opAddSeen, number, 8)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 }
 
-func (r *redoLogBuffer) setRevisitPosition(number uint32, p fingerprint, at lanePosition) {
-	r.appendHeader(opSetRevisit, number, 8+maxSlotLen)
+func (r *redoLogBuffer) setURLRevisitPosition(number uint32, p urlFingerprint, at lanePosition) {
+	r.appendChangeHeader(opSetRevisit, number, 8+maxSlotLen)
 	r.currentSegment = binary.BigEndian.AppendUint64(r.currentSegment, uint64(p))
 	r.appendLanePosition(at)
 }
@@ -95,18 +95,18 @@ func (r *redoLogBuffer) setRevisitPosition(number uint32, p fingerprint, at lane
 // setNote sets a note; nil deletes.
 func (r *redoLogBuffer) setNote(number uint32, key string, value []byte) []byte {
 	if value == nil {
-		r.appendHeader(opDeleteNote, number, binary.MaxVarintLen32+len(key))
-		r.appendValue([]byte(key))
+		r.appendChangeHeader(opDeleteNote, number, binary.MaxVarintLen32+len(key))
+		r.appendLengthPrefixed([]byte(key))
 		return nil
 	}
-	r.appendHeader(opSetNote, number, 2*binary.MaxVarintLen32+len(key)+len(value))
-	r.appendValue([]byte(key))
-	return r.appendValue(value)
+	r.appendChangeHeader(opSetNote, number, 2*binary.MaxVarintLen32+len(key)+len(value))
+	r.appendLengthPrefixed([]byte(key))
+	return r.appendLengthPrefixed(value)
 }
 
 func (r *redoLogBuffer) putRecord(op byte, number uint32, record []byte) {
-	r.appendHeader(op, number, binary.MaxVarintLen32+len(record))
-	r.appendValue(record)
+	r.appendChangeHeader(op, number, binary.MaxVarintLen32+len(record))
+	r.appendLengthPrefixed(record)
 }
 
 // takeSegments returns the pieces, and begins anew. What room the last one has is used.
@@ -121,7 +121,7 @@ func (r *redoLogBuffer) takeSegments() [][]byte {
 
 // A logReplayTarget takes the changes of a log as they were made.
 type logReplayTarget interface {
-	changesOfOrigin(number uint32) *originChanges // of the origin
+	getOrCreateOriginChanges(number uint32) *originChanges // of the origin
 	setOrigin(number uint32, record []byte) error
 	setHost(number uint32, record []byte)
 }
@@ -134,22 +134,22 @@ func replaySegment(segment []byte, to logReplayTarget) (n int, err error) {
 		switch op {
 		case opPut:
 			s := r.readSlot()
-			to.changesOfOrigin(number).putURL(s, r.Bytes())
+			to.getOrCreateOriginChanges(number).putURL(s, r.Bytes())
 		case opPutFormat3:
 			s := r.readSlot()
-			to.changesOfOrigin(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
+			to.getOrCreateOriginChanges(number).putURL(s, withChecksum(appendURLKey(nil, number, s), r.Bytes()))
 		case opDelete:
-			to.changesOfOrigin(number).putURL(r.readSlot(), nil)
+			to.getOrCreateOriginChanges(number).putURL(r.readSlot(), nil)
 		case opAddSeen:
-			to.changesOfOrigin(number).addSeen(fingerprint(r.Uint64()))
+			to.getOrCreateOriginChanges(number).addSeen(urlFingerprint(r.Uint64()))
 		case opSetNote:
 			key := r.String()
-			to.changesOfOrigin(number).setNote(key, r.Bytes())
+			to.getOrCreateOriginChanges(number).setNote(key, r.Bytes())
 		case opDeleteNote:
-			to.changesOfOrigin(number).setNote(r.String(), nil)
+			to.getOrCreateOriginChanges(number).setNote(r.String(), nil)
 		case opSetRevisit:
-			p := fingerprint(r.Uint64())
-			to.changesOfOrigin(number).setURLRevisitPosition(p, r.readLanePosition())
+			p := urlFingerprint(r.Uint64())
+			to.getOrCreateOriginChanges(number).setURLRevisitPosition(p, r.readLanePosition())
 		case opOrigin:
 			if err := to.setOrigin(number, r.Bytes()); err != nil {
 				return n, err

@@ -17,7 +17,7 @@ func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods 
 	if err := s.lockForChange(ctx); err != nil {
 		return 0, err
 	}
-	defer s.trimAndUnlock()
+	defer s.trimUnlockAndCommitIfDue()
 	err = s.view(func(tx *bbolt.Tx) error {
 		for _, g := range lastmods {
 			o, err := s.findOrigin(tx, g.URL.Origin())
@@ -54,25 +54,25 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 		return false
 	}
 	history.SitemapLastmod, e.VisitHistorySummary = g.Modified, &history
-	s.clearSlot(o, at)
+	s.deleteStoredURL(o, at)
 	l := o.getOrCreateLane(schedule.AwaitingRevisit)
 	s.cachedHeadsWeight -= l.cachedWeight
-	l.setHead(nil)
+	l.setHeadURLs(nil)
 	l.count--
 	s.putEntryInLane(o, schedule.AwaitingRevisit, min(at.sortKey, schedule.Nanos(now)), &e)
 	return true
 }
 
 // findRevisitSlot returns where the page of the fingerprint rests.
-func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p fingerprint) (at laneSlot, ok bool) {
+func (s *Store) findRevisitSlot(tx *bbolt.Tx, o *loadedOrigin, p urlFingerprint) (at laneSlot, ok bool) {
 	for _, c := range o.pendingLayers() {
-		if pos, known := c.revisits[p]; known {
+		if pos, known := c.revisitPositions[p]; known {
 			return laneSlot{schedule.AwaitingRevisit, pos}, pos != noLanePosition
 		}
 	}
 	key, err := openChecksummedBucket(tx, bucketRevisits).get(appendFingerprintKey(nil, o.number, p))
 	if err != nil {
-		s.reportDamageOnce(fmt.Sprintf("resting %d %d", o.number, p),
+		s.reportDamageOncePerPlace(fmt.Sprintf("resting %d %d", o.number, p),
 			"where a page of %v rests: a sitemap's date does not bring its revisit forward", o.name)
 		return at, false
 	}

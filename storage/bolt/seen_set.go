@@ -20,13 +20,13 @@ const (
 	fingerprintLen    = 8
 	maxFingerprints   = 160 // fingerprints of a value; longer ones are cut
 	splitFingerprints = 120 // into values of about this many
-	maxFingerprint    = fingerprint(math.MaxUint64)
+	maxFingerprint    = urlFingerprint(math.MaxUint64)
 )
 
 // hasFingerprintOnDisk reports whether the bucket prints holds p. key is room for a key. If the
 // value that would hold p is damaged, hasFingerprintOnDisk searches the rest of it and also returns
 // the value's key.
-func hasFingerprintOnDisk(c *bbolt.Cursor, origin uint32, p fingerprint, key []byte) (has bool, damaged []byte) {
+func hasFingerprintOnDisk(c *bbolt.Cursor, origin uint32, p urlFingerprint, key []byte) (has bool, damaged []byte) {
 	key = appendFingerprintKey(key[:0], origin, p)
 	found, checksummed := c.Seek(key)
 	if len(found) != len(key) || !bytes.Equal(found[:4], key[:4]) {
@@ -43,8 +43,8 @@ func hasFingerprintOnDisk(c *bbolt.Cursor, origin uint32, p fingerprint, key []b
 
 // salvageFingerprints returns the fingerprints in a damaged value, in order: most of it may be
 // right.
-func salvageFingerprints(checksummed []byte) []fingerprint {
-	salvaged := make([]fingerprint, max(0, len(checksummed)-checksumLen)/fingerprintLen)
+func salvageFingerprints(checksummed []byte) []urlFingerprint {
+	salvaged := make([]urlFingerprint, max(0, len(checksummed)-checksumLen)/fingerprintLen)
 	for i := range salvaged {
 		salvaged[i] = fingerprintAt(checksummed, i)
 	}
@@ -52,25 +52,25 @@ func salvageFingerprints(checksummed []byte) []fingerprint {
 	return slices.Compact(salvaged)
 }
 
-func fingerprintAt(value []byte, i int) fingerprint {
-	return fingerprint(binary.BigEndian.Uint64(value[i*fingerprintLen:]))
+func fingerprintAt(value []byte, i int) urlFingerprint {
+	return urlFingerprint(binary.BigEndian.Uint64(value[i*fingerprintLen:]))
 }
 
 // searchFingerprint returns the index of the first of n fingerprints that is not below p.
-func searchFingerprint(value []byte, n int, p fingerprint) int {
+func searchFingerprint(value []byte, n int, p urlFingerprint) int {
 	return sort.Search(n, func(i int) bool { return fingerprintAt(value, i) >= p })
 }
 
 // addFingerprints adds fingerprints, which are in order, to the bucket prints. The rest of a
 // damaged value goes into the new one, which stays damaged: the fingerprints that it
 // lost are unknown, and a request that is not safe must not be sent twice.
-func addFingerprints(b checksummedBucket, origin uint32, added []fingerprint) error {
+func addFingerprints(b checksummedBucket, origin uint32, added []urlFingerprint) error {
 	var keyBuf [4 + fingerprintLen]byte
 	for len(added) > 0 {
-		last, put := maxFingerprint, b.set
+		last, put := maxFingerprint, b.setOrDelete
 		key, value := b.Cursor().Seek(appendFingerprintKey(keyBuf[:0], origin, added[0]))
 		if len(key) == 4+fingerprintLen && binary.BigEndian.Uint32(key) == origin {
-			last = fingerprint(binary.BigEndian.Uint64(key[4:]))
+			last = urlFingerprint(binary.BigEndian.Uint64(key[4:]))
 			checked, err := verifyAndTrimChecksum(key, value)
 			if err != nil || len(checked)%fingerprintLen != 0 {
 				checked, put = mergeFingerprints(nil, salvageFingerprints(value)), b.setWithWrongChecksum
@@ -89,7 +89,7 @@ func addFingerprints(b checksummedBucket, origin uint32, added []fingerprint) er
 }
 
 // putSplitFingerprints puts the fingerprints up to last, in one value or several.
-func putSplitFingerprints(put func(key, value []byte) error, origin uint32, last fingerprint, value []byte) error {
+func putSplitFingerprints(put func(key, value []byte) error, origin uint32, last urlFingerprint, value []byte) error {
 	for len(value) > maxFingerprints*fingerprintLen {
 		cut := value[:splitFingerprints*fingerprintLen]
 		if err := put(appendFingerprintKey(nil, origin, fingerprintAt(cut, splitFingerprints-1)), cut); err != nil {
@@ -101,7 +101,7 @@ func putSplitFingerprints(put func(key, value []byte) error, origin uint32, last
 }
 
 // mergeFingerprints returns the fingerprints of both, once each.
-func mergeFingerprints(value []byte, added []fingerprint) []byte {
+func mergeFingerprints(value []byte, added []urlFingerprint) []byte {
 	merged := make([]byte, 0, len(value)+len(added)*fingerprintLen)
 	for _, p := range added {
 		n := len(value) / fingerprintLen
@@ -116,12 +116,12 @@ func mergeFingerprints(value []byte, added []fingerprint) []byte {
 
 // isSeen reports whether the seen set holds a fingerprint, and whether that is sure: it
 // is unsure where the file is damaged.
-func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) (seen, certain bool) {
-	for _, changes := range [...]*originChanges{o.pendingChanges, o.changesInCheckpoint} {
+func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p urlFingerprint) (seen, certain bool) {
+	for _, changes := range [...]*originChanges{o.pendingChanges, o.checkpointingChanges} {
 		if changes == nil {
 			continue
 		}
-		if _, seen := changes.seen.get(p); seen {
+		if _, seen := changes.seenURLFingerprints.get(p); seen {
 			return true, true
 		}
 	}
@@ -129,10 +129,10 @@ func (s *Store) isSeen(c *bbolt.Cursor, o *loadedOrigin, p fingerprint) (seen, c
 }
 
 // isSeenOnDisk is isSeen for the folded part of the file. number is the origin's.
-func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p fingerprint) (seen, certain bool) {
+func (s *Store) isSeenOnDisk(c *bbolt.Cursor, number uint32, name decorum.Origin, p urlFingerprint) (seen, certain bool) {
 	seen, damaged := hasFingerprintOnDisk(c, number, p, s.keyBuf[:])
 	if damaged != nil {
-		s.reportDamageOnce("prints "+string(damaged),
+		s.reportDamageOncePerPlace("prints "+string(damaged),
 			"a part of the seen set of %v: pages in it that are found again are visited again, "+
 				"and no unsafe request in it is sent", name)
 	}

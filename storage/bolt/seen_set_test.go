@@ -15,15 +15,15 @@ func TestFingerprints(t *testing.T) {
 	defer s.Close()
 	type key struct {
 		origin      uint32
-		fingerprint fingerprint
+		fingerprint urlFingerprint
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	want := make(map[key]bool)
 	for round := range 200 {
 		origin := uint32(1 + r.IntN(3))
-		added := []fingerprint{fingerprint(r.Uint64()), 0, maxFingerprint}
+		added := []urlFingerprint{urlFingerprint(r.Uint64()), 0, maxFingerprint}
 		for range r.IntN(400) {
-			added = append(added, fingerprint(r.Uint64()))
+			added = append(added, urlFingerprint(r.Uint64()))
 		}
 		if round%3 == 0 {
 			added = added[:1]
@@ -72,7 +72,7 @@ func TestFingerprints(t *testing.T) {
 func TestSortedRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, keyRange := range []int{10, 100_000} { // many of each, and few
-		var run sortedRun[slotChange]
+		var run sortedSet[slotChange]
 		want := make(map[int64]byte)
 		for i := range 5000 {
 			at := r.Int64N(int64(keyRange))
@@ -95,7 +95,7 @@ func TestSortedRun(t *testing.T) {
 			}
 		}
 		slices.Sort(sorted)
-		c := run.seek(slotChange{laneSlot: laneSlot{7, lanePosition{0, from}}})
+		c := run.cursorFrom(slotChange{laneSlot: laneSlot{7, lanePosition{0, from}}})
 		for _, at := range sorted {
 			if x, ok := c.peek(); !ok || x.seq != at {
 				t.Fatalf("%v, %t, want %d", x, ok, at)
@@ -120,13 +120,13 @@ func FuzzReplaySegment(f *testing.F) {
 	r.addSeen(2, 3)
 	r.setNote(1, "key", []byte("note"))
 	r.setNote(1, "key", nil)
-	r.setRevisitPosition(1, 3, at.lanePosition)
+	r.setURLRevisitPosition(1, 3, at.lanePosition)
 	r.putRecord(opOrigin, 1, appendOriginRecord(nil, new(loadedOrigin)))
 	r.putRecord(opHost, 1, []byte("host"))
 	f.Add(r.takeSegments()[0])
 	f.Add([]byte{opPut, 1, 7, 1, 2, 0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		log := replayedLog{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
+		log := replayedLogState{make(map[uint32]*loadedOrigin), make(map[uint32][]byte), make(map[uint32]bool)}
 		if n, err := replaySegment(b, &log); err == nil && n == 0 && len(b) > 0 {
 			t.Errorf("%x was read as nothing", b)
 		}

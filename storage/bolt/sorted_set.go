@@ -5,90 +5,90 @@ import "slices"
 // maxUnmerged is how many elements a run keeps apart.
 const maxUnmerged = 256
 
-// A sortedRun is a sorted list to which elements are added in any order, one of each.
+// A sortedSet is a sorted list to which elements are added in any order, one of each.
 // What does not belong at the end of old goes into young, which is merged into
 // old when it is full: so the cost of adding grows slowly with the length.
-type sortedRun[T sortedRunElement[T]] struct {
-	sorted, unmerged []T
+type sortedSet[T sortedSetElement[T]] struct {
+	mergedElements, unmergedElements []T
 }
 
-type sortedRunElement[T any] interface{ compare(T) int }
+type sortedSetElement[T any] interface{ compare(T) int }
 
-func binarySearch[T sortedRunElement[T]](list []T, x T) (int, bool) {
+func binarySearch[T sortedSetElement[T]](list []T, x T) (int, bool) {
 	return slices.BinarySearchFunc(list, x, T.compare)
 }
 
-func (r *sortedRun[T]) len() int { return len(r.sorted) + len(r.unmerged) }
+func (r *sortedSet[T]) len() int { return len(r.mergedElements) + len(r.unmergedElements) }
 
 // put adds x, or replaces what is equal to it.
-func (r *sortedRun[T]) put(x T) {
-	at, found := binarySearch(r.sorted, x)
+func (r *sortedSet[T]) put(x T) {
+	at, found := binarySearch(r.mergedElements, x)
 	switch {
 	case found:
-		r.sorted[at] = x
+		r.mergedElements[at] = x
 		return
-	case at == len(r.sorted): // none in young is behind the last of old
-		if r.sorted == nil {
-			r.sorted = make([]T, 0, 4)
+	case at == len(r.mergedElements): // none in young is behind the last of old
+		if r.mergedElements == nil {
+			r.mergedElements = make([]T, 0, 4)
 		}
-		r.sorted = append(r.sorted, x)
+		r.mergedElements = append(r.mergedElements, x)
 		return
 	}
-	if at, found = binarySearch(r.unmerged, x); found {
-		r.unmerged[at] = x
+	if at, found = binarySearch(r.unmergedElements, x); found {
+		r.unmergedElements[at] = x
 		return
 	}
-	if r.unmerged = slices.Insert(r.unmerged, at, x); len(r.unmerged) >= maxUnmerged {
+	if r.unmergedElements = slices.Insert(r.unmergedElements, at, x); len(r.unmergedElements) >= maxUnmerged {
 		r.mergeUnmerged()
 	}
 }
 
-func (r *sortedRun[T]) mergeUnmerged() {
-	merged := make([]T, 0, len(r.sorted)+len(r.sorted)/4+len(r.unmerged))
-	for c := (sortedRunCursor[T]{r.sorted, r.unmerged}); ; c.advance() {
+func (r *sortedSet[T]) mergeUnmerged() {
+	merged := make([]T, 0, len(r.mergedElements)+len(r.mergedElements)/4+len(r.unmergedElements))
+	for c := (sortedSetCursor[T]{r.mergedElements, r.unmergedElements}); ; c.advance() {
 		x, ok := c.peek()
 		if !ok {
 			break
 		}
 		merged = append(merged, x)
 	}
-	r.sorted, r.unmerged = merged, nil
+	r.mergedElements, r.unmergedElements = merged, nil
 }
 
 // takeFirstN takes the first n elements out of the run, and returns them.
-func (r *sortedRun[T]) takeFirstN(n int) sortedRun[T] {
-	if len(r.unmerged) > 0 {
+func (r *sortedSet[T]) takeFirstN(n int) sortedSet[T] {
+	if len(r.unmergedElements) > 0 {
 		r.mergeUnmerged()
 	}
-	first := sortedRun[T]{sorted: r.sorted[:n:n]}
-	r.sorted = r.sorted[n:]
+	first := sortedSet[T]{mergedElements: r.mergedElements[:n:n]}
+	r.mergedElements = r.mergedElements[n:]
 	return first
 }
 
 // get returns the element that is equal to x.
-func (r *sortedRun[T]) get(x T) (T, bool) {
-	if at, found := binarySearch(r.sorted, x); found {
-		return r.sorted[at], true
+func (r *sortedSet[T]) get(x T) (T, bool) {
+	if at, found := binarySearch(r.mergedElements, x); found {
+		return r.mergedElements[at], true
 	}
-	if at, found := binarySearch(r.unmerged, x); found {
-		return r.unmerged[at], true
+	if at, found := binarySearch(r.unmergedElements, x); found {
+		return r.unmergedElements[at], true
 	}
 	return x, false
 }
 
-// seek returns a cursor at the first element that is not before x.
-func (r *sortedRun[T]) seek(x T) *sortedRunCursor[T] {
-	sorted, _ := binarySearch(r.sorted, x)
-	unmerged, _ := binarySearch(r.unmerged, x)
-	return &sortedRunCursor[T]{r.sorted[sorted:], r.unmerged[unmerged:]}
+// cursorFrom returns a cursor at the first element that is not before x.
+func (r *sortedSet[T]) cursorFrom(x T) *sortedSetCursor[T] {
+	sorted, _ := binarySearch(r.mergedElements, x)
+	unmerged, _ := binarySearch(r.unmergedElements, x)
+	return &sortedSetCursor[T]{r.mergedElements[sorted:], r.unmergedElements[unmerged:]}
 }
 
-// A sortedRunCursor goes through a run in order. The run must not change meanwhile.
-type sortedRunCursor[T sortedRunElement[T]] struct {
+// A sortedSetCursor goes through a run in order. The run must not change meanwhile.
+type sortedSetCursor[T sortedSetElement[T]] struct {
 	sorted, unmerged []T
 }
 
-func (c *sortedRunCursor[T]) peek() (x T, ok bool) {
+func (c *sortedSetCursor[T]) peek() (x T, ok bool) {
 	switch {
 	case len(c.unmerged) == 0 && len(c.sorted) == 0:
 		return x, false
@@ -98,7 +98,7 @@ func (c *sortedRunCursor[T]) peek() (x T, ok bool) {
 	return c.unmerged[0], true
 }
 
-func (c *sortedRunCursor[T]) advance() {
+func (c *sortedSetCursor[T]) advance() {
 	if c.nextIsFromSorted() {
 		c.sorted = c.sorted[1:]
 	} else {
@@ -106,6 +106,6 @@ func (c *sortedRunCursor[T]) advance() {
 	}
 }
 
-func (c *sortedRunCursor[T]) nextIsFromSorted() bool {
+func (c *sortedSetCursor[T]) nextIsFromSorted() bool {
 	return len(c.unmerged) == 0 || len(c.sorted) > 0 && c.sorted[0].compare(c.unmerged[0]) < 0
 }

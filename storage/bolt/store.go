@@ -21,14 +21,14 @@ type Store struct {
 	outputMayBeTorn bool
 	db              *bbolt.DB
 	file            *os.File // of db
-	// update is db.Update, which fails when the disk is full.
-	update func(func(*bbolt.Tx) error) error
+	// dbUpdate is db.Update, which fails when the disk is full.
+	dbUpdate func(func(*bbolt.Tx) error) error
 
-	commitRequests    chan struct{} // asks the committer to write now
-	quit              chan struct{} // closed to end it
-	leaveMemoryBudget func()        // the SharedMemoryBudget
-	committerDone     chan struct{} // closed by it
-	failedForGood     chan struct{} // closed when the store has failed for good
+	commitRequests      chan struct{} // asks the committer to write now
+	quit                chan struct{} // closed to end it
+	leaveMemoryBudget   func()        // the SharedMemoryBudget
+	committerDone       chan struct{} // closed by it
+	failedForGoodSignal chan struct{} // closed when the store has failed for good
 
 	mu     sync.Mutex // of all below
 	closed bool
@@ -38,18 +38,18 @@ type Store struct {
 
 // memoryState is what the crawl holds, as far as it is in memory.
 type memoryState struct {
-	schedule           schedule.Schedule[*loadedOrigin]
-	minDue             time.Time // no host is due before
-	openedAfterCrashAt time.Time // when the file was last opened after an unclean stop
-	hosts              map[string]*loadedHost
-	origins            map[decorum.Origin]*loadedOrigin
-	originsByNumber    map[uint32]*loadedOrigin // the same, by number
-	lastOriginNumber   uint32                   // number given to an origin
-	leases             map[uint64]*lease
-	lastLeaseToken     uint64 // the last one given
-	seenCount          int
-	parkedCount        int
-	hostAdmissionState hostAdmissionState
+	schedule            schedule.Schedule[*loadedOrigin]
+	minDue              time.Time // no host is due before
+	openedAfterCrashAt  time.Time // when the file was last opened after an unclean stop
+	hosts               map[string]*loadedHost
+	origins             map[decorum.Origin]*loadedOrigin
+	originsByNumber     map[uint32]*loadedOrigin // the same, by number
+	lastOriginNumber    uint32                   // number given to an origin
+	leases              map[uint64]*lease
+	lastLeaseToken      uint64 // the last one given
+	seenCount           int
+	parkedCount         int
+	admittedHostCounter admittedHostCounter
 
 	cachedHeadsWeight       int             // weight of the heads of lanes
 	originsWithCachedHeads  []*loadedOrigin // that have some, or had: the first are forgotten first
@@ -58,8 +58,8 @@ type memoryState struct {
 	keyBuf                  [urlKeyLen]byte // room for a key
 	entryBuf                []byte          // room for an entry
 
-	reportedDamage map[string]bool             // damaged places that were reported to Options.OnDamaged
-	outputFiles    map[string]OutputFileExtent // as the file holds them, by path
+	reportedDamage    map[string]bool             // damaged places that were reported to Options.OnDamaged
+	outputFileExtents map[string]OutputFileExtent // as the file holds them, by path
 }
 
 // writeBacklog is what is not in its place in the file.
@@ -73,7 +73,7 @@ type writeBacklog struct {
 	writeErr               error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
 	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
 	writeAttemptDone       chan struct{}
-	redoLogState
+	redoLogCounters
 
 	bufferedChangeCount int             // changes in memory, until they are folded
 	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass
@@ -90,12 +90,12 @@ var (
 
 type lease struct {
 	*schedule.Lease[*loadedOrigin]
-	entry storage.Entry
-	slot  laneSlot
+	entry    storage.Entry
+	laneSlot laneSlot
 }
 
-// lockForRead locks s for a call that changes nothing on disk.
-func (s *Store) lockForRead(ctx context.Context) error {
+// lockIfOpen locks s for a call that changes nothing on disk.
+func (s *Store) lockIfOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Store) lockForRead(ctx context.Context) error {
 // held. A store that has failed for good changes no more.
 func (s *Store) lockForChange(ctx context.Context) error {
 	for {
-		if err := s.lockForRead(ctx); err != nil {
+		if err := s.lockIfOpen(ctx); err != nil {
 			return err
 		}
 		if s.hasFailed() {
@@ -134,8 +134,8 @@ func (s *Store) lockForChange(ctx context.Context) error {
 	}
 }
 
-// trimAndUnlock unlocks s after a call.
-func (s *Store) trimAndUnlock() {
+// trimUnlockAndCommitIfDue unlocks s after a call.
+func (s *Store) trimUnlockAndCommitIfDue() {
 	commitNow := s.batchToWrite == nil && s.writeErr == nil && (s.redoLog.changeCount >= s.opts.FlushAfterChanges || s.isCheckpointUrgent())
 	s.trimHeads()
 	s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Store) trimAndUnlock() {
 
 // Counts implements storage.Store.
 func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	if err := s.lockForRead(ctx); err != nil {
+	if err := s.lockIfOpen(ctx); err != nil {
 		return storage.Counts{}, err
 	}
 	defer s.mu.Unlock()

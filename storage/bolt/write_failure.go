@@ -38,7 +38,7 @@ func (s *Store) failOnBboltFault(err error) {
 	s.bboltFaulted = true
 	if !s.hasFailed() {
 		s.writeErr = s.wrapWriteError(err)
-		close(s.failedForGood)
+		close(s.failedForGoodSignal)
 		s.opts.OnStallChange(s.writeErr)
 	}
 	s.signalWriteAttemptDone()
@@ -116,9 +116,9 @@ func (s *Store) rewriteMetaPages() error {
 // maxReports is how many damaged places are remembered, so that each is reported once.
 const maxReports = 1000
 
-// reportDamageOnce reports damage in a place of the file the first time. It requires the
+// reportDamageOncePerPlace reports damage in a place of the file the first time. It requires the
 // lock.
-func (s *Store) reportDamageOnce(place, format string, args ...any) {
+func (s *Store) reportDamageOncePerPlace(place, format string, args ...any) {
 	if s.reportedDamage[place] {
 		return
 	}
@@ -129,11 +129,11 @@ func (s *Store) reportDamageOnce(place, format string, args ...any) {
 	s.opts.OnDamaged(fmt.Errorf("%s is damaged: %s", s.path, fmt.Sprintf(format, args...)))
 }
 
-// lockAndReportDamage is reportDamageOnce for callers that do not hold the lock.
+// lockAndReportDamage is reportDamageOncePerPlace for callers that do not hold the lock.
 func (s *Store) lockAndReportDamage(place, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reportDamageOnce(place, format, args...)
+	s.reportDamageOncePerPlace(place, format, args...)
 }
 
 // damageError returns an error that says what is wrong in the file.
