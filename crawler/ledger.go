@@ -95,7 +95,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	l, cl := t.Lease(), t.data.clearance
 	q := &ledger.Request{
 		URL: t.URL().String(), Kind: t.LedgerKind(), Origin: cl.RobotsOrigin().String(),
-		Source: visitSource(l).String(), Referrer: l.Referrer,
+		URLSource: visitSource(l).String(), Referrer: l.Referrer,
 		RequiredDelayMS: l.HostState.LostVisitDelay.Milliseconds(), ObservedDelayMS: sinceLastHostVisit(l.HostState, now).Milliseconds(), Slots: t.data.permit.HostSlots(),
 	}
 	if r := t.Request(); r != nil {
@@ -106,7 +106,7 @@ func (c *Crawler) newLedgerRequest(t Ticket, now time.Time) *ledger.Request {
 	}
 	if !t.ForRobots() {
 		q.RobotsVerdict = ledger.NewRobotsVerdict(cl.Verdict(), cl.FetchSummary())
-	} else if q.Source = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
+	} else if q.URLSource = storage.SourcePrerequisite.String(); l.RobotsFor.IsZero() { // not that of the page whose turn it was
 		q.Referrer = ""
 	}
 	if o, ok := c.Policy.HostOverrides[t.URL().Origin().Host()]; ok && !o.Expired(now) {
@@ -182,7 +182,7 @@ func (c *Crawler) writeLedgerRefusal(ctx context.Context, l storage.Lease, why e
 		return nil
 	}
 	u := urlToVisit(l.Entry)
-	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), Source: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
+	q := &ledger.Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: visitSource(l).String(), Referrer: l.Referrer, Reason: ledger.TruncateText(why.Error())}
 	if byRobots && refusal.TDMRepSHA256 == "" { // else robots.txt does not say so
 		stored, err := c.storeRobotsInLedger(ctx, u.Origin(), refusal.FetchSummary)
 		if err != nil {

@@ -178,7 +178,7 @@ func checkEntries(t *testing.T, records []*ledger.Record) {
 	if q := entry["http://a.test/map.txt"]; q == nil || q.Kind != ledger.KindSitemap || q.RobotsVerdict == nil {
 		t.Errorf("a sitemap is written down as %+v", q)
 	}
-	if q := entry["http://a.test/moved"]; q == nil || q.Source != "redirect" || q.Referrer != "http://a.test/moves" {
+	if q := entry["http://a.test/moved"]; q == nil || q.URLSource != "redirect" || q.Referrer != "http://a.test/moves" {
 		t.Errorf("the target of a redirect is written down as %+v", q)
 	}
 	if q := entry["http://a.test/box"]; q == nil || q.Method != http.MethodPost {

@@ -27,7 +27,7 @@ func (c *Crawl) openLedgerIfEnabled(o WrapOptions) error {
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, DurableExtent: extent,
+	l, err := ledger.Open(ledger.Config{Dir: filepath.Join(o.StateDir, ledgerDir), RunStart: run, LastDurableExtent: extent,
 		OnRecovered: func(cut int64) { o.Log.Info("the ledger that was left open has been closed", "bytes_cut", cut) }})
 	if err == nil {
 		c.ledger = &ledgerWriter{l}

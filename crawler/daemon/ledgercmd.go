@@ -164,7 +164,7 @@ to keep for --holds: %s%s
 // ledgerVerifyConclusion says in a line whether a ledger is right.
 func ledgerVerifyConclusion(r *ledger.VerifyReport) string {
 	if n := int64(len(r.Findings)) + r.UnlistedFindings; n > 0 {
-		if r.Stopped {
+		if r.StoppedAtFaultLimit {
 			return fmt.Sprintf("NOT RIGHT: more than %d findings; the rest of the ledger was not read", n)
 		}
 		return fmt.Sprintf("NOT RIGHT: %d findings", n)

@@ -169,7 +169,7 @@ func (s *ledgerPrinter) printRequest(r *ledger.Record, a *ledger.Response) error
 	}
 	return s.printSummaryAndDetail(
 		fmt.Sprintf("%s  %s %s  %s", r.Time.Format(time.RFC3339), cmp.Or(q.Method, "GET"), q.URL, outcome),
-		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.Source, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
+		fmt.Sprintf("%s by %s%s; %s; the host was owed %v and had %v%s", q.Kind, q.URLSource, prefixIfSet(" of ", q.Referrer), ledgerVerdictText(q.RobotsVerdict),
 			time.Duration(q.RequiredDelayMS)*time.Millisecond, time.Duration(q.ObservedDelayMS)*time.Millisecond,
 			prefixIfSet("; at ", q.ServerIP)+prefixIfSet("; overridden: ", q.OverrideReason)))
 }
@@ -188,7 +188,7 @@ func (s *ledgerPrinter) printRefusal(r *ledger.Record) error {
 	if q.RobotsVerdict != nil {
 		reason = ledgerVerdictText(q.RobotsVerdict)
 	}
-	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.Source+prefixIfSet(" of ", q.Referrer)+"; "+reason)
+	return s.printSummaryAndDetail(fmt.Sprintf("%s  REFUSED %s", r.Time.Format(time.RFC3339), q.URL), q.URLSource+prefixIfSet(" of ", q.Referrer)+"; "+reason)
 }
 
 // prefixIfSet returns what is said before something, and that; nothing of nothing.
@@ -204,9 +204,9 @@ func ledgerVerdictText(v *ledger.RobotsVerdict) string {
 	switch {
 	case v == nil:
 		return "no verdict is needed"
-	case v.NotForIndexing:
+	case v.DisallowedForMainRobot:
 		unmarked := *v
-		unmarked.NotForIndexing = false
+		unmarked.DisallowedForMainRobot = false
 		return ledgerVerdictText(&unmarked) + ", not for indexing"
 	case v.Rule != "":
 		return fmt.Sprintf("%s (line %d, group %s, robots.txt %.12s)", v.Rule, v.RuleLine, v.Group, v.FileSHA256)

@@ -35,7 +35,7 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
-	cfg.DurableExtent = opts.durable.ledgerExtent(cfg.Dir)
+	cfg.LastDurableExtent = opts.durable.ledgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKeyFile; name != "" {
 		var err error
 		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.pathConfinement.openInput, name, ledger.ParsePrivateKey); err != nil {

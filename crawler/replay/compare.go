@@ -28,8 +28,8 @@ func (p *Replayer) compareVisit(v *crawler.Visit) {
 	if v.ContentWithheld() && v.BodyLen() > 0 {
 		p.reportDifference(recorded.recordNumber, url, "its content was used, and would be kept back")
 	}
-	if source := v.Lease.Source.String(); recorded.Kind != ledger.KindRobotsTXT && source != recorded.Source {
-		p.reportDifference(recorded.recordNumber, url, "it was found as %s, and would be as %s", recorded.Source, source)
+	if source := v.Lease.Source.String(); recorded.Kind != ledger.KindRobotsTXT && source != recorded.URLSource {
+		p.reportDifference(recorded.recordNumber, url, "it was found as %s, and would be as %s", recorded.URLSource, source)
 	}
 	if recorded.Kind != ledger.KindRobotsTXT && v.Lease.Referrer != recorded.Referrer {
 		p.reportDifference(recorded.recordNumber, url, "it was found on %q, and would be on %q", recorded.Referrer, v.Lease.Referrer)
@@ -118,7 +118,7 @@ func verdictText(v *ledger.RobotsVerdict) string {
 	if v.Allowed {
 		text = "yes"
 	}
-	if v.NotForIndexing {
+	if v.DisallowedForMainRobot {
 		text += ", not for indexing,"
 	}
 	rule := v.Rule

@@ -34,10 +34,10 @@ func (p *Replayer) loadFirstRun() error {
 			byNumber[r.Number] = a
 			p.unreplayedRequests[a.URL] = append(p.unreplayedRequests[a.URL], a)
 			if a.Kind != ledger.KindTDMRep { // else that is where the page was found that waited for it
-				p.indexDiscovery(a.URL, a.Referrer, a.Source)
+				p.indexDiscovery(a.URL, a.Referrer, a.URLSource)
 			}
 		case r.Refusal != nil:
-			p.indexDiscovery(r.Refusal.URL, r.Refusal.Referrer, r.Refusal.Source)
+			p.indexDiscovery(r.Refusal.URL, r.Refusal.Referrer, r.Refusal.URLSource)
 		case r.Response != nil && byNumber[r.Response.RequestNumber] != nil:
 			byNumber[r.Response.RequestNumber].answer = r.Response
 		}

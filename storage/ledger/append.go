@@ -8,11 +8,11 @@ const maxBufferedBytes = 16 << 10
 // writeOrBufferRecord puts a record at the end, and writes it, but for a Response. It requires the
 // lock.
 func (l *Ledger) writeOrBufferRecord(r *Record) error {
-	now, err := l.nextRecordTime(r)
+	now, err := l.nextTimeRecordingClockChange(r)
 	if err != nil {
 		return err
 	}
-	body, err := r.withEndByCurrentClock(now).encode()
+	body, err := r.withEndAdjustedToClock(now).encode()
 	if err != nil {
 		return err
 	}
@@ -23,8 +23,8 @@ func (l *Ledger) writeOrBufferRecord(r *Record) error {
 	return l.writeEncoded(truncateTime(now), body)
 }
 
-// withEndByCurrentClock returns a record whose times are by the clock as it is now.
-func (r *Record) withEndByCurrentClock(now time.Time) *Record {
+// withEndAdjustedToClock returns a record whose times are by the clock as it is now.
+func (r *Record) withEndAdjustedToClock(now time.Time) *Record {
 	if r.Response == nil {
 		return r
 	}

@@ -46,7 +46,7 @@ func TestResponsesAreBuffered(t *testing.T) {
 
 // newRobotsRequest returns the request for a host's robots.txt.
 func newRobotsRequest(host string) *Request {
-	return &Request{URL: "http://" + host + "/robots.txt", Kind: KindRobotsTXT, Origin: "http://" + host, Source: "robots", Slots: 1}
+	return &Request{URL: "http://" + host + "/robots.txt", Kind: KindRobotsTXT, Origin: "http://" + host, URLSource: "robots", Slots: 1}
 }
 
 // TestResponseAfterFailedWrite: while nothing can be written, what waits stays in its

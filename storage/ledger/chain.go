@@ -100,8 +100,8 @@ func decodeRecord(line []byte) (*Record, error) {
 	return r, nil
 }
 
-// decodeNext reads a line that must come next after l.
-func (l chainHead) decodeNext(line []byte) (*Record, chainHead, error) {
+// decodeAndVerifyNext reads a line that must come next after l.
+func (l chainHead) decodeAndVerifyNext(line []byte) (*Record, chainHead, error) {
 	r, err := decodeRecord(line)
 	if err != nil {
 		return nil, l, err

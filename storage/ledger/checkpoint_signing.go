@@ -38,7 +38,7 @@ func checkpointText(n int64, at time.Time, hash string) []byte {
 
 // writeCheckpoint writes a checkpoint. It requires the lock.
 func (l *Ledger) writeCheckpoint() error {
-	now, err := l.recordClockChange()
+	now, err := l.recordClockChangeIfAny()
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func (l *Ledger) measureClockChange() (now time.Time, delta time.Duration) {
 	return now, delta
 }
 
-// recordClockChange returns the time of the next record, and holds one before it if the clock was
+// recordClockChangeIfAny returns the time of the next record, and holds one before it if the clock was
 // set. It requires the lock.
-func (l *Ledger) recordClockChange() (time.Time, error) {
+func (l *Ledger) recordClockChangeIfAny() (time.Time, error) {
 	now, delta := l.measureClockChange()
 	if delta == 0 {
 		return now, nil
@@ -47,13 +47,13 @@ func (l *Ledger) recordClockChange() (time.Time, error) {
 	return now, nil
 }
 
-// nextRecordTime returns the time of a record that comes next. Nothing comes before what
+// nextTimeRecordingClockChange returns the time of a record that comes next. Nothing comes before what
 // begins a file. It requires the lock.
-func (l *Ledger) nextRecordTime(r *Record) (time.Time, error) {
+func (l *Ledger) nextTimeRecordingClockChange(r *Record) (time.Time, error) {
 	if r.SegmentStart != nil {
 		return l.cfg.now(), nil
 	}
-	return l.recordClockChange()
+	return l.recordClockChangeIfAny()
 }
 
 // checkTime enters the time of a record, and says what is wrong with it: no record is of
@@ -70,7 +70,7 @@ func (v *verifier) checkTime(r *Record) {
 	now := v.delayChecker.unshiftedTime(r.Time)
 	switch back := v.lastRecordTime.Sub(now); {
 	case back <= time.Second:
-	case v.run == nil || r.RunStart != nil || r.Recovery != nil:
+	case v.runStart == nil || r.RunStart != nil || r.Recovery != nil:
 		v.delayChecker.clockShift -= back
 		v.addWarningf("the clock was set back between two runs, by %v at least", back)
 		now = v.lastRecordTime

@@ -87,8 +87,8 @@ func (r *RunStart) hostDelayAt(host string, end time.Time) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// checkResponse ends a request, and says what is wrong with that.
-func (p *delayChecker) checkResponse(r *Record) string {
+// matchResponseToRequest ends a request, and says what is wrong with that.
+func (p *delayChecker) matchResponseToRequest(r *Record) string {
 	a, now, end := r.Response, p.unshiftedTime(r.Time), p.unshiftedTime(r.Response.EndedAt)
 	request, ok := p.unansweredRequests[a.RequestNumber]
 	if !ok {
@@ -108,7 +108,7 @@ func (p *delayChecker) checkResponse(r *Record) string {
 	return ""
 }
 
-// endInterruptedRun ends all requests, at the time of the last record, and returns how
+// assumeUnansweredRedirected ends all requests, at the time of the last record, and returns how
 // many there were.
 func (p *delayChecker) endInterruptedRun() int64 {
 	n := len(p.unansweredRequests)

@@ -62,7 +62,7 @@ func reopenWithExtent(t *testing.T, dir string, extent DurableExtent) (err error
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		var l *Ledger
-		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), DurableExtent: extent}); err != nil {
+		if l, err = Open(Config{Dir: dir, MaxSegmentSize: 8 << 10, SigningKey: testKey, RunStart: testRun(), LastDurableExtent: extent}); err != nil {
 			return
 		}
 		w := &sampleWriter{t: t, ledger: l}

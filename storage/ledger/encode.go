@@ -50,7 +50,7 @@ func (q *Request) encode() ([]byte, error) {
 	o.String("kind", q.Kind)
 	o.String("origin", q.Origin)
 	o.StringNonEmpty("ip", q.ServerIP)
-	o.String("source", q.Source)
+	o.String("source", q.URLSource)
 	o.StringNonEmpty("referrer", q.Referrer)
 	if v := q.RobotsVerdict; v != nil {
 		o.OpenObject("robots")
@@ -61,7 +61,7 @@ func (q *Request) encode() ([]byte, error) {
 		o.String("group", v.Group)
 		o.StringNonEmpty("rule", v.Rule)
 		o.IntNonZero("line", int64(v.RuleLine))
-		o.BoolIfTrue("not_for_indexing", v.NotForIndexing)
+		o.BoolIfTrue("not_for_indexing", v.DisallowedForMainRobot)
 		o.CloseObject()
 	}
 	o.IntNonZero("delay_required_ms", q.RequiredDelayMS)

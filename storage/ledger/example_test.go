@@ -67,7 +67,7 @@ func visit(l *ledger.Ledger, url string) error {
 	}
 	verdict := robots.Parse(body, robots.Google).RulesFor(agent).Check(u)
 	n, err := l.Append(&ledger.Record{Request: &ledger.Request{URL: url, Kind: ledger.KindPage, Origin: u.Origin().String(),
-		Source: "seed", Slots: 1, RobotsVerdict: ledger.NewRobotsVerdict(verdict, file)}})
+		URLSource: "seed", Slots: 1, RobotsVerdict: ledger.NewRobotsVerdict(verdict, file)}})
 	if err != nil {
 		return err
 	}

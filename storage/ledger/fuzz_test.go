@@ -42,7 +42,7 @@ func FuzzSegment(f *testing.F) {
 		}
 		head := genesisHead()
 		err = segment{name: plainSegmentName(1), serial: 1}.forEachLine(dir, func(number int, line []byte) (err error) {
-			_, head, err = head.decodeNext(line)
+			_, head, err = head.decodeAndVerifyNext(line)
 			return err
 		})
 		if err != nil {

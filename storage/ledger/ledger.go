@@ -36,11 +36,11 @@ type Config struct {
 	CheckpointInterval time.Duration
 	// RunStart is what the records that follow are made by. Its SigningKey is set by Open.
 	RunStart RunStart
-	// DurableExtent is the last durable result of Ledger.DurableExtent. That much of the segment must
+	// LastDurableExtent is the last durable result of Ledger.LastDurableExtent. That much of the segment must
 	// be whole when it is opened after a crash; the rest is cut at the first record
-	// that is not whole. With the zero DurableExtent nothing is known, and at most one torn
+	// that is not whole. With the zero LastDurableExtent nothing is known, and at most one torn
 	// record is cut.
-	DurableExtent DurableExtent
+	LastDurableExtent DurableExtent
 	// OnRecovered is told, when a crash left the ledger open, that it has been closed,
 	// and how many bytes of a torn record were cut off. nil: nobody is.
 	OnRecovered func(cut int64)
@@ -98,7 +98,7 @@ func Open(cfg Config) (*Ledger, error) {
 		syncTracker: disk.SyncTracker{ContentLabel: "what was written to the ledger", Remedy: "start the crawl again"},
 	}
 	l.checkpointedAt = l.clockBase
-	if err := l.resume(); err != nil {
+	if err := l.recoverAndBeginRun(); err != nil {
 		return nil, fmt.Errorf("ledger: %w", errors.Join(err, l.syncAndCloseFile()))
 	}
 	return l, nil
@@ -154,7 +154,7 @@ func (l *Ledger) checkpointAndRotateIfDue() error {
 // rotateSegment compresses the segment and begins the next. Where it fails it may be
 // called again. It requires the lock.
 func (l *Ledger) rotateSegment() error {
-	if _, err := l.recordClockChange(); err != nil { // another segment does not begin with that
+	if _, err := l.recordClockChangeIfAny(); err != nil { // another segment does not begin with that
 		return err
 	}
 	if l.cfg.SigningKey != nil && l.checkpointNumber != l.head.number { // else it failed before
@@ -201,13 +201,13 @@ func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 	return nil
 }
 
-// A DurableExtent is how much of the segment that is written is on the disk.
+// A LastDurableExtent is how much of the segment that is written is on the disk.
 type DurableExtent struct {
 	SegmentSerial int   // of the segment; 0: no segment
 	Size          int64 // bytes of whole records that Sync put there
 }
 
-// DurableExtent returns how much of the present segment is on the disk. Earlier segments are
+// LastDurableExtent returns how much of the present segment is on the disk. Earlier segments are
 // on the disk as a whole.
 func (l *Ledger) DurableExtent() DurableExtent {
 	l.mu.Lock()
@@ -240,11 +240,11 @@ func (l *Ledger) Close() error {
 	if l.file == nil {
 		return errClosed
 	}
-	return errors.Join(l.writeRunEnd(), l.syncAndCloseFile())
+	return errors.Join(l.finishRun(), l.syncAndCloseFile())
 }
 
-// writeRunEnd writes what ends the run, if it may. It requires the lock.
-func (l *Ledger) writeRunEnd() error {
+// finishRun writes what ends the run, if it may. It requires the lock.
+func (l *Ledger) finishRun() error {
 	if l.syncTracker.Err() != nil {
 		return nil // closing the file will say it
 	}

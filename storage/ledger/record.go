@@ -69,7 +69,7 @@ type Request struct {
 	Kind          string         `json:"kind"`               // Page, Sitemap, KindRobotsTXT or KindTDMRep
 	Origin        string         `json:"origin"`             // whose robots.txt cleared it, or is asked for
 	ServerIP      string         `json:"ip,omitempty"`       // of the server; empty if it is not known
-	Source        string         `json:"source"`             // how it was found: the name of a storage.Source
+	URLSource     string         `json:"source"`             // how it was found: the name of a storage.Source
 	Referrer      string         `json:"referrer,omitempty"` // where it was found; of a redirect, who redirected
 	RobotsVerdict *RobotsVerdict `json:"robots,omitempty"`   // nil for KindRobotsTXT
 	// RequiredDelayMS is the rest that the host was owed, and ObservedDelayMS the one that it
@@ -97,7 +97,7 @@ type Response struct {
 type Refusal struct {
 	URL           string         `json:"url"`
 	Origin        string         `json:"origin"`             // of URL
-	Source        string         `json:"source"`             // as of a Request
+	URLSource     string         `json:"source"`             // as of a Request
 	Referrer      string         `json:"referrer,omitempty"` // as of a Request
 	Reason        string         `json:"why"`                // for people: the reason that the crawl gives
 	RobotsVerdict *RobotsVerdict `json:"robots,omitempty"`   // nil: it was not robots.txt that refused it
@@ -112,9 +112,9 @@ type RobotsVerdict struct {
 	Group        string    `json:"group"`                 // as robots.Rules.GroupAgents
 	Rule         string    `json:"rule,omitempty"`        // empty: no line speaks of the URL
 	RuleLine     int       `json:"line,omitempty"`        // of the rule, counted from 1
-	// NotForIndexing is as of a robots.Verdict: the main robot of the agent's operator
+	// DisallowedForMainRobot is as of a robots.Verdict: the main robot of the agent's operator
 	// may not fetch the URL.
-	NotForIndexing bool `json:"not_for_indexing,omitempty"`
+	DisallowedForMainRobot bool `json:"not_for_indexing,omitempty"`
 }
 
 // NewRobotsVerdict returns what the record says of a verdict by a file. Rules and groups
@@ -123,7 +123,7 @@ func NewRobotsVerdict(v robots.Verdict, file robots.FetchSummary) *RobotsVerdict
 	return &RobotsVerdict{
 		Allowed: v.Allowed, FetchOutcome: file.Outcome.String(), FileSHA256: file.SHA256, FetchedAt: truncateTime(file.FetchedAt),
 		Group: TruncateText(v.Group), Rule: TruncateText(v.Rule), RuleLine: v.Line,
-		NotForIndexing: v.DisallowedForMainRobot,
+		DisallowedForMainRobot: v.DisallowedForMainRobot,
 	}
 }
 

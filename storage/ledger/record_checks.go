@@ -32,23 +32,23 @@ func (v *verifier) checkRecord(r *Record) {
 // checkRunStart checks the start of a run.
 func (v *verifier) checkRunStart(run *RunStart) {
 	v.report.Runs++
-	if v.run != nil {
+	if v.runStart != nil {
 		v.addFindingf("begins a run, and the one before has no end")
 		v.endInterruptedRun()
 	}
-	v.run, v.runRequestCount, v.lastRunKeyID = run, 0, run.KeyID
+	v.runStart, v.runRequestCount, v.lastRunKeyID = run, 0, run.KeyID
 	v.delayChecker.startRun()
 	if err := v.verdictChecker.startRun(run); err != nil {
 		v.addFindingf("%v", err)
 	}
 }
 
-// endInterruptedRun ends a run whose process was killed: what it had asked for last may
+// assumeUnansweredRedirected ends a run whose process was killed: what it had asked for last may
 // have been answered until the moment of its last record, as far as is known.
 func (v *verifier) endInterruptedRun() {
 	v.report.UnansweredRequests += v.delayChecker.endInterruptedRun()
-	v.robotsRedirects.endInterruptedRun()
-	v.run = nil
+	v.robotsRedirects.assumeUnansweredRedirected()
+	v.runStart = nil
 }
 
 // checkRunEnd checks the end of a run.
@@ -72,7 +72,7 @@ func (v *verifier) checkRequest(r *Record) {
 		v.addFindingf("is of %q, which is no URL", q.URL)
 		return
 	}
-	if v.run == nil {
+	if v.runStart == nil {
 		v.addFindingf("is a request of no run")
 		return
 	}
@@ -81,11 +81,11 @@ func (v *verifier) checkRequest(r *Record) {
 	} else if q.Kind != KindRobotsTXT {
 		v.report.CheckedVerdicts++
 	}
-	if q.Kind == KindRobotsTXT && !v.robotsRedirects.addRequest(r.Number, q) {
+	if q.Kind == KindRobotsTXT && !v.robotsRedirects.addAndCheckRequest(r.Number, q) {
 		v.reportUnrecordedRedirect(q)
 	}
 	delay := v.verdictChecker.robotsDelay(q.RobotsVerdict, r.Time)
-	for _, reason := range v.delayChecker.checkRequest(r, u.Origin().Host(), v.run, delay) {
+	for _, reason := range v.delayChecker.checkRequest(r, u.Origin().Host(), v.runStart, delay) {
 		v.addFindingf("%s: %s", q.URL, reason)
 	}
 	v.report.MeasuredDelays = v.delayChecker.measuredDelayCount
@@ -95,7 +95,7 @@ func (v *verifier) checkRequest(r *Record) {
 // several processes crawl together, the redirect may be in the ledger of another.
 func (v *verifier) reportUnrecordedRedirect(q *Request) {
 	const what = "%s: it is asked for as the robots.txt of %s, and no redirect from there is recorded"
-	if v.run.SharedCrawl {
+	if v.runStart.SharedCrawl {
 		v.addWarningf(what+" here: the ledger of another process may have it", q.URL, q.Origin)
 		return
 	}
@@ -109,7 +109,7 @@ func (v *verifier) checkRefusal(q *Refusal) {
 	switch {
 	case err != nil || u.String() != q.URL:
 		v.addFindingf("is of %q, which is no URL", q.URL)
-	case v.run == nil:
+	case v.runStart == nil:
 		v.addFindingf("is a refusal of no run")
 	case q.RobotsVerdict == nil:
 	case q.RobotsVerdict.Allowed:
@@ -123,11 +123,11 @@ func (v *verifier) checkRefusal(q *Refusal) {
 	}
 }
 
-// checkResponse checks what came of a request.
+// matchResponseToRequest checks what came of a request.
 func (v *verifier) checkResponse(r *Record) {
 	v.report.Responses++
 	v.robotsRedirects.addResponse(r.Response)
-	if reason := v.delayChecker.checkResponse(r); reason != "" {
+	if reason := v.delayChecker.matchResponseToRequest(r); reason != "" {
 		v.addFindingf("%s", reason)
 	}
 }

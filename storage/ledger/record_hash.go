@@ -67,10 +67,10 @@ func parseRecordHash(line string) (RecordHash, error) {
 // checkExpectedRecord compares the present record with the ExpectedRecordHashes of its number.
 func (v *verifier) checkExpectedRecord(hash string) {
 	for i, h := range v.opts.ExpectedRecordHashes {
-		if h.Number != v.recordNumber || v.isExpectedHashFound[i] {
+		if h.Number != v.recordNumber || v.expectedHashesFound[i] {
 			continue
 		}
-		v.isExpectedHashFound[i] = true
+		v.expectedHashesFound[i] = true
 		if h.Hash == hash {
 			v.report.ExpectedHashesFound++
 			continue
@@ -79,10 +79,10 @@ func (v *verifier) checkExpectedRecord(hash string) {
 	}
 }
 
-// reportMissingRecords reports the ExpectedRecordHashes whose records are missing.
-func (v *verifier) reportMissingRecords() {
+// reportMissingExpectedRecords reports the ExpectedRecordHashes whose records are missing.
+func (v *verifier) reportMissingExpectedRecords() {
 	for i, h := range v.opts.ExpectedRecordHashes {
-		if !v.isExpectedHashFound[i] {
+		if !v.expectedHashesFound[i] {
 			v.recordNumber = h.Number
 			v.addFindingf("is held, with the hash %s, and is not there", h.Hash)
 		}

@@ -143,7 +143,7 @@ func writeRobotsVisits(t *testing.T, visits []robotsVisit, shared bool) *VerifyR
 				origin = strings.TrimSuffix(v.url, "/robots.txt")
 			}
 			n := w.appendRecord(Record{Request: &Request{URL: v.url, Kind: KindRobotsTXT, Origin: origin,
-				Source: storage.SourcePrerequisite.String(), Referrer: v.referrer, RequiredDelayMS: 60_000, ObservedDelayMS: 60_000, Slots: 1}})
+				URLSource: storage.SourcePrerequisite.String(), Referrer: v.referrer, RequiredDelayMS: 60_000, ObservedDelayMS: 60_000, Slots: 1}})
 			if v.status == 0 {
 				closeAsKilled(t, w.ledger)
 				w.ledger = openLedger(t, cfg)

@@ -134,7 +134,7 @@ func TestVerifyStops(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ledger-000001.jsonl.zst"), packed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if report := verifySigned(t, dir); !report.Stopped || report.UnlistedFindings != maxUnlistedFindings+1 && report.UnlistedFindings != maxUnlistedFindings+2 {
-		t.Errorf("%d findings beside those listed, stopped: %v; want it stopped after %d", report.UnlistedFindings, report.Stopped, maxUnlistedFindings)
+	if report := verifySigned(t, dir); !report.StoppedAtFaultLimit || report.UnlistedFindings != maxUnlistedFindings+1 && report.UnlistedFindings != maxUnlistedFindings+2 {
+		t.Errorf("%d findings beside those listed, stopped: %v; want it stopped after %d", report.UnlistedFindings, report.StoppedAtFaultLimit, maxUnlistedFindings)
 	}
 }

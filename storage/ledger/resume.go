@@ -9,8 +9,8 @@ import (
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
-// resume goes on with what is in the directory, and begins the run.
-func (l *Ledger) resume() error {
+// recoverAndBeginRun goes on with what is in the directory, and begins the run.
+func (l *Ledger) recoverAndBeginRun() error {
 	l.head = genesisHead()
 	all, err := listSegments(l.cfg.Dir)
 	if err != nil {
@@ -53,11 +53,11 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 	if err := removeIfExists(name + compressedSuffix); err != nil {
 		return nil, err
 	}
-	durableSize, err := l.knownDurableSize(all)
+	durableSize, err := l.lastSegmentDurableSize(all)
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.scanSegment(s, durableSize)
+	end, err := l.recoverEndFromSegment(s, durableSize)
 	if err != nil {
 		return nil, err
 	}
@@ -90,30 +90,30 @@ func (l *Ledger) resumeSegment(all []segment) (*Recovery, error) {
 
 // writeSegmentStart writes the first record of a segment that follows another.
 func (l *Ledger) writeSegmentStart(previous segment) error {
-	first, err := l.segmentStartAfter(previous)
+	first, err := l.newSegmentStart(previous)
 	if err != nil {
 		return err
 	}
 	return l.writeOrBufferRecord(&Record{SegmentStart: first})
 }
 
-// segmentStartAfter returns the record that begins the segment after a compressed one,
+// newSegmentStart returns the record that begins the segment after a compressed one,
 // whose last record l.end is.
-func (l *Ledger) segmentStartAfter(previous segment) (*SegmentStart, error) {
+func (l *Ledger) newSegmentStart(previous segment) (*SegmentStart, error) {
 	hash, err := hashFile(filepath.Join(l.cfg.Dir, previous.name))
 	return &SegmentStart{PreviousFile: previous.name, PreviousSHA256: hash, ChainHash: string(l.head.hash[:])}, err
 }
 
 // beginSegmentAfterCompressed begins the segment that follows a compressed one, which is whole.
 func (l *Ledger) beginSegmentAfterCompressed(s segment) (*Recovery, error) {
-	if l.cfg.DurableExtent.SegmentSerial > s.serial {
+	if l.cfg.LastDurableExtent.SegmentSerial > s.serial {
 		return nil, l.missingSegmentError(s)
 	}
-	end, err := l.scanSegment(s, -1)
+	end, err := l.recoverEndFromSegment(s, -1)
 	if err != nil {
 		return nil, err
 	}
-	first, err := l.segmentStartAfter(s)
+	first, err := l.newSegmentStart(s)
 	if err != nil {
 		return nil, err
 	}
@@ -138,13 +138,13 @@ func (l *Ledger) loadHeadBeforeLastSegment(all []segment) error {
 	switch {
 	case errors.Is(err, errStopReading):
 		return nil
-	case errors.Is(err, errLineTooLong) && l.cfg.DurableExtent.SegmentSerial != 0: // zeros, which scan cuts
+	case errors.Is(err, errLineTooLong) && l.cfg.LastDurableExtent.SegmentSerial != 0: // zeros, which scan cuts
 	case err != nil:
 		return err
 	case len(all) < 2:
 		return fmt.Errorf("%s follows a file that is missing", all[0].name)
 	}
-	_, err = l.scanSegment(all[len(all)-2], -1)
+	_, err = l.recoverEndFromSegment(all[len(all)-2], -1)
 	l.segmentSize = 0
 	return err
 }
@@ -159,11 +159,11 @@ func (t *runEndTracker) update(r *Record) {
 	t.runEnded = r.RunEnd != nil || t.runEnded && (r.Checkpoint != nil || r.ClockChange != nil)
 }
 
-// knownDurableSize returns how many bytes of the last segment are known to be on the disk; -1:
+// lastSegmentDurableSize returns how many bytes of the last segment are known to be on the disk; -1:
 // unknown.
-func (l *Ledger) knownDurableSize(all []segment) (int64, error) {
+func (l *Ledger) lastSegmentDurableSize(all []segment) (int64, error) {
 	last := all[len(all)-1]
-	switch extent := l.cfg.DurableExtent; {
+	switch extent := l.cfg.LastDurableExtent; {
 	case extent.SegmentSerial == 0:
 		return -1, nil
 	case extent.SegmentSerial > last.serial:
@@ -178,17 +178,17 @@ func (l *Ledger) knownDurableSize(all []segment) (int64, error) {
 func (l *Ledger) missingSegmentError(last segment) error {
 	return fmt.Errorf("%s is missing, and %d bytes of it were on the disk: "+
 		"restore it, or move the directory %s away to begin another ledger (the last there is %s)",
-		plainSegmentName(l.cfg.DurableExtent.SegmentSerial), l.cfg.DurableExtent.Size, l.cfg.Dir, last.name)
+		plainSegmentName(l.cfg.LastDurableExtent.SegmentSerial), l.cfg.LastDurableExtent.Size, l.cfg.Dir, last.name)
 }
 
 // errBadRecord ends the reading of a segment at its first bad record.
 var errBadRecord = errors.New("the rest is cut")
 
-// scanSegment reads a segment that comes after l.end, and moves l.end and l.size to the end of
+// recoverEndFromSegment reads a segment that comes after l.end, and moves l.end and l.size to the end of
 // its last whole record. The first durableSize bytes must be whole. The rest is not part of
 // the ledger from the first bad record on: a loss of power may leave any bytes there.
 // If durableSize is -1, only one torn record may follow the last whole one.
-func (l *Ledger) scanSegment(s segment, durableSize int64) (t runEndTracker, err error) {
+func (l *Ledger) recoverEndFromSegment(s segment, durableSize int64) (t runEndTracker, err error) {
 	var badLine error // what is wrong with the last line
 	first := s.serial > 1 && s.isCompressed && l.head.number == 0
 	err = s.forEachLine(l.cfg.Dir, func(number int, line []byte) error {
@@ -202,7 +202,7 @@ func (l *Ledger) scanSegment(s segment, durableSize int64) (t runEndTracker, err
 				copy(l.head.hash[:], r.SegmentStart.ChainHash)
 			}
 		}
-		r, head, err := l.head.decodeNext(line)
+		r, head, err := l.head.decodeAndVerifyNext(line)
 		if err != nil {
 			badLine = fmt.Errorf("the ledger is damaged: %s, line %d %w; see decorum ledger verify, and move the directory away to begin another", s.name, number, err)
 			if durableSize >= 0 {

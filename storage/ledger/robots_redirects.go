@@ -9,32 +9,32 @@ type robotsFetchKey struct{ origin, url string }
 // otherwise any page could be labelled as a robots.txt, which needs no verdict.
 type robotsRedirectTracker struct {
 	unansweredFetches map[int64]robotsFetchKey // without an answer so far, by number of the request
-	redirected        map[robotsFetchKey]bool  // answered by a redirect, or with an unknown answer
+	redirectedFetches map[robotsFetchKey]bool  // answered by a redirect, or with an unknown answer
 }
 
 func newRobotsRedirectTracker() robotsRedirectTracker {
-	return robotsRedirectTracker{unansweredFetches: map[int64]robotsFetchKey{}, redirected: map[robotsFetchKey]bool{}}
+	return robotsRedirectTracker{unansweredFetches: map[int64]robotsFetchKey{}, redirectedFetches: map[robotsFetchKey]bool{}}
 }
 
-// addRequest adds a request for a robots.txt, and reports whether it is at its origin, or
+// addAndCheckRequest adds a request for a robots.txt, and reports whether it is at its origin, or
 // may be the target of a recorded redirect from there.
-func (k *robotsRedirectTracker) addRequest(n int64, q *Request) (follows bool) {
+func (k *robotsRedirectTracker) addAndCheckRequest(n int64, q *Request) (follows bool) {
 	k.unansweredFetches[n] = robotsFetchKey{q.Origin, q.URL}
-	return q.URL == q.Origin+"/robots.txt" || k.redirected[robotsFetchKey{q.Origin, q.Referrer}]
+	return q.URL == q.Origin+"/robots.txt" || k.redirectedFetches[robotsFetchKey{q.Origin, q.Referrer}]
 }
 
 // addResponse adds an answer. The ledger does not record the target of a redirect.
 func (k *robotsRedirectTracker) addResponse(a *Response) {
 	if h, ok := k.unansweredFetches[a.RequestNumber]; ok && a.Status >= 300 && a.Status < 400 {
-		k.redirected[h] = true
+		k.redirectedFetches[h] = true
 	}
 	delete(k.unansweredFetches, a.RequestNumber)
 }
 
-// endInterruptedRun ends a killed run: the ledger may lack its last answers.
-func (k *robotsRedirectTracker) endInterruptedRun() {
+// assumeUnansweredRedirected ends a killed run: the ledger may lack its last answers.
+func (k *robotsRedirectTracker) assumeUnansweredRedirected() {
 	for _, h := range k.unansweredFetches {
-		k.redirected[h] = true
+		k.redirectedFetches[h] = true
 	}
 	clear(k.unansweredFetches)
 }

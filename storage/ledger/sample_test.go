@@ -94,7 +94,7 @@ func sampleDelay(host int) time.Duration {
 // writeRequest writes a request, when the host is due.
 func (w *sampleWriter) writeRequest(host int, path string) int64 {
 	u, verdict := w.robotsVerdict(host, path)
-	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), ServerIP: "127.0.0.1", Source: "link",
+	q := &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), ServerIP: "127.0.0.1", URLSource: "link",
 		Referrer: "http://h0.test/", RobotsVerdict: verdict, Slots: 1}
 	if end := w.lastEnds[host]; end.IsZero() && host == 1 { // its robots.txt has been asked for
 		q.RequiredDelayMS, q.ObservedDelayMS = sampleDelay(host).Milliseconds(), sampleDelay(host).Milliseconds()
@@ -120,7 +120,7 @@ func (w *sampleWriter) writeResponse(host int, n int64) {
 // writeRefusal writes a refusal.
 func (w *sampleWriter) writeRefusal(host int) {
 	u, verdict := w.robotsVerdict(host, "/closed/x")
-	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), Source: "link", Reason: "disallowed", RobotsVerdict: verdict}})
+	w.appendRecord(Record{Refusal: &Refusal{URL: u.String(), Origin: u.Origin().String(), URLSource: "link", Reason: "disallowed", RobotsVerdict: verdict}})
 }
 
 // writeVisits writes some visits to all hosts.

@@ -70,11 +70,11 @@ func listSegments(dir string) ([]segment, error) {
 	return current, nil
 }
 
-// open returns the records of a segment as they were written.
-func (s segment) open(dir string) (io.ReadCloser, error) {
+// openDecompressed returns the records of a segment as they were written.
+func (s segment) openDecompressed(dir string) (io.ReadCloser, error) {
 	f, err := openRegularFile(dir, s.name)
 	if errors.Is(err, fs.ErrNotExist) && !s.isCompressed { // it has just been compressed
-		return segment{s.name + compressedSuffix, s.serial, true, s.fileHash}.open(dir)
+		return segment{s.name + compressedSuffix, s.serial, true, s.fileHash}.openDecompressed(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ var errLineTooLong = fmt.Errorf("is longer than %d bytes", maxLineBytes)
 // forEachLine calls yield for each line of a segment, with its number and its line
 // end if it has one, until it returns an error. Its slice is good for that call.
 func (s segment) forEachLine(dir string, yield func(number int, line []byte) error) (err error) {
-	input, err := s.open(dir)
+	input, err := s.openDecompressed(dir)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ type verdictChecker struct {
 	intactByHash map[string]bool // by hash: whether it is there, as it was
 	fileFindings []Finding       // what is wrong with files
 
-	agent         robots.Agent
-	robotsOptions robots.ParseOptions
-	purposes      []string
-	runStarted    bool                     // the three are: a run has begun
-	rulesByHash   map[string]*robots.Rules // of files, read as they say
+	agent           robots.Agent
+	robotsOptions   robots.ParseOptions
+	purposes        []string
+	hasSeenRunStart bool                     // the three are: a run has begun
+	rulesByHash     map[string]*robots.Rules // of files, read as they say
 }
 
 // maxCachedRules is how many files are held in memory as rules.
@@ -45,7 +45,7 @@ func (j *verdictChecker) startRun(run *RunStart) error {
 	if err != nil {
 		return fmt.Errorf("dialect: %w", err)
 	}
-	j.agent, j.purposes, j.runStarted = agent, run.Purposes, true
+	j.agent, j.purposes, j.hasSeenRunStart = agent, run.Purposes, true
 	j.robotsOptions = robots.ParseOptions{Dialect: dialect, NoExtensions: !run.RobotsExtensions, MaxBytes: robots.MaxFileBytes}
 	clear(j.rulesByHash)
 	return nil
@@ -91,7 +91,7 @@ func (j *verdictChecker) checkVerdict(u decorum.URL, got *RobotsVerdict) string 
 	}
 	want := NewRobotsVerdict(rules.CheckForPurposes(u, j.purposes), robots.FetchSummary{})
 	if want.Allowed != got.Allowed || want.Rule != got.Rule || want.RuleLine != got.RuleLine || want.Group != got.Group ||
-		want.NotForIndexing != got.NotForIndexing {
+		want.DisallowedForMainRobot != got.DisallowedForMainRobot {
 		return fmt.Sprintf("its verdict is %s, and that of its robots.txt is %s", got.describe(), want.describe())
 	}
 	return ""
@@ -103,7 +103,7 @@ func (v *RobotsVerdict) describe() string {
 	if v.Allowed {
 		s = "yes"
 	}
-	if v.NotForIndexing {
+	if v.DisallowedForMainRobot {
 		s += ", not for indexing"
 	}
 	if v.Rule == "" {
@@ -114,7 +114,7 @@ func (v *RobotsVerdict) describe() string {
 
 // findRules returns the rules that a verdict rests on, or why there are none.
 func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reason string) {
-	if !j.runStarted {
+	if !j.hasSeenRunStart {
 		return nil, "it is not known how its run reads robots.txt"
 	}
 	switch v.FetchOutcome {
@@ -130,7 +130,7 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reaso
 	if rules := j.rulesByHash[v.FileSHA256]; rules != nil {
 		return rules, ""
 	}
-	body, reason := j.readRobotsFile(v.FileSHA256)
+	body, reason := j.readVerifiedRobotsFile(v.FileSHA256)
 	if reason != "" {
 		return nil, reason
 	}
@@ -142,8 +142,8 @@ func (j *verdictChecker) findRules(v *RobotsVerdict) (rules *robots.Rules, reaso
 	return rules, ""
 }
 
-// readRobotsFile returns the file with a hash. What is wrong with it is a finding, once.
-func (j *verdictChecker) readRobotsFile(hash string) (body []byte, reason string) {
+// readVerifiedRobotsFile returns the file with a hash. What is wrong with it is a finding, once.
+func (j *verdictChecker) readVerifiedRobotsFile(hash string) (body []byte, reason string) {
 	intact, seen := j.intactByHash[hash]
 	if seen && !intact {
 		return nil, "its robots.txt is missing or was changed"

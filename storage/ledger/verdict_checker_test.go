@@ -44,7 +44,7 @@ func TestVerdictsOfAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := robots.FetchSummary{SHA256: hash, FetchedAt: time.Now(), Outcome: robots.OutcomeRules}
-			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), Source: "seed",
+			n := w.appendRecord(Record{Request: &Request{URL: u.String(), Kind: KindPage, Origin: u.Origin().String(), URLSource: "seed",
 				RobotsVerdict: NewRobotsVerdict(test.verdict, file), Slots: 1}})
 			w.appendRecord(Record{Response: &Response{RequestNumber: n, EndedAt: time.Now(), Status: 200}})
 			if err := l.Close(); err != nil {

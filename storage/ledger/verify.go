@@ -45,8 +45,8 @@ type VerifyReport struct {
 	// LastRecordHash is the last record: a reader who keeps it can check later that no earlier
 	// record was changed.
 	LastRecordHash RecordHash `json:"last"`
-	// Stopped is set if Verify did not read the rest, because it found too many faults.
-	Stopped bool `json:"stopped,omitempty"`
+	// StoppedAtFaultLimit is set if Verify did not read the rest, because it found too many faults.
+	StoppedAtFaultLimit bool `json:"stopped,omitempty"`
 
 	Findings         []Finding `json:"findings"`
 	UnlistedFindings int64     `json:"more_findings"` // than are listed
@@ -95,12 +95,12 @@ type verifier struct {
 	lastRecordTime        time.Time      // of the last record, had nobody set the clock
 	runEndTracker         runEndTracker  //
 	isLastLineTorn        bool           // the last line is
-	run                   *RunStart      // nil: none has begun
+	runStart              *RunStart      // nil: none has begun
 	runRequestCount       int64          // of the run
 	lastRunKeyID          string         // of the last run
 	verdictChecker        verdictChecker //
 	delayChecker          delayChecker   //
-	isExpectedHashFound   []bool         // which of opts.ExpectedRecordHashes were found
+	expectedHashesFound   []bool         // which of opts.ExpectedRecordHashes were found
 	robotsRedirects       robotsRedirectTracker
 }
 
@@ -119,10 +119,10 @@ func Verify(dir string, opts VerifyOptions) (*VerifyReport, error) {
 	}
 	v := &verifier{dir: dir, opts: opts, isHeadKnown: true, possibleHeads: [2]chainHead{genesisHead(), genesisHead()},
 		verdictChecker: newVerdictChecker(filepath.Join(dir, robotsDir)), delayChecker: newDelayChecker(),
-		isExpectedHashFound: make([]bool, len(opts.ExpectedRecordHashes)), robotsRedirects: newRobotsRedirectTracker(),
+		expectedHashesFound: make([]bool, len(opts.ExpectedRecordHashes)), robotsRedirects: newRobotsRedirectTracker(),
 		report: VerifyReport{Findings: []Finding{}, Warnings: []Finding{}}}
 	for i := range all {
-		if v.checkSegment(&all[i]); v.report.Stopped {
+		if v.checkSegment(&all[i]); v.report.StoppedAtFaultLimit {
 			break
 		}
 	}
@@ -179,7 +179,7 @@ func (v *verifier) checkSegment(s *segment) {
 	err := s.forEachLine(v.dir, func(number int, line []byte) error {
 		v.position.Line = number
 		v.checkLine(line)
-		if v.report.Stopped = v.report.UnlistedFindings+v.report.UnlistedWarnings > maxUnlistedFindings; v.report.Stopped {
+		if v.report.StoppedAtFaultLimit = v.report.UnlistedFindings+v.report.UnlistedWarnings > maxUnlistedFindings; v.report.StoppedAtFaultLimit {
 			return errStopReading
 		}
 		return nil
@@ -203,10 +203,10 @@ func (v *verifier) checkLine(line []byte) {
 	v.recordNumber = v.possibleHeads[0].number + 1
 	r, err := decodeRecord(line)
 	if err != nil {
-		v.reportUndecodableLine(line, err)
+		v.handleUndecodableLine(line, err)
 		return
 	}
-	if !v.checkChain(r, line) {
+	if !v.checkRecordInChain(r, line) {
 		return
 	}
 	v.recordNumber = r.Number
@@ -215,9 +215,9 @@ func (v *verifier) checkLine(line []byte) {
 	v.checkRecord(r)
 }
 
-// reportUndecodableLine notes a line that is no record. Its hash, if it has one, may still be
+// handleUndecodableLine notes a line that is no record. Its hash, if it has one, may still be
 // what the next record follows.
-func (v *verifier) reportUndecodableLine(line []byte, err error) {
+func (v *verifier) handleUndecodableLine(line []byte, err error) {
 	v.isLastLineTorn = errors.Is(err, errTorn)
 	v.report.Records--
 	v.report.UnsignedRecords--
@@ -233,9 +233,9 @@ func (v *verifier) reportUndecodableLine(line []byte, err error) {
 	}
 }
 
-// checkChain checks that a record follows the last one, and reports whether it is in its
+// checkRecordInChain checks that a record follows the last one, and reports whether it is in its
 // place.
-func (v *verifier) checkChain(r *Record, line []byte) bool {
+func (v *verifier) checkRecordInChain(r *Record, line []byte) bool {
 	switch want := v.possibleHeads[0].number + 1; {
 	case r.Number < want:
 		v.recordNumber = r.Number
@@ -269,7 +269,7 @@ func (v *verifier) checkEnd() {
 	for _, f := range v.verdictChecker.fileFindings {
 		v.addFinding(f)
 	}
-	v.reportMissingRecords()
+	v.reportMissingExpectedRecords()
 	v.recordNumber = v.possibleHeads[0].number
 	switch {
 	case v.opts.StillBeingWritten:
