@@ -349,12 +349,12 @@ type crashingStore struct {
 
 var errCrash = errors.New("power cut")
 
-func (h *crashingStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (h *crashingStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	if h.crashes--; h.crashes < 0 {
-		return h.Store.Unpark(ctx, o, shouldUnpark)
+		return h.Store.UnparkMatchingURLs(ctx, o, shouldUnpark)
 	}
 	left := 1
-	n, err := h.Store.Unpark(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
+	n, err := h.Store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { left--; return left >= 0 && shouldUnpark(e) })
 	return n, errors.Join(err, errCrash)
 }
 

@@ -122,11 +122,11 @@ type unparkRecorder struct {
 	otherOrigins int // URLs of other origins than the one that was named
 }
 
-func (w *unparkRecorder) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (w *unparkRecorder) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	w.mu.Lock()
 	w.unparked[o] = append(w.unparked[o], time.Now())
 	w.mu.Unlock()
-	return w.Store.Unpark(ctx, o, func(e storage.Entry) bool {
+	return w.Store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool {
 		if e.URL.Origin() != o {
 			w.mu.Lock()
 			w.otherOrigins++

@@ -108,7 +108,7 @@ func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 
 // SetSent notes whether a leased request was sent: see storage.Store.
 func (f *Frontier) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
-	return f.store.MarkSent(ctx, l, sent)
+	return f.store.SetSent(ctx, l, sent)
 }
 
 // Renew keeps a lease for another LeaseTTL.
@@ -149,19 +149,19 @@ func (f *Frontier) RescheduleByLastmod(ctx context.Context, lastmods ...storage.
 		rewritten[i].URL = f.CleanURL(u)
 	}
 	defer f.wakeNext()
-	return f.store.RescheduleModified(ctx, f.cfg.Now(), rewritten)
+	return f.store.RescheduleByLastmod(ctx, f.cfg.Now(), rewritten)
 }
 
 // UnparkMatchingURLs queues the origin's parked URLs again for which judge returns true.
 func (f *Frontier) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, match func(storage.Entry) bool) error {
 	defer f.wakeNext()
-	_, err := f.store.Unpark(ctx, o, match)
+	_, err := f.store.UnparkMatchingURLs(ctx, o, match)
 	return err
 }
 
 // UnparkAll queues all parked URLs again: what parked them is no longer so.
 func (f *Frontier) UnparkAll(ctx context.Context) error {
-	origins, err := f.store.ParkedOrigins(ctx)
+	origins, err := f.store.OriginsWithParkedURLs(ctx)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ type Store interface {
 	// MarkSent sets or clears Entry.Sent of a leased URL, for good: however the lease
 	// ends, who leases the URL next finds it so. It returns ErrStaleLease if the lease
 	// was given away, or has ended. Only after a Flush does it survive a crash.
-	MarkSent(ctx context.Context, l Lease, sent bool) error
+	SetSent(ctx context.Context, l Lease, sent bool) error
 
 	// Ack ends leases. A lease that ran out is refused: the others take
 	// effect, and an error wrapping ErrStaleLease is returned. Being told no time,
@@ -105,15 +105,15 @@ type Store interface {
 	// RescheduleModified makes pages that wait for their revisit due at once which were
 	// visited last before they were modified, notes that time in VisitHistorySummary.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
-	RescheduleModified(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
+	RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
 
 	// Unpark offers the origin's parked URLs to judge, and queues again those
 	// for which it returns true, some at a time: a crash may leave the rest
 	// parked. judge must not call the Store.
-	Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
+	UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
 
 	// ParkedOrigins returns the origins that have parked URLs.
-	ParkedOrigins(ctx context.Context) ([]decorum.Origin, error)
+	OriginsWithParkedURLs(ctx context.Context) ([]decorum.Origin, error)
 
 	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
@@ -196,7 +196,7 @@ type Entry struct {
 	UseUncleanedURL     bool                 // Found is to be visited: nothing is at the URL
 	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
 	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
-	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.MarkSent
+	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.SetSent
 	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 

@@ -126,9 +126,9 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 }
 
 // MarkSent implements storage.Store.
-func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+func (s *FrontierStore) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.resolveStoreAndLease(l)
-	return m.MarkSent(ctx, l, sent)
+	return m.SetSent(ctx, l, sent)
 }
 
 // Ack implements storage.Store.
@@ -148,10 +148,10 @@ func (s *FrontierStore) Hold(ctx context.Context, o decorum.Origin, until time.T
 }
 
 // RescheduleModified implements storage.Store.
-func (s *FrontierStore) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *FrontierStore) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	for _, g := range lastmods {
 		m, _ := s.getOrCreateHostStore(g.URL.Origin().Host())
-		n, err := m.RescheduleModified(ctx, now, []storage.SitemapLastmod{g})
+		n, err := m.RescheduleByLastmod(ctx, now, []storage.SitemapLastmod{g})
 		if rescheduled += n; err != nil {
 			return rescheduled, err
 		}
@@ -160,15 +160,15 @@ func (s *FrontierStore) RescheduleModified(ctx context.Context, now time.Time, l
 }
 
 // Unpark implements storage.Store.
-func (s *FrontierStore) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
+func (s *FrontierStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
-	return m.Unpark(ctx, o, shouldUnpark)
+	return m.UnparkMatchingURLs(ctx, o, shouldUnpark)
 }
 
 // ParkedOrigins implements storage.Store.
-func (s *FrontierStore) ParkedOrigins(ctx context.Context) (parked []decorum.Origin, err error) {
+func (s *FrontierStore) OriginsWithParkedURLs(ctx context.Context) (parked []decorum.Origin, err error) {
 	for _, m := range s.allHostStores() {
-		origins, err := m.ParkedOrigins(ctx)
+		origins, err := m.OriginsWithParkedURLs(ctx)
 		if err != nil {
 			return nil, err
 		}

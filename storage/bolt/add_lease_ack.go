@@ -273,7 +273,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 }
 
 // MarkSent implements storage.Store.
-func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) error {
+func (s *Store) SetSent(ctx context.Context, leased storage.Lease, sent bool) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}

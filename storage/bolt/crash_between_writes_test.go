@@ -162,9 +162,9 @@ func (w *randomCaller) callRandom() {
 	case n == 5:
 		must(w.T, w.store.Hold(ctx, o, w.now.Add(time.Minute), true))
 	case n == 6:
-		_, err := w.store.Unpark(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
+		_, err := w.store.UnparkMatchingURLs(ctx, o, func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%2 == 0 })
 		must(w.T, err)
-		_, err = w.store.RescheduleModified(ctx, w.now, []storage.SitemapLastmod{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
+		_, err = w.store.RescheduleByLastmod(ctx, w.now, []storage.SitemapLastmod{{URL: newEntry(w.T, "%v/%d", o, w.rand.IntN(200)).URL, Modified: w.now}})
 		must(w.T, err)
 	case stalled:
 	default:

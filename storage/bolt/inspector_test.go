@@ -178,7 +178,7 @@ func TestUnparkInBatches(t *testing.T) {
 		must(t, s.Ack(t.Context(), []storage.Ack{{Lease: mustLease(t, s, now, 1)[0], Outcome: storage.Park}}))
 	}
 	offered := 0
-	unparked, err := s.Unpark(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
+	unparked, err := s.UnparkMatchingURLs(t.Context(), newEntry(t, "https://a.example/").URL.Origin(), func(e storage.Entry) bool {
 		offered++
 		return offered%2 == 0
 	})
@@ -186,7 +186,7 @@ func TestUnparkInBatches(t *testing.T) {
 	if err != nil || offered != n || unparked != n/2 || c.ParkedURLs != n/2 || c.QueuedURLs != n/2 {
 		t.Errorf("%d judged, %d revived (%v), counts %+v", offered, unparked, err, c)
 	}
-	if parked := must1(s.ParkedOrigins(t.Context())); len(parked) != 1 {
+	if parked := must1(s.OriginsWithParkedURLs(t.Context())); len(parked) != 1 {
 		t.Errorf("%v have parked URLs, want one origin", parked)
 	}
 }

@@ -13,7 +13,7 @@ import (
 const batchSize = 256
 
 // Unpark implements storage.Store. Each portion is atomic.
-func (s *Store) Unpark(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
 		if err := s.lockForChange(ctx); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
 }
 
 // ParkedOrigins implements storage.Store.
-func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
+func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.ParkedURLs > 0 {
 			origins = append(origins, i.Origin)

@@ -13,7 +13,7 @@ import (
 )
 
 // RescheduleModified implements storage.Store.
-func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	if err := s.lockForChange(ctx); err != nil {
 		return 0, err
 	}

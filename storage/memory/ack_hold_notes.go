@@ -17,7 +17,7 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	if err := storage.ValidateAcks(acks); err != nil {
 		return err
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -30,16 +30,16 @@ func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 			continue
 		}
 		delete(m.leases, a.Lease.Token)
-		m.endLease(l, a)
+		m.endLeaseWithOutcome(l, a)
 	}
 	return errors.Join(errs...)
 }
 
-// endLease ends the lease as a says.
-func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
+// endLeaseWithOutcome ends the lease as a says.
+func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
 	e := a.Lease.Entry
 	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
 	switch a.Outcome {
 	case storage.Requeue:
 		l.origin.Queue.addToFront(e)
@@ -49,7 +49,7 @@ func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 		if !e.RobotsFor.IsZero() {
 			break
 		}
-		m.seen[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
+		m.seenURLs[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
 	case storage.Park:
 		m.parkEntry(l.origin, e)
 	}
@@ -60,13 +60,13 @@ func (m *Store) endLease(l *memoryLease, a *storage.Ack) {
 }
 
 func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
-	o.parked = append(o.parked, e)
+	o.parkedEntries = append(o.parkedEntries, e)
 	m.parkedCount++
 }
 
-// MarkSent implements storage.Store.
-func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
-	if err := m.lock(ctx); err != nil {
+// SetSent implements storage.Store.
+func (m *Store) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error 
 
 // Hold implements storage.Store.
 func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -90,14 +90,14 @@ func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 	return nil
 }
 
-// RescheduleModified implements storage.Store.
-func (m *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
-	if err := m.lock(ctx); err != nil {
+// RescheduleByLastmod implements storage.Store.
+func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
 	for _, s := range lastmods {
-		w := m.seen[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
+		w := m.seenURLs[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
 		if w == nil || w.URL != s.URL {
 			continue
 		}
@@ -110,9 +110,9 @@ func (m *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods 
 	return rescheduled, nil
 }
 
-// Unpark implements storage.Store.
-func (m *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
-	if err := m.lock(ctx); err != nil {
+// UnparkMatchingURLs implements storage.Store.
+func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(
 		return 0, nil
 	}
 	var stillParked []storage.Entry
-	for _, e := range origin.parked {
+	for _, e := range origin.parkedEntries {
 		if shouldUnpark(e) {
 			origin.Queue.addEntry(e)
 			unparked++
@@ -129,20 +129,20 @@ func (m *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(
 			stillParked = append(stillParked, e)
 		}
 	}
-	origin.parked = stillParked
+	origin.parkedEntries = stillParked
 	m.parkedCount -= unparked
 	m.schedule.UpdateOrigin(&origin.Origin)
 	return unparked, nil
 }
 
-// ParkedOrigins implements storage.Store.
-func (m *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
-	if err := m.lock(ctx); err != nil {
+// OriginsWithParkedURLs implements storage.Store.
+func (m *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	for name, o := range m.origins {
-		if len(o.parked) > 0 {
+		if len(o.parkedEntries) > 0 {
 			origins = append(origins, name)
 		}
 	}
@@ -151,7 +151,7 @@ func (m *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, er
 
 // ReadNote implements storage.Store.
 func (m *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
@@ -167,7 +167,7 @@ func (m *Store) SetNote(ctx context.Context, o decorum.Origin, key string, value
 	if len(value) > storage.MaxNoteBytes {
 		return fmt.Errorf("note %s of %v: %d bytes, the most is %d", key, o, len(value), storage.MaxNoteBytes)
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()

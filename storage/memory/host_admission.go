@@ -5,13 +5,13 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
-// countedHosts is what a Store knows of AdmitHosts.
-type countedHosts struct {
+// admittedHosts is what a Store knows of AdmitHosts.
+type admittedHosts struct {
 	hosts             map[string]struct{}
 	hostCountByDomain map[string]int
 }
 
-func (c *countedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
+func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
 	_, counted := c.hosts[h.Host]
 	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
@@ -21,19 +21,19 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	if m.countedHosts.hosts == nil {
-		m.countedHosts = countedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
+	if m.admittedHosts.hosts == nil {
+		m.admittedHosts = admittedHosts{hosts: make(map[string]struct{}), hostCountByDomain: make(map[string]int)}
 	}
 	results := make([]storage.HostAdmissionResult, len(hosts))
 	for i, h := range hosts {
-		results[i] = limits.CheckNewHost(m.countedHosts.hostCountsFor(h), h.IgnoreLimits)
+		results[i] = limits.CheckNewHost(m.admittedHosts.hostCountsFor(h), h.IgnoreLimits)
 		if results[i] == storage.HostAdmitted {
-			m.countedHosts.hosts[h.Host] = struct{}{}
-			m.countedHosts.hostCountByDomain[h.Domain]++
+			m.admittedHosts.hosts[h.Host] = struct{}{}
+			m.admittedHosts.hostCountByDomain[h.Domain]++
 		}
 	}
 	return results, nil
@@ -41,9 +41,9 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 
 // AdmittedHostCountsFor implements storage.Store.
 func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return storage.AdmittedHostTotals{}, err
 	}
 	defer m.mu.Unlock()
-	return m.countedHosts.hostCountsFor(h), nil
+	return m.admittedHosts.hostCountsFor(h), nil
 }

@@ -16,12 +16,12 @@ func (m *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	if err := storage.ValidateDumps(dumps); err != nil {
 		return err
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	if !m.hasCapacityForImport(dumps) {
-		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seen), storage.ErrFull)
+		return fmt.Errorf("import: %d URLs are kept in memory already: %w", len(m.seenURLs), storage.ErrFull)
 	}
 	for i := range dumps {
 		m.importOrigin(&dumps[i])
@@ -31,10 +31,10 @@ func (m *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 
 // hasCapacityForImport reports whether the seen set has room for what is new in the parcels.
 func (m *Store) hasCapacityForImport(dumps []storage.OriginDump) bool {
-	free := m.maxURLs - len(m.seen)
+	free := m.maxURLs - len(m.seenURLs)
 	newKeys := make(map[seenKey]struct{})
 	addKey := func(k seenKey) {
-		if _, seen := m.seen[k]; !seen {
+		if _, seen := m.seenURLs[k]; !seen {
 			newKeys[k] = struct{}{}
 		}
 	}
@@ -74,10 +74,10 @@ func (m *Store) importOrigin(p *storage.OriginDump) {
 
 func (m *Store) importEntry(o *memoryOrigin, k storage.StoredEntry) {
 	e := k.Entry
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
-		m.seen[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)
+		m.seenURLs[seenKeyOf(&e)] = o.Queue.addRevisit(e, k.NotBefore)
 	case k.State == storage.StateParked:
 		m.parkEntry(o, e)
 	case k.NotBefore.IsZero():

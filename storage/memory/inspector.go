@@ -14,7 +14,7 @@ var _ storage.Inspector = (*Store)(nil)
 
 // Origins implements storage.Inspector.
 func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -32,7 +32,7 @@ func (m *Store) Origins(ctx context.Context, yield func(storage.OriginInfo) bool
 
 // Origin implements storage.Inspector.
 func (m *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.OriginInfo, ok bool, err error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return storage.OriginInfo{}, false, err
 	}
 	defer m.mu.Unlock()
@@ -58,14 +58,14 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{
 		Origin: name, HostState: storage.HostState(o.Host.HostState), HeldUntil: o.HeldUntil, Suspended: o.Suspended,
-		QueuedURLs: queued, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parked), SeenURLs: o.seenCount, NextDue: nextDue,
+		QueuedURLs: queued, LeasedURLs: leased, AwaitingRevisit: awaitingRevisit, ParkedURLs: len(o.parkedEntries), SeenURLs: o.seenCount, NextDue: nextDue,
 	}
 }
 
 // OriginURLs implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
 func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 	if o == nil {
 		return nil
 	}
-	for _, l := range m.entriesInState(o, state) {
+	for _, l := range m.originEntriesInState(o, state) {
 		if !yield(l.Entry, l.notBefore) {
 			return nil
 		}
@@ -87,11 +87,11 @@ type listedEntry struct {
 	notBefore time.Time
 }
 
-// entriesInState returns the URLs of o that are in the state.
-func (m *Store) entriesInState(o *memoryOrigin, s storage.EntryState) (all []listedEntry) {
+// originEntriesInState returns the URLs of o that are in the state.
+func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []listedEntry) {
 	switch s {
 	case storage.StateParked:
-		for _, e := range o.parked {
+		for _, e := range o.parkedEntries {
 			all = append(all, listedEntry{Entry: e})
 		}
 	case storage.StateAwaitingRevisit:
@@ -123,21 +123,21 @@ func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []listedEntry) {
 
 // HasSeen implements storage.Inspector.
 func (m *Store) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return false, err
 	}
 	defer m.mu.Unlock()
-	_, known := m.seen[seenKey{u.Origin(), storage.Fingerprint(u)}]
+	_, known := m.seenURLs[seenKey{u.Origin(), storage.Fingerprint(u)}]
 	return known, nil
 }
 
 // SeenFingerprints implements storage.Inspector.
 func (m *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	for k := range m.seen {
+	for k := range m.seenURLs {
 		if k.origin == o && !yield(k.fingerprint) {
 			return nil
 		}
@@ -147,7 +147,7 @@ func (m *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield
 
 // OriginNotes implements storage.Inspector.
 func (m *Store) OriginNotes(ctx context.Context, name decorum.Origin, yield func(key string, value []byte) bool) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()

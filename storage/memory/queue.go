@@ -12,9 +12,9 @@ import (
 
 // memoryQueue is what waits for one origin in a Store.
 type memoryQueue struct {
-	lanes        [schedule.NumLanes]entryHeap
-	alternation  schedule.RevisitAlternation
-	lastSequence int64 // the last number given
+	lanes              [schedule.NumLanes]entryHeap
+	revisitAlternation schedule.RevisitAlternation
+	lastSequence       int64 // the last number given
 	schedule.QueuedURLCounts
 }
 
@@ -44,7 +44,7 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	return at, ok
 }
 
-// addEntry queues e behind those of its class and rank. Hops know no rank.
+// addEntryIfNew queues e behind those of its class and rank. Hops know no rank.
 func (q *memoryQueue) addEntry(e storage.Entry) {
 	lane, rank := laneOfEntry(&e), int64(e.PriorityRank)
 	if lane.IsRobotsHop() {
@@ -98,12 +98,12 @@ func (q *memoryQueue) rescheduleIfModified(w *queuedEntry, modified, now time.Ti
 func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 	first := schedule.AwaitingRevisit
 	for lane := range schedule.AwaitingRevisit {
-		if q.hasDue(lane, now) {
+		if q.laneHasDueURL(lane, now) {
 			first = lane
 			break
 		}
 	}
-	if q.alternation.ChooseRevisit(first, first < schedule.AwaitingRevisit, q.hasDue(schedule.AwaitingRevisit, now)) {
+	if q.revisitAlternation.ChooseRevisit(first, first < schedule.AwaitingRevisit, q.laneHasDueURL(schedule.AwaitingRevisit, now)) {
 		first = schedule.AwaitingRevisit
 	} else if first == schedule.AwaitingRevisit {
 		return storage.Entry{}, false
@@ -112,8 +112,8 @@ func (q *memoryQueue) pop(now time.Time) (e storage.Entry, ok bool) {
 	return heap.Pop(&q.lanes[first]).(*queuedEntry).Entry, true
 }
 
-// hasDue reports whether the lane has a URL to hand out.
-func (q *memoryQueue) hasDue(lane schedule.LaneID, now time.Time) bool {
+// laneHasDueURL reports whether the lane has a URL to hand out.
+func (q *memoryQueue) laneHasDueURL(lane schedule.LaneID, now time.Time) bool {
 	l := q.lanes[lane]
 	return len(l) > 0 && (!lane.IsTimed() || l[0].sortKey <= schedule.Nanos(now))
 }

@@ -28,10 +28,10 @@ type Store struct {
 	schedule       schedule.Schedule[*memoryQueue]
 	hosts          map[string]*memoryHost
 	origins        map[decorum.Origin]*memoryOrigin
-	seen           map[seenKey]*queuedEntry // where it waits, if it rests
+	seenURLs       map[seenKey]*queuedEntry // where it waits, if it rests
 	leases         map[uint64]*memoryLease
 	parkedCount    int
-	countedHosts   countedHosts
+	admittedHosts  admittedHosts
 	lastLeaseToken uint64 // the last number given: of leases
 }
 
@@ -39,9 +39,9 @@ type memoryHost = schedule.Host[*memoryQueue]
 
 type memoryOrigin struct {
 	schedule.Origin[*memoryQueue]
-	parked    []storage.Entry
-	notes     map[string][]byte
-	seenCount int // of its URLs in the seen set
+	parkedEntries []storage.Entry
+	notes         map[string][]byte
+	seenCount     int // of its URLs in the seen set
 }
 
 type memoryLease struct {
@@ -66,16 +66,16 @@ func New(cfg Config) *Store {
 		cfg.MaxURLs = 10_000_000
 	}
 	return &Store{
-		maxURLs: cfg.MaxURLs,
-		hosts:   make(map[string]*memoryHost),
-		origins: make(map[decorum.Origin]*memoryOrigin),
-		seen:    make(map[seenKey]*queuedEntry),
-		leases:  make(map[uint64]*memoryLease),
+		maxURLs:  cfg.MaxURLs,
+		hosts:    make(map[string]*memoryHost),
+		origins:  make(map[decorum.Origin]*memoryOrigin),
+		seenURLs: make(map[seenKey]*queuedEntry),
+		leases:   make(map[uint64]*memoryLease),
 	}
 }
 
-// lock locks m for a call, unless the call must not be made.
-func (m *Store) lock(ctx context.Context) error {
+// lockIfOpen locks m for a call, unless the call must not be made.
+func (m *Store) lockIfOpen(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -108,31 +108,31 @@ func (m *Store) Add(ctx context.Context, entries []storage.Entry, maxPerOrigin i
 	if err := storage.ValidateEntries(entries); err != nil {
 		return nil, err
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, err
 	}
 	defer m.mu.Unlock()
 	if !m.hasCapacity(entries) {
-		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seen), storage.ErrFull)
+		return nil, fmt.Errorf("add: %d URLs are kept in memory already: %w", len(m.seenURLs), storage.ErrFull)
 	}
 	results := make([]storage.AddOutcome, len(entries))
 	for i, e := range entries {
-		results[i] = m.addEntry(e, maxPerOrigin)
+		results[i] = m.addEntryIfNew(e, maxPerOrigin)
 	}
 	return results, nil
 }
 
-func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
+func (m *Store) addEntryIfNew(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 	o := m.getOrCreateOrigin(e.URL.Origin())
 	if e.RobotsFor.IsZero() {
-		if _, seen := m.seen[seenKeyOf(&e)]; !seen && maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
+		if _, seen := m.seenURLs[seenKeyOf(&e)]; !seen && maxPerOrigin > 0 && o.seenCount >= maxPerOrigin {
 			return storage.OverLimit
 		}
 		if !m.markSeen(o, seenKeyOf(&e)) {
 			return storage.Duplicate
 		}
 	}
-	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary)
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
 	o.Queue.addEntry(e)
 	m.schedule.UpdateOrigin(&o.Origin)
 	return storage.Added
@@ -140,23 +140,23 @@ func (m *Store) addEntry(e storage.Entry, maxPerOrigin int) storage.AddOutcome {
 
 // markSeen puts an entry of o into the seen set; false if it was there.
 func (m *Store) markSeen(o *memoryOrigin, k seenKey) bool {
-	if _, seen := m.seen[k]; seen {
+	if _, seen := m.seenURLs[k]; seen {
 		return false
 	}
-	m.seen[k] = nil
+	m.seenURLs[k] = nil
 	o.seenCount++
 	return true
 }
 
 // hasCapacity reports whether the seen set has room for the new ones of the entries.
 func (m *Store) hasCapacity(entries []storage.Entry) bool {
-	free := m.maxURLs - len(m.seen)
+	free := m.maxURLs - len(m.seenURLs)
 	if len(entries) <= free {
 		return true
 	}
 	newKeys := make(map[seenKey]struct{})
 	for _, e := range entries {
-		if _, seen := m.seen[seenKeyOf(&e)]; !seen && e.RobotsFor.IsZero() {
+		if _, seen := m.seenURLs[seenKeyOf(&e)]; !seen && e.RobotsFor.IsZero() {
 			newKeys[seenKeyOf(&e)] = struct{}{}
 		}
 	}
@@ -165,7 +165,7 @@ func (m *Store) hasCapacity(entries []storage.Entry) bool {
 
 // Lease implements storage.Store.
 func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max int) ([]storage.Lease, storage.Wait, error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return nil, storage.Wait{}, err
 	}
 	defer m.mu.Unlock()
@@ -181,16 +181,16 @@ func (m *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		if !ok {
 			return leases, storage.Wait{}, fmt.Errorf("lease: a host is due that has no URL due") // cannot be
 		}
-		leases = append(leases, m.newLease(origin, e, now, now.Add(ttl)))
+		leases = append(leases, m.issueLease(origin, e, now, now.Add(ttl)))
 	}
 	remaining, until := m.schedule.RemainingWorkKindAndTime()
 	return leases, storage.Wait{RemainingWorkKind: storage.RemainingWorkKind(remaining), Until: until}, nil
 }
 
-// newLease makes the lease of e, which was just taken out of the queue of o.
-func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now, expires time.Time) storage.Lease {
+// issueLease makes the lease of e, which was just taken out of the queue of o.
+func (m *Store) issueLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now, expires time.Time) storage.Lease {
 	if e.RobotsFor.IsZero() {
-		m.seen[seenKeyOf(&e)] = nil // it rests no more
+		m.seenURLs[seenKeyOf(&e)] = nil // it rests no more
 	}
 	m.lastLeaseToken++
 	m.leases[m.lastLeaseToken] = &memoryLease{
@@ -199,11 +199,11 @@ func (m *Store) newLease(o *schedule.Origin[*memoryQueue], e storage.Entry, now,
 		entry:  e,
 	}
 	l := storage.Lease{Entry: e, HostState: storage.HostState(o.Host.HostState), Token: m.lastLeaseToken, Expires: expires}
-	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitSummary(e.VisitHistorySummary) // its holder may write to them
+	l.CallbackData, l.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary) // its holder may write to them
 	return l
 }
 
-func cloneVisitSummary(p *storage.VisitHistorySummary) *storage.VisitHistorySummary {
+func cloneVisitHistorySummary(p *storage.VisitHistorySummary) *storage.VisitHistorySummary {
 	if p == nil {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (m *Store) expireLeases(now time.Time) {
 
 // Renew implements storage.Store.
 func (m *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl time.Duration) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
@@ -242,7 +242,7 @@ func (m *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 
 // Counts implements storage.Store.
 func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return storage.Counts{}, err
 	}
 	defer m.mu.Unlock()
@@ -252,7 +252,7 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 		QueuedURLs:      m.schedule.QueuedURLCount,
 		LeasedURLs:      m.schedule.LeasedURLCount(),
 		ParkedURLs:      m.parkedCount,
-		SeenURLs:        len(m.seen),
+		SeenURLs:        len(m.seenURLs),
 		SuspendedURLs:   m.schedule.SuspendedURLCount,
 		AwaitingRevisit: m.schedule.AwaitingRevisitCount,
 	}, nil
@@ -260,7 +260,7 @@ func (m *Store) Counts(ctx context.Context) (storage.Counts, error) {
 
 // Flush implements storage.Store: there is nothing to do.
 func (m *Store) Flush(ctx context.Context) error {
-	if err := m.lock(ctx); err != nil {
+	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}
 	m.mu.Unlock()
@@ -269,12 +269,12 @@ func (m *Store) Flush(ctx context.Context) error {
 
 // Close implements storage.Store. The URLs and notes of the Store are gone.
 func (m *Store) Close() error {
-	if err := m.lock(context.Background()); err != nil {
+	if err := m.lockIfOpen(context.Background()); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
 	m.closed = true
 	m.schedule = schedule.Schedule[*memoryQueue]{}
-	m.hosts, m.origins, m.seen, m.leases = nil, nil, nil, nil
+	m.hosts, m.origins, m.seenURLs, m.leases = nil, nil, nil, nil
 	return nil
 }

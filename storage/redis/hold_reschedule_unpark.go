@@ -33,7 +33,7 @@ func boolArg(b bool) string {
 }
 
 // RescheduleModified implements storage.Store.
-func (s *Store) RescheduleModified(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err
@@ -114,7 +114,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 }
 
 // ParkedOrigins implements storage.Store.
-func (s *Store) ParkedOrigins(ctx context.Context) (origins []decorum.Origin, err error) {
+func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Store) scanParkedOriginBatch(ctx context.Context, p *partition, cursor 
 const chunkSize = 256
 
 // Unpark implements storage.Store. Each portion is atomic.
-func (s *Store) Unpark(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return 0, err

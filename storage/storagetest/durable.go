@@ -147,7 +147,7 @@ var durableTests = []struct {
 		if c := d.mustCounts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
-		_, err := d.store.Unpark(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
+		_, err := d.store.UnparkMatchingURLs(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
 		d.must(err)
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/2")
@@ -236,7 +236,7 @@ var durableTests = []struct {
 	{"what was marked as sent", func(d *durableFixture) {
 		d.mustAdd(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
-			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
+			d.must(d.store.SetSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
 		d.reopen()
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {

@@ -144,9 +144,9 @@ var importTests = []struct {
 		rested.VisitHistorySummary = newVisitSummary(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
 		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(1000)})
-		n, err := i.store.RescheduleModified(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
+		n, err := i.store.RescheduleByLastmod(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
 		i.must(err)
-		m, err := i.store.Unpark(i.Context(), o, func(storage.Entry) bool { return true })
+		m, err := i.store.UnparkMatchingURLs(i.Context(), o, func(storage.Entry) bool { return true })
 		i.must(err)
 		if n != 1 || m != 1 {
 			i.Errorf("%d recalled and %d revived, want 1 each", n, m)

@@ -55,10 +55,10 @@ var requestTests = []testCase{
 			if l.Sent != (i > 0) {
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)
 			}
-			f.must(f.store.MarkSent(f.Context(), l, true))
+			f.must(f.store.SetSent(f.Context(), l, true))
 			f.mustAck(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
 		}
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
 		f.must(err)
 		f.mustLeaseURL(at(0), "https://a.example/") // and runs out
 		if l := f.mustLeaseURL(at(100), "https://a.example/"); !l.Sent {
@@ -68,8 +68,8 @@ var requestTests = []testCase{
 	{"a mark can be taken back", func(f *fixture) {
 		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
-		f.must(f.store.MarkSent(f.Context(), l, true))
-		f.must(f.store.MarkSent(f.Context(), l, false))
+		f.must(f.store.SetSent(f.Context(), l, true))
+		f.must(f.store.SetSent(f.Context(), l, false))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		if l := f.mustLeaseURL(at(0), "https://a.example/"); l.Sent {
 			f.Error("the mark is still there")
@@ -79,9 +79,9 @@ var requestTests = []testCase{
 		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
 		old := f.mustLeaseURL(at(0), "https://a.example/")
 		l := f.mustLeaseURL(at(60), "https://a.example/")
-		f.wantStale(f.store.MarkSent(f.Context(), old, true))
+		f.wantStale(f.store.SetSent(f.Context(), old, true))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		f.wantStale(f.store.MarkSent(f.Context(), l, true))
+		f.wantStale(f.store.SetSent(f.Context(), l, true))
 		if l := f.mustLeaseURL(at(60), "https://a.example/"); l.Sent {
 			f.Error("it is marked")
 		}
@@ -89,7 +89,7 @@ var requestTests = []testCase{
 	{"requests are no pages: they are not recalled", func(f *fixture) {
 		f.mustAdd(1, postEntry("https://a.example/", "x=1"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RevisitAt, NotBefore: at(100)})
-		n, err := f.store.RescheduleModified(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
+		n, err := f.store.RescheduleByLastmod(f.Context(), at(1), []storage.SitemapLastmod{{URL: mustURL("https://a.example/"), Modified: at(1)}})
 		f.must(err)
 		if n != 0 {
 			f.Errorf("%d were recalled", n)

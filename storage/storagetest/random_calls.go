@@ -205,7 +205,7 @@ func (w *randomRun) doMarkSent() error {
 	if l.Request == nil {
 		return nil
 	}
-	err := w.store.MarkSent(w.Context(), l, sent)
+	err := w.store.SetSent(w.Context(), l, sent)
 	if leased := w.model.leased[l.Token]; leased != nil {
 		leased.Sent = sent
 		return err
@@ -234,7 +234,7 @@ func (w *randomRun) doReschedule() error {
 		lastmods = append(lastmods, g)
 		want += w.model.rescheduleIfModified(w.now, g)
 	}
-	n, err := w.store.RescheduleModified(w.Context(), w.now, lastmods)
+	n, err := w.store.RescheduleByLastmod(w.Context(), w.now, lastmods)
 	if err == nil && n != want {
 		return fmt.Errorf("recalled %d, want %d", n, want)
 	}
@@ -244,7 +244,7 @@ func (w *randomRun) doReschedule() error {
 func (w *randomRun) doUnpark() error {
 	o, kind := w.randomOrigin(), w.rand.IntN(3)
 	shouldUnpark := func(e storage.Entry) bool { return len(e.URL.PathAndQuery())%3 != kind }
-	n, err := w.store.Unpark(w.Context(), o, shouldUnpark)
+	n, err := w.store.UnparkMatchingURLs(w.Context(), o, shouldUnpark)
 	if want := w.model.unpark(o, shouldUnpark); err == nil && n != want {
 		return fmt.Errorf("revived %d, want %d", n, want)
 	}

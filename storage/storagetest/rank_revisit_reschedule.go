@@ -34,7 +34,7 @@ func (f *fixture) addAwaitingRevisit(u string, revisit time.Time) {
 // wantRescheduled wants as many pages to be recalled by one sighting.
 func (f *fixture) wantRescheduled(want int, now time.Time, u string, modified time.Time) {
 	f.Helper()
-	n, err := f.store.RescheduleModified(f.Context(), now, []storage.SitemapLastmod{{URL: mustURL(u), Modified: modified}})
+	n, err := f.store.RescheduleByLastmod(f.Context(), now, []storage.SitemapLastmod{{URL: mustURL(u), Modified: modified}})
 	f.must(err)
 	if n != want {
 		f.Fatalf("Recall: %d, want %d", n, want)
@@ -74,7 +74,7 @@ var rankTests = []testCase{
 		f.mustAdd(1, entryWithRank(5, "https://a.example/5"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/5"), Outcome: storage.Park})
 		f.mustAdd(2, entryWithRank(4, "https://a.example/4"), entryWithRank(6, "https://a.example/6"))
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		f.wantOrder(at(0), "https://a.example/4", "https://a.example/5", "https://a.example/6")
 	}},
@@ -131,7 +131,7 @@ var revisitTests = []testCase{
 		f.addAwaitingRevisit("https://a.example/1", at(10))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/1"), Outcome: storage.Park})
 		f.wantWait(at(10), storage.Wait{RemainingWorkKind: storage.RemainingNone})
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitHistorySummary != nil })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.VisitHistorySummary != nil })
 		f.must(err)
 		l := f.mustLeaseURL(at(10), "https://a.example/1")
 		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitHistorySummary); diff != "" {
@@ -337,7 +337,7 @@ var rescheduleTests = []testCase{
 	{"Recall counts each sighting once", func(f *fixture) {
 		f.addAwaitingRevisit("https://a.example/1", at(100))
 		f.addAwaitingRevisit("https://a.example/2", at(100))
-		n, err := f.store.RescheduleModified(f.Context(), at(20), []storage.SitemapLastmod{
+		n, err := f.store.RescheduleByLastmod(f.Context(), at(20), []storage.SitemapLastmod{
 			{URL: mustURL("https://a.example/1"), Modified: at(10)}, {URL: mustURL("https://a.example/3"), Modified: at(10)},
 			{URL: mustURL("https://a.example/2"), Modified: at(10)},
 		})

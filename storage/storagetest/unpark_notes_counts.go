@@ -67,7 +67,7 @@ var ackTests = []testCase{
 			now = now.Add(time.Second)
 			f.mustAck(storage.Ack{Lease: l, Outcome: outcome, NotBefore: now})
 		}
-		_, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		if l := f.mustLeaseURL(now, "https://a.example/"); l.FailedAttempts != 3 || string(l.CallbackData) != "..." {
 			f.Errorf("attempt %d, context %q", l.FailedAttempts, l.CallbackData)
@@ -162,7 +162,7 @@ var parkAndNoteTests = []testCase{
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
-		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
+		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool { return true })
 		f.must(err)
 		if n != 2 {
 			f.Errorf("revived %d, want 2", n)
@@ -182,7 +182,7 @@ var parkAndNoteTests = []testCase{
 		f.mustAck(acks...)
 		f.must(f.store.Flush(f.Context()))
 		offered := make(map[string]int)
-		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
+		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool {
 			offered[e.URL.PathAndQuery()]++
 			return offered[e.URL.PathAndQuery()] == 1
 		})
@@ -197,7 +197,7 @@ var parkAndNoteTests = []testCase{
 		}
 	}},
 	{"Revive of an origin without parked URLs does nothing", func(f *fixture) {
-		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
+		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(storage.Entry) bool {
 			f.Error("judge was called")
 			return true
 		})
@@ -244,7 +244,7 @@ func testUnpark(f *fixture) {
 		unparked int
 	}{{[]string{"/1", "/2", "/3"}, 2}, {[]string{"/2"}, 0}} {
 		offered = nil
-		n, err := f.store.Unpark(f.Context(), mustOrigin("https://a.example"), shouldUnpark)
+		n, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), shouldUnpark)
 		f.must(err)
 		if n != want.unparked || !slices.Equal(offered, want.offered) {
 			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.unparked, want.offered)
@@ -256,7 +256,7 @@ func testUnpark(f *fixture) {
 	f.wantParkedOrigins("https://a.example", "https://b.example")
 	f.mustAdd(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
 	f.wantOrder(at(1), "https://a.example/1", "https://a.example/3")
-	_, err := f.store.Unpark(f.Context(), mustOrigin("https://b.example"), func(storage.Entry) bool { return true })
+	_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://b.example"), func(storage.Entry) bool { return true })
 	f.must(err)
 	f.wantParkedOrigins("https://a.example")
 	f.wantOrder(at(1), "https://b.example/")
@@ -265,7 +265,7 @@ func testUnpark(f *fixture) {
 // wantParkedOrigins checks which origins have parked URLs.
 func (f *fixture) wantParkedOrigins(want ...string) {
 	f.Helper()
-	origins, err := f.store.ParkedOrigins(f.Context())
+	origins, err := f.store.OriginsWithParkedURLs(f.Context())
 	f.must(err)
 	var got []string
 	for _, o := range origins {
@@ -367,9 +367,9 @@ func callEveryMethod(ctx context.Context, s storage.Store) map[string]error {
 	errs["Renew"] = s.Renew(ctx, storage.Lease{Entry: linkEntry("https://a.example/")}, at(0), leaseTTL)
 	errs["Ack"] = s.Ack(ctx, nil)
 	errs["Hold"] = s.Hold(ctx, a, at(1), false)
-	_, errs["Recall"] = s.RescheduleModified(ctx, at(0), nil)
-	_, errs["Revive"] = s.Unpark(ctx, a, func(storage.Entry) bool { return true })
-	_, errs["Parked"] = s.ParkedOrigins(ctx)
+	_, errs["Recall"] = s.RescheduleByLastmod(ctx, at(0), nil)
+	_, errs["Revive"] = s.UnparkMatchingURLs(ctx, a, func(storage.Entry) bool { return true })
+	_, errs["Parked"] = s.OriginsWithParkedURLs(ctx)
 	_, errs["Note"] = s.ReadNote(ctx, a, "key")
 	errs["SetNote"] = s.SetNote(ctx, a, "key", nil)
 	_, errs["Counts"] = s.Counts(ctx)
