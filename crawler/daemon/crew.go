@@ -26,18 +26,18 @@ const (
 // no limits of all together, it is the commons alone.
 type workerCoordinator struct {
 	*sharedBrakes
-	sendHeartbeat      func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) // nil: there are no limits
+	sendHeartbeat      func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) // nil: there are no limits
 	politenessLimiter  *politeness.Limiter
 	log                *slog.Logger
 	onLimitCountsReset func() // called when limits count anew; nil: nobody is told
 
 	mu                          sync.Mutex
-	heartbeatToSend             redis.HeartbeatRequest // what is told next
-	grantedPages                int64                  // pages that are permitted, of those that the report counts
-	visitedPagesAtLastHeartbeat int64                  // pages, a heartbeatInterval ago: as many may be wanted in the next
-	replyValidUntil             time.Time              // until then what was told last is so
-	joinedAt                    time.Time              // when it was answered first: the others know of it sharedMaxAge later
-	pageLimitReached            bool                   // no more pages
+	heartbeatToSend             redis.SharedLimitsHeartbeatRequest // what is told next
+	grantedPages                int64                              // pages that are permitted, of those that the report counts
+	visitedPagesAtLastHeartbeat int64                              // pages, a heartbeatInterval ago: as many may be wanted in the next
+	replyValidUntil             time.Time                          // until then what was told last is so
+	joinedAt                    time.Time                          // when it was answered first: the others know of it sharedMaxAge later
+	pageLimitReached            bool                               // no more pages
 }
 
 // newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
@@ -52,10 +52,10 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 		return c
 	}
 	c.sendHeartbeat = g.stores.frontier.(interface {
-		Heartbeat(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error)
+		Heartbeat(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)
 	}).Heartbeat
-	c.heartbeatToSend = redis.HeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.resetCountsIfLimitReached,
-		Limits: redis.SharedLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
+	c.heartbeatToSend = redis.SharedLimitsHeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.resetCountsIfLimitReached,
+		Limits: redis.SharedCrawlLimits{MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxWorkingTime: time.Duration(l.Duration)}}
 	c.prepareJoinAsNewWorker()
 	return c
 }
@@ -70,7 +70,7 @@ func (c *workerCoordinator) notifyIfLimitCountsReset(renewed bool) {
 // prepareJoinAsNewWorker has the next report be the first of a worker.
 func (c *workerCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
-	c.heartbeatToSend.WantedPages, c.heartbeatToSend.VisitedPages, c.heartbeatToSend.ReceivedBytes, c.grantedPages, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
+	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.grantedPages, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
 // startHeartbeats reports until end is called, when all that was in hand has ended. A limit that
@@ -102,7 +102,7 @@ func (c *workerCoordinator) reportLeaving() {
 	c.mu.Lock()
 	r := c.heartbeatToSend
 	c.mu.Unlock()
-	r.Seq, r.WantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPages, true, false
+	r.Seq, r.TotalWantedPages, r.Leaving, r.Joining = r.Seq+1, r.VisitedPagesSinceJoin, true, false
 	_, err := c.sendHeartbeat(ctx, r)
 	if err != nil && !errors.Is(err, redis.ErrWorkerExpired) {
 		c.log.Warn("the other workers cannot be told that this one ends; they wait a moment for it", "error", err)
@@ -116,10 +116,10 @@ func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	defer cancel()
 	c.mu.Lock()
 	if c.heartbeatToSend.Limits.MaxPages > 0 {
-		recent := c.heartbeatToSend.VisitedPages - c.visitedPagesAtLastHeartbeat
-		c.visitedPagesAtLastHeartbeat = c.heartbeatToSend.VisitedPages
-		c.heartbeatToSend.WantedPages = c.heartbeatToSend.VisitedPages + max(1, 2*recent)
-		c.grantedPages = min(c.grantedPages, c.heartbeatToSend.WantedPages) // what is not wanted goes back now; what is, has to be granted
+		recent := c.heartbeatToSend.VisitedPagesSinceJoin - c.visitedPagesAtLastHeartbeat
+		c.visitedPagesAtLastHeartbeat = c.heartbeatToSend.VisitedPagesSinceJoin
+		c.heartbeatToSend.TotalWantedPages = c.heartbeatToSend.VisitedPagesSinceJoin + max(1, 2*recent)
+		c.grantedPages = min(c.grantedPages, c.heartbeatToSend.TotalWantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
 	c.heartbeatToSend.Seq++
 	r := c.heartbeatToSend
@@ -139,7 +139,7 @@ func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *workerCoordinator) applyReply(began, now time.Time, m redis.HeartbeatReply) error {
+func (c *workerCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
@@ -186,10 +186,10 @@ func (c *workerCoordinator) AcquireCrawlPageBudget() error {
 	switch limited := c.heartbeatToSend.Limits.MaxPages > 0; {
 	case c.pageLimitReached:
 		return crawler.ErrPages
-	case limited && c.heartbeatToSend.VisitedPages >= c.grantedPages:
+	case limited && c.heartbeatToSend.VisitedPagesSinceJoin >= c.grantedPages:
 		return newWorkerLimitBusyError(time.Now())
 	}
-	c.heartbeatToSend.VisitedPages++
+	c.heartbeatToSend.VisitedPagesSinceJoin++
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
-		c.heartbeatToSend.VisitedPages--
+		c.heartbeatToSend.VisitedPagesSinceJoin--
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 func (c *workerCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heartbeatToSend.ReceivedBytes += bytes
+	c.heartbeatToSend.ReceivedBytesSinceJoin += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
@@ -216,7 +216,7 @@ func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int,
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	remaining := c.grantedPages - c.heartbeatToSend.VisitedPages
+	remaining := c.grantedPages - c.heartbeatToSend.VisitedPagesSinceJoin
 	limited := c.heartbeatToSend.Limits.MaxPages > 0
 	c.mu.Unlock()
 	if limited {

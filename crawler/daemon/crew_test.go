@@ -12,7 +12,7 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error)) *workerCoordinator {
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *workerCoordinator {
 	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
@@ -25,12 +25,12 @@ func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.
 func TestSharedLimitsVisitsWhatIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan int64)
-		c := newTestSharedLimits(100, func(ctx context.Context, r redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
+		c := newTestSharedLimits(100, func(ctx context.Context, r redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
 			select {
 			case n := <-answers:
-				return redis.HeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
+				return redis.SharedLimitsHeartbeatReply{WorkerCount: 1, GrantedPages: n}, nil
 			case <-ctx.Done():
-				return redis.HeartbeatReply{}, ctx.Err()
+				return redis.SharedLimitsHeartbeatReply{}, ctx.Err()
 			}
 		})
 		visit := func(want int) {
@@ -68,12 +68,12 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = sharedMaxAge / 2
 		var answered time.Time
-		c := newTestSharedLimits(0, func(context.Context, redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
+		c := newTestSharedLimits(0, func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
 			if answered.IsZero() {
 				time.Sleep(took)
 				answered = time.Now()
 			}
-			return redis.HeartbeatReply{WorkerCount: 2}, nil
+			return redis.SharedLimitsHeartbeatReply{WorkerCount: 2}, nil
 		})
 		defer c.startHeartbeats(func(error) {})()
 		for c.CheckVisit(time.Now()) != nil {
@@ -89,10 +89,10 @@ func TestSharedLimitsBeginsWhenAllKnowOfIt(t *testing.T) {
 // by that.
 func TestSharedLimitsNumbersItsReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var reports []redis.HeartbeatRequest
-		c := newTestSharedLimits(100, func(_ context.Context, r redis.HeartbeatRequest) (redis.HeartbeatReply, error) {
+		var reports []redis.SharedLimitsHeartbeatRequest
+		c := newTestSharedLimits(100, func(_ context.Context, r redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) {
 			reports = append(reports, r)
-			return redis.HeartbeatReply{WorkerCount: 1}, nil
+			return redis.SharedLimitsHeartbeatReply{WorkerCount: 1}, nil
 		})
 		end := c.startHeartbeats(func(error) {})
 		time.Sleep(5 * heartbeatInterval)

@@ -50,14 +50,14 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	reply, _, err := s.runUpdateScript(ctx, p, false, renewScript,
-		s.clock.microsArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
+		s.scriptClock.localMicrosArg(now.UnixMicro()), strconv.FormatInt(durationMicros(ttl), 10), strconv.FormatUint(l.Token, 10))
 	if err != nil {
 		return fmt.Errorf("renew %v: %w", l.URL, err)
 	}
 	if reply != "1" {
 		return fmt.Errorf("renew %v: %w", l.URL, storage.ErrStaleLease)
 	}
-	s.clock.advanceTo(now)
+	s.scriptClock.advanceTo(now)
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 		switch a := &acks[i]; {
 		case reply != '1' && !retried:
 			stale = append(stale, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
-		case s.needsDueReplicated(a):
+		case s.mustReplicateHostDue(a):
 			longDelays = append(longDelays, a)
 		}
 		return nil
@@ -150,9 +150,9 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 	case a.Outcome == storage.Requeue:
 		outcome, lane = "again", lane.ReturnedLane()
 	case a.Outcome == storage.RetryAt:
-		outcome, lane, at = "later", lane.DelayedLane(), s.clock.timeArg(a.NotBefore)
+		outcome, lane, at = "later", lane.DelayedLane(), s.scriptClock.timeArg(a.NotBefore)
 	case a.Outcome == storage.RevisitAt && e.RobotsFor.IsZero():
-		outcome, at = "rest", s.clock.timeArg(a.NotBefore)
+		outcome, at = "rest", s.scriptClock.timeArg(a.NotBefore)
 	case a.Outcome == storage.Park:
 		outcome = "parked"
 	}
@@ -166,7 +166,7 @@ func (s *Store) ackArgs(a *storage.Ack, h heldLease) []string {
 
 // hostStateArgs returns the clock of a host as scripts take it: see setClock.
 func (s *Store) hostStateArgs(h *storage.HostState) []string {
-	return []string{s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10), strconv.Itoa(h.Slots),
+	return []string{s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10), strconv.Itoa(h.Slots),
 		strconv.Itoa(h.ConsecutiveFailures), string(h.EncodedStats)}
 }
 

@@ -10,16 +10,16 @@ import (
 // A contextBoundDialer dials for a client, which is made without a context: until end is called, ctx
 // being done breaks off what is dialled, and the first words on it.
 type contextBoundDialer struct {
-	mu        sync.Mutex
-	ctx       context.Context // nil: the client is made
-	stopFuncs []func() bool   // has a connection outlive ctx
+	mu          sync.Mutex
+	ctx         context.Context // nil: the client is made
+	detachFuncs []func() bool   // has a connection outlive ctx
 }
 
 // dial is rueidis.ClientOption.DialCtxFn.
 func (d *contextBoundDialer) dial(ctx context.Context, address string, plain *net.Dialer, secure *tls.Config) (conn net.Conn, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer d.onCancel(cancel)()
+	defer d.abortOnContextDone(cancel)()
 	if secure != nil {
 		conn, err = (&tls.Dialer{NetDialer: plain, Config: secure}).DialContext(ctx, "tcp", address)
 	} else {
@@ -28,19 +28,19 @@ func (d *contextBoundDialer) dial(ctx context.Context, address string, plain *ne
 	if err != nil {
 		return nil, err
 	}
-	d.onCancel(func() { conn.Close() })
+	d.abortOnContextDone(func() { conn.Close() })
 	return conn, nil
 }
 
-// onCancel calls do when ctx is done, unless end, or what it returns, is called before.
-func (d *contextBoundDialer) onCancel(abort func()) (stop func() bool) {
+// abortOnContextDone calls do when ctx is done, unless end, or what it returns, is called before.
+func (d *contextBoundDialer) abortOnContextDone(abort func()) (stop func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil {
 		return func() bool { return false }
 	}
 	stop = context.AfterFunc(d.ctx, abort)
-	d.stopFuncs = append(d.stopFuncs, stop)
+	d.detachFuncs = append(d.detachFuncs, stop)
 	return stop
 }
 
@@ -48,8 +48,8 @@ func (d *contextBoundDialer) onCancel(abort func()) (stop func() bool) {
 func (d *contextBoundDialer) detachFromContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, stop := range d.stopFuncs {
+	for _, stop := range d.detachFuncs {
 		stop()
 	}
-	d.ctx, d.stopFuncs = nil, nil
+	d.ctx, d.detachFuncs = nil, nil
 }

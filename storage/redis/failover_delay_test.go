@@ -130,7 +130,7 @@ func leaseWhenAllReachable(t *testing.T, s *Store, ttl time.Duration) ([]storage
 		must(t, s.refreshAllPartitionSummaries(t.Context()))
 		leases, next, err := s.Lease(t.Context(), time.Now(), ttl, 1)
 		must(t, err)
-		if s.allReachable() && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
+		if s.allPartitionsReachable() && (len(leases) > 0 || time.Until(next.Until) > 10*time.Second) {
 			return leases, next
 		}
 	}

@@ -12,39 +12,39 @@ import (
 // and must join anew.
 var ErrWorkerExpired = errors.New("the worker was taken for dead")
 
-// A HeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
+// A SharedLimitsHeartbeatRequest is what a worker, one process, tells of its part in a crawl of which there
 // are limits for all workers together. Its numbers count from when it joined: to tell
 // them again changes nothing.
-type HeartbeatRequest struct {
+type SharedLimitsHeartbeatRequest struct {
 	WorkerName                string        // its name, of which there is no other
 	ExpiresAfter              time.Duration // after so long without a report a worker is dead
 	Seq                       int64         // the worker's reports are numbered: one that arrives after a later one changes nothing
 	Joining                   bool          // it is the worker's first report
 	Leaving                   bool          // it is its last: what it has not used is for others
 	ResetCountsIfLimitReached bool          // if a limit is reached already, all begin to count anew
-	Limits                    SharedLimits
-	WantedPages               int64 // pages that it would like to be permitted; fewer than before gives some back
-	VisitedPages              int64 // pages of these that it has visited
-	ReceivedBytes             int64 // bytes of bodies, as decoded
+	Limits                    SharedCrawlLimits
+	TotalWantedPages          int64 // pages that it would like to be permitted; fewer than before gives some back
+	VisitedPagesSinceJoin     int64 // pages of these that it has visited
+	ReceivedBytesSinceJoin    int64 // bytes of bodies, as decoded
 }
 
-// SharedLimits are those of all workers together; 0: there is none.
-type SharedLimits struct {
+// SharedCrawlLimits are those of all workers together; 0: there is none.
+type SharedCrawlLimits struct {
 	MaxPages, MaxReceivedBytes int64         // pages that are visited, bytes of bodies as decoded
 	MaxWorkingTime             time.Duration // in which at least one worker works
 }
 
-// A HeartbeatReply is what a worker is told.
-type HeartbeatReply struct {
+// A SharedLimitsHeartbeatReply is what a worker is told.
+type SharedLimitsHeartbeatReply struct {
 	WorkerCount                                          int   // that there are, with this one
 	GrantedPages                                         int64 // that the worker has now, used ones included
 	PageLimitReached, ByteLimitReached, TimeLimitReached bool  // the limit is reached
 }
 
 // Heartbeat makes a report. Permits of all workers, and pages that were used, are never
-// more than SharedLimits.MaxPages together; those of a worker that has died count as used. The
+// more than SharedCrawlLimits.MaxPages together; those of a worker that has died count as used. The
 // counts are in the first partition, and as safe as what Add adds.
-func (s *Store) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatReply, err error) {
+func (s *Store) Heartbeat(ctx context.Context, r SharedLimitsHeartbeatRequest) (m SharedLimitsHeartbeatReply, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return m, err
@@ -65,7 +65,7 @@ func (s *Store) Heartbeat(ctx context.Context, r HeartbeatRequest) (m HeartbeatR
 	return m, nil
 }
 
-func (r *HeartbeatRequest) scriptArgs() []string {
+func (r *SharedLimitsHeartbeatRequest) scriptArgs() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	digit := func(b bool) string {
 		if b {
@@ -75,5 +75,5 @@ func (r *HeartbeatRequest) scriptArgs() []string {
 	}
 	return []string{r.WorkerName, number(durationMicros(r.ExpiresAfter)), digit(r.Joining), digit(r.Leaving), digit(r.ResetCountsIfLimitReached),
 		number(r.Limits.MaxPages), number(r.Limits.MaxReceivedBytes), number(durationMicros(r.Limits.MaxWorkingTime)),
-		number(r.WantedPages), number(r.VisitedPages), number(r.ReceivedBytes), number(r.Seq)}
+		number(r.TotalWantedPages), number(r.VisitedPagesSinceJoin), number(r.ReceivedBytesSinceJoin), number(r.Seq)}
 }

@@ -16,10 +16,10 @@ func TestHeartbeat(t *testing.T) {
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 3})
 	t.Cleanup(func() { s.Close() })
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	s.clock.advanceTo(begin)
-	beat := func(worker string, r HeartbeatRequest) HeartbeatReply {
+	s.scriptClock.advanceTo(begin)
+	beat := func(worker string, r SharedLimitsHeartbeatRequest) SharedLimitsHeartbeatReply {
 		t.Helper()
-		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
+		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedCrawlLimits{MaxPages: 10, MaxReceivedBytes: 1000, MaxWorkingTime: 5 * time.Second}
 		m, err := s.Heartbeat(t.Context(), r)
 		must(t, err)
 		again, err := s.Heartbeat(t.Context(), r) // the answer may have been lost
@@ -28,39 +28,39 @@ func TestHeartbeat(t *testing.T) {
 		}
 		return again
 	}
-	wantReply := func(m HeartbeatReply, workers int, permits int64) {
+	wantReply := func(m SharedLimitsHeartbeatReply, workers int, permits int64) {
 		t.Helper()
 		if m.WorkerCount != workers || m.GrantedPages != permits {
 			t.Errorf("%+v, want %d workers and %d permits", m, workers, permits)
 		}
 	}
-	wantReply(beat("a", HeartbeatRequest{Joining: true, WantedPages: 2}), 1, 2)
-	wantReply(beat("b", HeartbeatRequest{Joining: true, WantedPages: 2}), 2, 2)
-	wantReply(beat("a", HeartbeatRequest{WantedPages: 6, VisitedPages: 2}), 2, 5)  // two of the six that are left, and again one of four
-	wantReply(beat("b", HeartbeatRequest{WantedPages: 20, VisitedPages: 2}), 2, 4) // one of three, one of two
-	wantReply(beat("a", HeartbeatRequest{WantedPages: 3, VisitedPages: 2}), 2, 3)  // gives two back
-	wantReply(beat("b", HeartbeatRequest{WantedPages: 6, VisitedPages: 4}), 2, 6)
-	if m := beat("b", HeartbeatRequest{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
+	wantReply(beat("a", SharedLimitsHeartbeatRequest{Joining: true, TotalWantedPages: 2}), 1, 2)
+	wantReply(beat("b", SharedLimitsHeartbeatRequest{Joining: true, TotalWantedPages: 2}), 2, 2)
+	wantReply(beat("a", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 2}), 2, 5)  // two of the six that are left, and again one of four
+	wantReply(beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 2}), 2, 4) // one of three, one of two
+	wantReply(beat("a", SharedLimitsHeartbeatRequest{TotalWantedPages: 3, VisitedPagesSinceJoin: 2}), 2, 3)  // gives two back
+	wantReply(beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 4}), 2, 6)
+	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 999}); m.ByteLimitReached || m.PageLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: nothing is reached yet", m)
 	}
-	if m := beat("b", HeartbeatRequest{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 1000}); !m.ByteLimitReached {
+	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}); !m.ByteLimitReached {
 		t.Errorf("%+v: the bytes are", m)
 	}
-	s.clock.advanceTo(begin.Add(2 * time.Second))
-	beat("b", HeartbeatRequest{WantedPages: 6, VisitedPages: 6, ReceivedBytes: 1000})
-	s.clock.advanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
-	wantReply(beat("b", HeartbeatRequest{WantedPages: 20, VisitedPages: 6, ReceivedBytes: 1000}), 1, 7)
-	if _, err := s.Heartbeat(t.Context(), HeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, WantedPages: 3, VisitedPages: 3}); !errors.Is(err, ErrWorkerExpired) {
+	s.scriptClock.advanceTo(begin.Add(2 * time.Second))
+	beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 6, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000})
+	s.scriptClock.advanceTo(begin.Add(4 * time.Second)) // a was not heard of for four
+	wantReply(beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 20, VisitedPagesSinceJoin: 6, ReceivedBytesSinceJoin: 1000}), 1, 7)
+	if _, err := s.Heartbeat(t.Context(), SharedLimitsHeartbeatRequest{WorkerName: "a", ExpiresAfter: 3 * time.Second, TotalWantedPages: 3, VisitedPagesSinceJoin: 3}); !errors.Is(err, ErrWorkerExpired) {
 		t.Errorf("a is answered with %v", err)
 	}
-	if m := beat("b", HeartbeatRequest{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000}); !m.PageLimitReached {
+	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.PageLimitReached {
 		t.Errorf("%+v: nine pages were visited, and another may have been", m)
 	}
-	s.clock.advanceTo(begin.Add(6 * time.Second))
-	if m := beat("b", HeartbeatRequest{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000}); !m.TimeLimitReached {
+	s.scriptClock.advanceTo(begin.Add(6 * time.Second))
+	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000}); !m.TimeLimitReached {
 		t.Errorf("%+v: it was worked for six seconds", m)
 	}
-	if m := beat("b", HeartbeatRequest{WantedPages: 7, VisitedPages: 7, ReceivedBytes: 1000, ResetCountsIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
+	if m := beat("b", SharedLimitsHeartbeatRequest{TotalWantedPages: 7, VisitedPagesSinceJoin: 7, ReceivedBytesSinceJoin: 1000, ResetCountsIfLimitReached: true}); m.PageLimitReached || m.ByteLimitReached || m.TimeLimitReached {
 		t.Errorf("%+v: all begins anew", m)
 	}
 }
@@ -72,24 +72,24 @@ func TestHeartbeatOutOfOrder(t *testing.T) {
 	c := redistest.StartClusterForTest(t, 1, 1)
 	s := openCallerClock(t, c, newPrefix(), Options{Partitions: 1})
 	t.Cleanup(func() { s.Close() })
-	s.clock.advanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	s.scriptClock.advanceTo(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	granted := map[string]int64{}
-	beat := func(worker string, r HeartbeatRequest) {
+	beat := func(worker string, r SharedLimitsHeartbeatRequest) {
 		t.Helper()
-		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedLimits{MaxPages: 10}
+		r.WorkerName, r.ExpiresAfter, r.Limits = worker, 3*time.Second, SharedCrawlLimits{MaxPages: 10}
 		granted[worker] = must1(s.Heartbeat(t.Context(), r)).GrantedPages
 	}
-	beat("a", HeartbeatRequest{Seq: 1, Joining: true, WantedPages: 2})
-	early := HeartbeatRequest{Seq: 2, WantedPages: 3, VisitedPages: 1}
-	beat("a", HeartbeatRequest{Seq: 3, WantedPages: 5, VisitedPages: 2})
-	beat("a", HeartbeatRequest{Seq: 4, WantedPages: 6, VisitedPages: 4})
+	beat("a", SharedLimitsHeartbeatRequest{Seq: 1, Joining: true, TotalWantedPages: 2})
+	early := SharedLimitsHeartbeatRequest{Seq: 2, TotalWantedPages: 3, VisitedPagesSinceJoin: 1}
+	beat("a", SharedLimitsHeartbeatRequest{Seq: 3, TotalWantedPages: 5, VisitedPagesSinceJoin: 2})
+	beat("a", SharedLimitsHeartbeatRequest{Seq: 4, TotalWantedPages: 6, VisitedPagesSinceJoin: 4})
 	before := granted["a"]
 	if beat("a", early); granted["a"] != before {
 		t.Errorf("%d are permitted when an early report has arrived late, %d were", granted["a"], before)
 	}
-	beat("b", HeartbeatRequest{Seq: 1, Joining: true, WantedPages: 9})
+	beat("b", SharedLimitsHeartbeatRequest{Seq: 1, Joining: true, TotalWantedPages: 9})
 	for i := range int64(9) {
-		beat("b", HeartbeatRequest{Seq: 2 + i, WantedPages: 9})
+		beat("b", SharedLimitsHeartbeatRequest{Seq: 2 + i, TotalWantedPages: 9})
 	}
 	if all := before + granted["b"]; all > 10 {
 		t.Errorf("%d pages are permitted, of 10", all)

@@ -21,7 +21,7 @@ func (s *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, sus
 		return err
 	}
 	defer end()
-	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, holdScript, o.String(), o.Host(), s.clock.timeArg(until), boolArg(suspended))
+	_, _, err = s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, holdScript, o.String(), o.Host(), s.scriptClock.timeArg(until), boolArg(suspended))
 	return err
 }
 
@@ -106,7 +106,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	e.VisitHistorySummary = &page
 	newRecord = encodeEntry(&e)
 	reply, retried, err := s.runUpdateScript(ctx, s.partitionOfHost(o.Host()), false, rescheduleScript,
-		s.clock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
+		s.scriptClock.timeArg(now), o.String(), fingerprintArg(storage.Fingerprint(g.URL)), oldRecord, newRecord)
 	if err != nil || reply != "1" && !retried {
 		return "", err
 	}
@@ -160,7 +160,7 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 	}
 	defer end()
 	for remaining := -1; remaining != 0; {
-		takenCount, parkedCount, records, err := s.readParked(ctx, o)
+		takenCount, parkedCount, records, err := s.readParkedChunk(ctx, o)
 		if err != nil {
 			return unparked, err
 		}
@@ -184,8 +184,8 @@ func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, should
 	return unparked, nil
 }
 
-// readParked returns what read_parked.lua does.
-func (s *Store) readParked(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
+// readParkedChunk returns what read_parked.lua does.
+func (s *Store) readParkedChunk(ctx context.Context, o decorum.Origin) (takenCount int64, parkedCount int, records []string, err error) {
 	err = s.runQuery(ctx, s.partitionOfHost(o.Host()), readParkedScript, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
 		takenCount, parkedCount = f.readInt(), int(f.readInt())
@@ -242,7 +242,7 @@ func (s *Store) Counts(ctx context.Context) (storage.Counts, error) {
 	}
 	all, _ := s.totalSummary()
 	return storage.Counts{
-		QueuedHosts: int(all.hosts), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
+		QueuedHosts: int(all.hostCount), DueHosts: int(all.dueHosts), QueuedURLs: int(all.queuedURLs), LeasedURLs: int(all.leasedURLs), ParkedURLs: int(all.parkedURLs),
 		SeenURLs: int(all.seenURLs), SuspendedURLs: int(all.suspendedURLs), AwaitingRevisit: int(all.awaitingRevisit),
 	}, nil
 }

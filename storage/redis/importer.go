@@ -28,7 +28,7 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 		return err
 	}
 	defer end()
-	var items []importItem
+	var items []originDumpItem
 	for i := range dumps {
 		items = s.appendDumpItems(items, &dumps[i])
 	}
@@ -43,38 +43,38 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// An importItem is what import.lua takes at a time.
-type importItem struct {
+// An originDumpItem is what import.lua takes at a time.
+type originDumpItem struct {
 	kind   string
 	origin decorum.Origin
 	values []string
 }
 
-func (i *importItem) scriptArgs() []string {
+func (i *originDumpItem) scriptArgs() []string {
 	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.values))}, i.values...)
 }
 
 // appendDumpItems appends the items of a parcel, in their order.
-func (s *Store) appendDumpItems(items []importItem, p *storage.OriginDump) []importItem {
+func (s *Store) appendDumpItems(items []originDumpItem, p *storage.OriginDump) []originDumpItem {
 	if p.HostState != nil {
-		items = append(items, importItem{"h", p.Origin, append([]string{s.clock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
+		items = append(items, originDumpItem{"h", p.Origin, append([]string{s.scriptClock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
 	}
 	for i := range p.URLs {
-		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
+		items = append(items, originDumpItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
 	for fingerprints := range slices.Chunk(p.SeenURLFingerprints, maxItemFingerprints) {
 		values := make([]string, len(fingerprints))
 		for i, f := range fingerprints {
 			values[i] = fingerprintArg(f)
 		}
-		items = append(items, importItem{"s", p.Origin, values})
+		items = append(items, originDumpItem{"s", p.Origin, values})
 	}
 	return items
 }
 
 // storedURLArgs returns a URL as import.lua takes it.
 func (s *Store) storedURLArgs(k *storage.StoredEntry) []string {
-	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.clock.timeArg(k.NotBefore), ""
+	e, lane, state, at, fingerprint := &k.Entry, laneOfEntry(&k.Entry), "q", s.scriptClock.timeArg(k.NotBefore), ""
 	switch {
 	case k.State == storage.StateAwaitingRevisit:
 		state = "r"

@@ -111,12 +111,12 @@ func (s *Store) readOriginInfos(ctx context.Context, p *partition, names ...stri
 func (s *Store) parseOriginInfo(m rueidis.RedisMessage, now int64) (i storage.OriginInfo, err error) {
 	f := newReplyListReader(m)
 	name := f.readString()
-	i.HeldUntil = s.clock.toLocalTime(f.readInt(), now)
+	i.HeldUntil = s.scriptClock.toLocalTime(f.readInt(), now)
 	i.Suspended = f.readInt() == 1
 	i.QueuedURLs, i.LeasedURLs, i.AwaitingRevisit = int(f.readInt()), int(f.readInt()), int(f.readInt())
 	i.ParkedURLs, i.SeenURLs = int(f.readInt()), int(f.readInt())
-	i.NextDue = microsToTime(s.clock.toLocalMicros(f.readInt(), now))
-	i.HostState = f.readHostState(&s.clock, now)
+	i.NextDue = microsToTime(s.scriptClock.toLocalMicros(f.readInt(), now))
+	i.HostState = f.readHostState(&s.scriptClock, now)
 	o, ok := record.ParseOriginName(name)
 	if !ok {
 		return i, record.ErrDamaged
@@ -155,7 +155,7 @@ func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state s
 	}
 	defer end()
 	if state == storage.StateParked {
-		return s.forEachParked(ctx, o, yield)
+		return s.forEachParkedEntryOfOrigin(ctx, o, yield)
 	}
 	queues, leased, now, err := s.listOriginQueuesAndLeases(ctx, o)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 			var at time.Time
 			if l.lane.IsTimed() {
 				us, _ := strconv.ParseFloat(all[i], 64)
-				at = s.clock.toLocalTime(int64(us), now)
+				at = s.scriptClock.toLocalTime(int64(us), now)
 			}
 			if e, err := record.ParseEntry([]byte(all[i+step-1]), o); err == nil && !yield(e, at) {
 				return false, nil
@@ -236,8 +236,8 @@ func (s *Store) forEachInQueue(ctx context.Context, o decorum.Origin, l queueID,
 	}
 }
 
-// forEachParked tells of the parked records of an origin.
-func (s *Store) forEachParked(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
+// forEachParkedEntryOfOrigin tells of the parked records of an origin.
+func (s *Store) forEachParkedEntryOfOrigin(ctx context.Context, o decorum.Origin, yield func(storage.Entry, time.Time) bool) error {
 	p := s.partitionOfHost(o.Host())
 	for from := int64(0); ; from += chunkSize {
 		var all []string
@@ -322,7 +322,7 @@ func (s *Store) OriginNotes(ctx context.Context, o decorum.Origin, yield func(ke
 		return err
 	}
 	for _, key := range keys {
-		value, err := s.readCachedNote(ctx, o, key)
+		value, err := s.readNoteThroughCache(ctx, o, key)
 		if err != nil {
 			return err
 		}

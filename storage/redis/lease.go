@@ -40,7 +40,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 		return nil, storage.Wait{}, err
 	}
 	defer end()
-	s.clock.advanceTo(now)
+	s.scriptClock.advanceTo(now)
 	if !s.wasRefreshedWithin(&s.summaryRefreshTimes.lastCheck, s.opts.PartitionRefreshInterval) {
 		if err := s.refreshChangedPartitionSummaries(ctx); err != nil {
 			return nil, storage.Wait{}, err
@@ -55,7 +55,7 @@ func (s *Store) Lease(ctx context.Context, now time.Time, ttl time.Duration, max
 	if err != nil {
 		return leases, storage.Wait{}, err
 	}
-	if len(leases) == 0 && s.noneReachable() {
+	if len(leases) == 0 && s.noPartitionReachable() {
 		return nil, storage.Wait{}, fmt.Errorf("no server of the store answers: %w", storage.ErrWriteStalled)
 	}
 	return leases, s.nextWait(now), nil
@@ -75,16 +75,16 @@ func (s *Store) refreshChangedPartitionSummaries(ctx context.Context) error {
 		return s.refreshAllPartitionSummaries(ctx)
 	}
 	start := time.Now()
-	err := s.refreshPartitionSummaries(ctx, s.changedPartitions(ctx))
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.changedOrUnreachablePartitions(ctx))
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck = start
 	return err
 }
 
-// changedPartitions returns the partitions of which something else is known than what they say
+// changedOrUnreachablePartitions returns the partitions of which something else is known than what they say
 // of themselves, or whose servers do not answer.
-func (s *Store) changedPartitions(ctx context.Context) (changed []*partition) {
+func (s *Store) changedOrUnreachablePartitions(ctx context.Context) (changed []*partition) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	commands := make([]rueidis.Completed, len(s.partitions))
@@ -93,7 +93,7 @@ func (s *Store) changedPartitions(ctx context.Context) (changed []*partition) {
 	}
 	for i, answer := range s.client.DoMulti(limited, commands...) {
 		version, err := answer.AsInt64()
-		if sum, up := s.partitions[i].lastSummary(); !up || version != sum.version || err != nil && !rueidis.IsRedisNil(err) {
+		if sum, up := s.partitions[i].lastPartitionSummary(); !up || version != sum.version || err != nil && !rueidis.IsRedisNil(err) {
 			changed = append(changed, s.partitions[i])
 		}
 	}
@@ -103,18 +103,18 @@ func (s *Store) changedPartitions(ctx context.Context) (changed []*partition) {
 // refreshAllPartitionSummaries asks all partitions what there is.
 func (s *Store) refreshAllPartitionSummaries(ctx context.Context) error {
 	start := time.Now()
-	err := s.refreshPartitionSummaries(ctx, s.partitions)
+	err := s.handleExpiryAndRefreshSummaries(ctx, s.partitions)
 	s.summaryRefreshTimes.Lock()
 	defer s.summaryRefreshTimes.Unlock()
 	s.summaryRefreshTimes.lastCheck, s.summaryRefreshTimes.lastFullRefresh = start, start
 	return err
 }
 
-// refreshPartitionSummaries asks partitions what there is, and has them deal with what has run out.
-func (s *Store) refreshPartitionSummaries(ctx context.Context, partitions []*partition) error {
+// handleExpiryAndRefreshSummaries asks partitions what there is, and has them deal with what has run out.
+func (s *Store) handleExpiryAndRefreshSummaries(ctx context.Context, partitions []*partition) error {
 	startSeq := s.replySeq.Load()
 	for i, a := range s.tryScriptCalls(ctx, leaseScript, callsToPartitions(partitions, s.leaseArgs(0, 0, 0)...)) {
-		if _, err := s.parseLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
+		if _, err := s.parseAndApplyLeaseReply(ctx, partitions[i], startSeq, time.Now(), a); err != nil {
 			return err
 		}
 	}
@@ -123,11 +123,11 @@ func (s *Store) refreshPartitionSummaries(ctx context.Context, partitions []*par
 
 // leaseLongestDue takes leases, of the hosts first that are due longest.
 func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Duration, maxLeases int) (leases []storage.Lease, err error) {
-	if err := s.refreshOverduePartitionSummaries(ctx, now); err != nil {
+	if err := s.refreshPartitionSummariesAfterExpiry(ctx, now); err != nil {
 		return nil, err
 	}
 	for attempts := 0; len(leases) < maxLeases && attempts < maxLeases+len(s.partitions); attempts++ {
-		quotas := s.partitionLeaseQuotas(s.clock.nowMicros(now), maxLeases-len(leases))
+		quotas := s.partitionLeaseQuotas(s.scriptClock.callerOrLocalMicros(now), maxLeases-len(leases))
 		if len(quotas) == 0 {
 			break
 		}
@@ -144,19 +144,19 @@ func (s *Store) leaseLongestDue(ctx context.Context, now time.Time, ttl time.Dur
 	return leases, nil
 }
 
-// refreshOverduePartitionSummaries has the partitions deal with what has run out.
-func (s *Store) refreshOverduePartitionSummaries(ctx context.Context, now time.Time) error {
+// refreshPartitionSummariesAfterExpiry has the partitions deal with what has run out.
+func (s *Store) refreshPartitionSummariesAfterExpiry(ctx context.Context, now time.Time) error {
 	for {
 		var overdue []*partition
 		for _, p := range s.partitions {
-			if sum, up := p.lastSummary(); up && sum.hasUnhandledExpiry(s.clock.nowMicros(now)) {
+			if sum, up := p.lastPartitionSummary(); up && sum.hasUnhandledExpiry(s.scriptClock.callerOrLocalMicros(now)) {
 				overdue = append(overdue, p)
 			}
 		}
 		if len(overdue) == 0 {
 			return nil
 		}
-		if err := s.refreshPartitionSummaries(ctx, overdue); err != nil || !s.clock.usesCallerTime {
+		if err := s.handleExpiryAndRefreshSummaries(ctx, overdue); err != nil || !s.scriptClock.usesCallerTime {
 			return err // by the server's clock it may not have run out yet
 		}
 	}
@@ -169,16 +169,16 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 		calls[i] = scriptCall{h.partition, s.leaseArgs(ttl, h.dueBy, min(h.maxLeases, maxBatchItems))}
 	}
 	startSeq, sentAt := s.replySeq.Load(), time.Now()
-	var all []leaseWithDueTime
-	defer s.unconfirmedUpdates.Add(1)
+	var all []leaseWithHostDueTime
+	defer s.unconfirmedUpdateSeq.Add(1)
 	for i, a := range s.tryScriptCalls(ctx, leaseScript, calls) {
-		more, e := s.parseLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
+		more, e := s.parseAndApplyLeaseReply(ctx, quotas[i].partition, startSeq, sentAt, a)
 		all, err = append(all, more...), errors.Join(err, e)
 		if len(more) == 0 && a.err == nil && !s.opts.usesCallerTime {
-			s.leaveToOthersIfOvertaken(&quotas[i])
+			s.backOffPartitionIfOvertaken(&quotas[i])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b leaseWithDueTime) int { return cmp.Compare(a.dueSince, b.dueSince) })
+	slices.SortStableFunc(all, func(a, b leaseWithHostDueTime) int { return cmp.Compare(a.dueSince, b.dueSince) })
 	for _, t := range all {
 		leases = append(leases, t.Lease)
 	}
@@ -187,21 +187,21 @@ func (s *Store) leaseFromPartitions(ctx context.Context, quotas []partitionLease
 
 // leaseArgs returns the arguments of lease.lua.
 func (s *Store) leaseArgs(ttl time.Duration, dueBy int64, maxLeases int) []string {
-	args := []string{strconv.FormatInt(durationMicros(ttl), 10), s.clock.microsArg(dueBy), strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
+	args := []string{strconv.FormatInt(durationMicros(ttl), 10), s.scriptClock.localMicrosArg(dueBy), strconv.FormatInt(durationMicros(s.opts.interruptedDelay()), 10)}
 	for range maxLeases {
 		args = append(args, strconv.FormatUint(rand.Uint64(), 10))
 	}
 	return args
 }
 
-// A leaseWithDueTime is a lease and since when its host was due.
-type leaseWithDueTime struct {
+// A leaseWithHostDueTime is a lease and since when its host was due.
+type leaseWithHostDueTime struct {
 	storage.Lease
 	dueSince int64
 }
 
-// parseLeaseReply reads the answer of lease.lua, or why there is none.
-func (s *Store) parseLeaseReply(ctx context.Context, p *partition, startSeq uint64, sentAt time.Time, a scriptReply) ([]leaseWithDueTime, error) {
+// parseAndApplyLeaseReply reads the answer of lease.lua, or why there is none.
+func (s *Store) parseAndApplyLeaseReply(ctx context.Context, p *partition, startSeq uint64, sentAt time.Time, a scriptReply) ([]leaseWithHostDueTime, error) {
 	if a.err != nil {
 		return nil, s.ignoreTransient(ctx, p, a.err)
 	}
@@ -212,11 +212,11 @@ func (s *Store) parseLeaseReply(ctx context.Context, p *partition, startSeq uint
 	if err := s.applyPartitionSummary(p, startSeq, reply[0]); err != nil {
 		return nil, err
 	}
-	return s.parseLeases(ctx, p, reply, sentAt)
+	return s.parseAndTrackLeases(ctx, p, reply, sentAt)
 }
 
-// parseLeases reads what lease.lua returns. Records that make no sense are given up.
-func (s *Store) parseLeases(ctx context.Context, p *partition, reply []rueidis.RedisMessage, sentAt time.Time) ([]leaseWithDueTime, error) {
+// parseAndTrackLeases reads what lease.lua returns. Records that make no sense are given up.
+func (s *Store) parseAndTrackLeases(ctx context.Context, p *partition, reply []rueidis.RedisMessage, sentAt time.Time) ([]leaseWithHostDueTime, error) {
 	header, err := reply[0].AsIntSlice()
 	if err != nil {
 		return nil, errBadReply
@@ -225,7 +225,7 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, reply []rueidis.R
 	if err != nil {
 		return nil, errBadReply
 	}
-	var leases []leaseWithDueTime
+	var leases []leaseWithHostDueTime
 	for _, m := range items {
 		l, name, encoded, err := s.parseLease(m, header[1], sentAt)
 		if err != nil {
@@ -243,14 +243,14 @@ func (s *Store) parseLeases(ctx context.Context, p *partition, reply []rueidis.R
 }
 
 // parseLease reads one lease, the name of its origin, and its record.
-func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithDueTime, origin, encoded string, err error) {
+func (s *Store) parseLease(m rueidis.RedisMessage, now int64, sentAt time.Time) (l leaseWithHostDueTime, origin, encoded string, err error) {
 	f := newReplyListReader(m)
 	l.Token = f.readUint64()
-	l.Expires = s.clock.leaseExpiry(f.readInt(), now, sentAt)
+	l.Expires = s.scriptClock.localLeaseExpiry(f.readInt(), now, sentAt)
 	origin = f.readString()
 	encoded = f.readString()
-	l.HostState = f.readHostState(&s.clock, now)
-	l.dueSince = s.clock.toLocalMicros(f.readInt(), now)
+	l.HostState = f.readHostState(&s.scriptClock, now)
+	l.dueSince = s.scriptClock.toLocalMicros(f.readInt(), now)
 	if f.err != nil {
 		return l, origin, encoded, f.err
 	}

@@ -27,8 +27,8 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	var dueHosts []dueHost
 	horizon := now
 	for _, p := range s.partitions {
-		sum, up := p.lastSummary()
-		if !up || !hasPassed(sum.nextDue(), now) {
+		sum, up := p.lastPartitionSummary()
+		if !up || !hasPassed(sum.nextHostDue(), now) {
 			continue
 		}
 		for _, at := range sum.firstHostDueTimes {
@@ -54,11 +54,11 @@ func (s *Store) partitionLeaseQuotas(now int64, maxLeases int) []partitionLeaseQ
 	return slices.DeleteFunc(all, func(h partitionLeaseQuota) bool { return h.maxLeases == 0 })
 }
 
-// leaveToOthersIfOvertaken leaves a partition to others for a moment, if one was faster: processes that wait
+// backOffPartitionIfOvertaken leaves a partition to others for a moment, if one was faster: processes that wait
 // for the same hosts would all call for each of them, for one to have it. So the fastest
 // goes on alone, as long as it has workers, and the others look what is left.
-func (s *Store) leaveToOthersIfOvertaken(h *partitionLeaseQuota) {
-	if sum, up := h.lastSummary(); up && sum.version != h.summaryVersion {
+func (s *Store) backOffPartitionIfOvertaken(h *partitionLeaseQuota) {
+	if sum, up := h.lastPartitionSummary(); up && sum.version != h.summaryVersion {
 		h.leaveUpcomingHostsToOthers(time.Now().Add(s.opts.PartitionRefreshInterval + rand.N(s.opts.PartitionRefreshInterval)).UnixMicro())
 	}
 }

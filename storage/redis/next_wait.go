@@ -11,24 +11,24 @@ func (s *Store) totalSummary() (all partitionSummary, complete bool) {
 	all = partitionSummary{nextLeaseExpiry: never, nextHoldEnd: never, nextRevisit: never}
 	complete = true
 	for _, p := range s.partitions {
-		sum, answers := p.lastSummary()
+		sum, answers := p.lastPartitionSummary()
 		all, complete = all.add(sum), complete && answers
 	}
 	return all, complete
 }
 
-func (s *Store) allReachable() bool {
+func (s *Store) allPartitionsReachable() bool {
 	for _, p := range s.partitions {
-		if _, up := p.lastSummary(); !up {
+		if _, up := p.lastPartitionSummary(); !up {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Store) noneReachable() bool {
+func (s *Store) noPartitionReachable() bool {
 	for _, p := range s.partitions {
-		if _, up := p.lastSummary(); up {
+		if _, up := p.lastPartitionSummary(); up {
 			return false
 		}
 	}
@@ -37,7 +37,7 @@ func (s *Store) noneReachable() bool {
 
 // nextWait says when to ask again. What is on a server that does not answer is waited for.
 func (s *Store) nextWait(callerNow time.Time) storage.Wait {
-	now := s.clock.nowMicros(callerNow)
+	now := s.scriptClock.callerOrLocalMicros(callerNow)
 	all, up := s.totalSummary()
 	next := all.asWait(now)
 	if !up {
@@ -53,10 +53,10 @@ func (s *Store) nextWait(callerNow time.Time) storage.Wait {
 // asWait is what package schedule says is left.
 func (s *partitionSummary) asWait(now int64) storage.Wait {
 	switch {
-	case s.leasedURLs > 0 && (s.nextDue() == never || s.nextLeaseExpiry < s.nextDue()):
+	case s.leasedURLs > 0 && (s.nextHostDue() == never || s.nextLeaseExpiry < s.nextHostDue()):
 		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextLeaseExpiry)}
 	case s.leasedURLs > 0 || s.queuedURLs > s.suspendedURLs || hasPassed(s.nextRevisit, now):
-		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextDue())}
+		return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: microsToTime(s.nextHostDue())}
 	case s.suspendedURLs > 0:
 		return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: microsToTime(s.nextHoldEnd)}
 	case s.awaitingRevisit > 0:

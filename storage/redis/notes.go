@@ -24,10 +24,10 @@ func (s *Store) ReadNote(ctx context.Context, o decorum.Origin, key string) (val
 		return nil, err
 	}
 	defer end()
-	return s.readCachedNote(ctx, o, key)
+	return s.readNoteThroughCache(ctx, o, key)
 }
 
-func (s *Store) readCachedNote(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
+func (s *Store) readNoteThroughCache(ctx context.Context, o decorum.Origin, key string) (value []byte, err error) {
 	p := s.partitionOfHost(o.Host())
 	_, err = s.retry(ctx, p, func() error {
 		m, err := s.client.DoCache(ctx, s.client.B().Hget().Key(p.originNotesKey(o)).Field(key).Cache(), noteCacheTTL).ToMessage()

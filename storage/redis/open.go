@@ -30,7 +30,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		opts: opts, client: client, partitions: makePartitions(opts.Prefix, opts.Partitions),
-		clock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
+		scriptClock: scriptClock{usesCallerTime: opts.usesCallerTime}, heldLeases: make(map[uint64]heldLease),
 	}
 	s.closeCtx, s.cancelCalls = context.WithCancelCause(context.Background())
 	if err := s.checkServers(ctx); err != nil {

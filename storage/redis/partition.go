@@ -18,13 +18,13 @@ type partition struct {
 	keyPrefix string // begins its keys
 	slot      int64
 
-	mu                sync.Mutex
-	summary           partitionSummary
-	summaryReplySeq   uint64        // when sum was received, as Store.replySeq counts
-	unreachable       bool          // its server did not answer last time
-	maxLeaseTTL       time.Duration // so long leases are announced
-	leftToOthersUntil int64         // until then hosts that come due are left to others
-	replicationID     int64         // under which the last leases were given; 0: none were, as far as is known
+	mu                     sync.Mutex
+	summary                partitionSummary
+	summaryReplySeq        uint64        // when sum was received, as Store.replySeq counts
+	unreachable            bool          // its server did not answer last time
+	maxLeaseTTL            time.Duration // so long leases are announced
+	leftToOthersUntil      int64         // until then hosts that come due are left to others
+	lastLeaseReplicationID int64         // under which the last leases were given; 0: none were, as far as is known
 }
 
 // makePartitions returns n partitions whose slots are spread evenly over all: the
@@ -67,17 +67,17 @@ func (s *Store) partitionOfHost(host string) *partition {
 	return s.partitions[h.Sum64()%uint64(len(s.partitions))]
 }
 
-// updateSummary keeps what a call said of the partition, unless something newer is known:
+// updateSummaryIfNewer keeps what a call said of the partition, unless something newer is known:
 // calls overtake each other. began is what Store.replySeq was before the call. It reports
 // whether the partition is served under another reign than before.
-func (p *partition) updateSummary(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
+func (p *partition) updateSummaryIfNewer(replySeq *atomic.Uint64, startSeq uint64, new partitionSummary) (failedOver bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if new.version >= p.summary.version || p.summaryReplySeq <= startSeq || p.unreachable {
 		p.summary, p.summaryReplySeq, p.unreachable = new.withUpcomingHostsDeferred(p.leftToOthersUntil), replySeq.Add(1), false
 	}
-	failedOver = p.replicationID != 0 && new.replicationID != p.replicationID
-	p.replicationID = new.replicationID
+	failedOver = p.lastLeaseReplicationID != 0 && new.lastLeaseReplicationID != p.lastLeaseReplicationID
+	p.lastLeaseReplicationID = new.lastLeaseReplicationID
 	return failedOver
 }
 
@@ -97,9 +97,9 @@ func (p *partition) markUnreachable() {
 	p.unreachable = true
 }
 
-// lastSummary returns what was said last of the partition, and false if its server did
+// lastPartitionSummary returns what was said last of the partition, and false if its server did
 // not answer since.
-func (p *partition) lastSummary() (partitionSummary, bool) {
+func (p *partition) lastPartitionSummary() (partitionSummary, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.summary, !p.unreachable
@@ -112,8 +112,8 @@ func (p *partition) recordedMaxLeaseTTL() time.Duration {
 	return p.maxLeaseTTL
 }
 
-// raiseRecordedLeaseTTL keeps that the partition has noted, and a replica, how long leases may run.
-func (p *partition) raiseRecordedLeaseTTL(ttl time.Duration) {
+// raiseCachedMaxLeaseTTL keeps that the partition has noted, and a replica, how long leases may run.
+func (p *partition) raiseCachedMaxLeaseTTL(ttl time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.maxLeaseTTL = max(p.maxLeaseTTL, ttl)

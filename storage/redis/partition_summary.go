@@ -14,21 +14,21 @@ var errBadReply = errors.New("the server's answer makes no sense")
 // A partitionSummary is what a call says of its partition. Times are microseconds of the
 // Store's clock; never is none.
 type partitionSummary struct {
-	version           int64 // of the partition: it grows with each change
-	leasedURLs        int64 // leases
-	nextLeaseExpiry   int64
-	firstHostDueTimes []int64 // when the first hosts are due, at most ahead of them
-	queuedURLs        int64
-	suspendedURLs     int64
-	nextHoldEnd       int64 // when the first dormant hold ends
-	awaitingRevisit   int64
-	nextRevisit       int64
-	hosts             int64
-	parkedURLs        int64
-	seenURLs          int64
-	dueHosts          int64 // hosts, at the time of the call
-	hasMoreExpired    bool  // more has run out than a call deals with
-	replicationID     int64 // under which leases were given last: a part of master_replid; 0: none were
+	version                int64 // of the partition: it grows with each change
+	leasedURLs             int64 // leases
+	nextLeaseExpiry        int64
+	firstHostDueTimes      []int64 // when the first hosts are due, at most ahead of them
+	queuedURLs             int64
+	suspendedURLs          int64
+	nextHoldEnd            int64 // when the first dormant hold ends
+	awaitingRevisit        int64
+	nextRevisit            int64
+	hostCount              int64
+	parkedURLs             int64
+	seenURLs               int64
+	dueHosts               int64 // hosts, at the time of the call
+	hasMoreExpired         bool  // more has run out than a call deals with
+	lastLeaseReplicationID int64 // under which leases were given last: a part of master_replid; 0: none were
 }
 
 const never = -1
@@ -36,8 +36,8 @@ const never = -1
 // maxDueTimes is of how many hosts of a partition it is known when they are due.
 const maxDueTimes = 4
 
-// nextDue returns when the first host is due.
-func (s *partitionSummary) nextDue() int64 {
+// nextHostDue returns when the first host is due.
+func (s *partitionSummary) nextHostDue() int64 {
 	if len(s.firstHostDueTimes) == 0 {
 		return never
 	}
@@ -56,7 +56,7 @@ func (c *scriptClock) parsePartitionSummary(m rueidis.RedisMessage) (partitionSu
 	at := func(i int) int64 { return c.toLocalMicros(n[i], n[1]) }
 	s := partitionSummary{
 		version: n[0], leasedURLs: n[2], nextLeaseExpiry: at(3), queuedURLs: n[4], suspendedURLs: n[5], nextHoldEnd: at(6),
-		awaitingRevisit: n[7], nextRevisit: at(8), hosts: n[9], parkedURLs: n[10], seenURLs: n[11], dueHosts: n[12], hasMoreExpired: n[13] == 1, replicationID: n[14],
+		awaitingRevisit: n[7], nextRevisit: at(8), hostCount: n[9], parkedURLs: n[10], seenURLs: n[11], dueHosts: n[12], hasMoreExpired: n[13] == 1, lastLeaseReplicationID: n[14],
 	}
 	for i := 15; i < len(n); i++ {
 		s.firstHostDueTimes = append(s.firstHostDueTimes, at(i))
@@ -99,7 +99,7 @@ func earlierMicros(a, b int64) int64 {
 func (s partitionSummary) add(t partitionSummary) partitionSummary {
 	s.leasedURLs += t.leasedURLs
 	s.nextLeaseExpiry = earlierMicros(s.nextLeaseExpiry, t.nextLeaseExpiry)
-	if turn := earlierMicros(s.nextDue(), t.nextDue()); turn != never {
+	if turn := earlierMicros(s.nextHostDue(), t.nextHostDue()); turn != never {
 		s.firstHostDueTimes = []int64{turn}
 	}
 	s.queuedURLs += t.queuedURLs
@@ -107,7 +107,7 @@ func (s partitionSummary) add(t partitionSummary) partitionSummary {
 	s.nextHoldEnd = earlierMicros(s.nextHoldEnd, t.nextHoldEnd)
 	s.awaitingRevisit += t.awaitingRevisit
 	s.nextRevisit = earlierMicros(s.nextRevisit, t.nextRevisit)
-	s.hosts += t.hosts
+	s.hostCount += t.hostCount
 	s.parkedURLs += t.parkedURLs
 	s.seenURLs += t.seenURLs
 	s.dueHosts += t.dueHosts

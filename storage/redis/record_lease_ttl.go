@@ -25,13 +25,13 @@ func (s *Store) ensureLeaseTTLRecorded(ctx context.Context, quotas []partitionLe
 		return quotas, nil
 	}
 	startSeq := s.replySeq.Load()
-	for i, a := range s.tryScriptCallsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArg(ttl))) {
+	for i, a := range s.tryScriptCallsDurably(ctx, recordLeaseTTLScript, callsToPartitions(unrecorded, s.leaseTTLArgWithMargin(ttl))) {
 		p, err := unrecorded[i], a.err
 		if err == nil {
-			_, err = s.parseUpdateReply(p, startSeq, a.message)
+			_, err = s.parseAndApplyUpdateReply(p, startSeq, a.message)
 		}
 		if err == nil {
-			p.raiseRecordedLeaseTTL(ttl)
+			p.raiseCachedMaxLeaseTTL(ttl)
 		} else if err = s.ignoreTransient(ctx, p, err); err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Durat
 	if p.recordedMaxLeaseTTL() >= ttl {
 		return nil
 	}
-	_, _, err := s.runUpdateScript(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArg(ttl))
+	_, _, err := s.runUpdateScript(ctx, p, true, recordLeaseTTLScript, s.leaseTTLArgWithMargin(ttl))
 	if err == nil {
-		p.raiseRecordedLeaseTTL(ttl)
+		p.raiseCachedMaxLeaseTTL(ttl)
 	}
 	return err
 }
@@ -55,10 +55,10 @@ func (s *Store) recordLeaseTTL(ctx context.Context, p *partition, ttl time.Durat
 // is lost after Options.Timeout.
 const pingInterval = 2 * time.Second
 
-// leaseTTLArg returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
+// leaseTTLArgWithMargin returns the argument of record_lease_ttl.lua. A master that was stopped, or cut off,
 // may give leases yet when it has been replaced: when it goes on it may answer who has asked
 // by a connection that is not lost. So for that long a server that takes over waits, too.
-func (s *Store) leaseTTLArg(ttl time.Duration) string {
+func (s *Store) leaseTTLArgWithMargin(ttl time.Duration) string {
 	return strconv.FormatInt(durationMicros(ttl+pingInterval+s.opts.Timeout), 10)
 }
 
@@ -71,6 +71,6 @@ func (s *Store) ignoreTransient(ctx context.Context, p *partition, err error) er
 	if !isTransient(err) {
 		return fmt.Errorf("lease: %w", err)
 	}
-	s.reportUnreachable(p, err)
+	s.markUnreachableAndNotify(p, err)
 	return nil
 }

@@ -12,21 +12,21 @@ import (
 // these the fence makes up, but for longer ones: they are said again, until a replica has
 // confirmed them.
 
-// needsDueReplicated reports whether an ack has its host rest for longer than the fence of a
+// mustReplicateHostDue reports whether an ack has its host rest for longer than the fence of a
 // server that takes over holds at least.
-func (s *Store) needsDueReplicated(a *storage.Ack) bool {
+func (s *Store) mustReplicateHostDue(a *storage.Ack) bool {
 	if a.HostState == nil {
 		return false
 	}
 	failoverDelay := s.partitionOfHost(a.Lease.URL.Origin().Host()).recordedMaxLeaseTTL()
-	return a.HostState.LostVisitDelay > failoverDelay || s.clock.untilDue(a.HostState) > failoverDelay
+	return a.HostState.LostVisitDelay > failoverDelay || s.scriptClock.untilDue(a.HostState) > failoverDelay
 }
 
 // replicateDueTimes has replicas confirm the rests that acks have earned their hosts.
 func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) error {
 	batches := s.batchByPartition(len(acks), func(i int) (string, []string) {
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
-		return name, []string{name, s.clock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
+		return name, []string{name, s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
 	})
 	err := s.sendBatches(ctx, batches, true, replicateDueScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {

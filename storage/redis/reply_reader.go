@@ -12,13 +12,13 @@ import (
 // replyListReader reads an answer that is a list, field by field. After an error it
 // returns zeros.
 type replyListReader struct {
-	remaining []rueidis.RedisMessage
-	err       error
+	remainingReplies []rueidis.RedisMessage
+	err              error
 }
 
 func newReplyListReader(m rueidis.RedisMessage) *replyListReader {
 	all, err := m.ToArray()
-	f := &replyListReader{remaining: all}
+	f := &replyListReader{remainingReplies: all}
 	if err != nil {
 		f.err = errBadReply
 	}
@@ -26,11 +26,11 @@ func newReplyListReader(m rueidis.RedisMessage) *replyListReader {
 }
 
 func (f *replyListReader) readElement() (m rueidis.RedisMessage, ok bool) {
-	if len(f.remaining) == 0 {
+	if len(f.remainingReplies) == 0 {
 		f.err = errBadReply
 		return m, false
 	}
-	m, f.remaining = f.remaining[0], f.remaining[1:]
+	m, f.remainingReplies = f.remainingReplies[0], f.remainingReplies[1:]
 	return m, true
 }
 

@@ -66,7 +66,7 @@ func (s *Store) retry(ctx context.Context, p *partition, attempt func() error) (
 		if !isTransient(err) {
 			return retried, err
 		}
-		s.reportUnreachable(p, err)
+		s.markUnreachableAndNotify(p, err)
 		retried = true
 		select {
 		case <-ctx.Done():
@@ -76,8 +76,8 @@ func (s *Store) retry(ctx context.Context, p *partition, attempt func() error) (
 	}
 }
 
-// reportUnreachable notes that a partition does not answer, and why.
-func (s *Store) reportUnreachable(p *partition, err error) {
+// markUnreachableAndNotify notes that a partition does not answer, and why.
+func (s *Store) markUnreachableAndNotify(p *partition, err error) {
 	p.markUnreachable()
 	if !s.stalled.Swap(true) {
 		s.opts.OnStallChange(err)
@@ -95,12 +95,12 @@ func (s *Store) runUpdateScript(ctx context.Context, p *partition, durable bool,
 		}
 		m, err := try(ctx, p, sc, args...)
 		if err == nil {
-			rest, err = s.parseUpdateReply(p, startSeq, m)
+			rest, err = s.parseAndApplyUpdateReply(p, startSeq, m)
 		}
 		return err
 	})
 	if !durable {
-		s.unconfirmedUpdates.Add(1)
+		s.unconfirmedUpdateSeq.Add(1)
 	}
 	return rest, retried, err
 }
@@ -114,13 +114,13 @@ func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *luaScrip
 	if durable {
 		try = s.tryScriptCallsDurably
 	} else {
-		defer s.unconfirmedUpdates.Add(1)
+		defer s.unconfirmedUpdateSeq.Add(1)
 	}
 	var failed []int
 	for i, a := range try(ctx, sc, calls) {
 		p, rest, err := calls[i].partition, "", a.err
 		if err == nil {
-			rest, err = s.parseUpdateReply(p, startSeq, a.message)
+			rest, err = s.parseAndApplyUpdateReply(p, startSeq, a.message)
 		}
 		switch {
 		case err == nil:
@@ -128,7 +128,7 @@ func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *luaScrip
 		case ctx.Err() != nil:
 			err = errors.Join(context.Cause(ctx), err)
 		case isTransient(err):
-			s.reportUnreachable(p, err)
+			s.markUnreachableAndNotify(p, err)
 			failed = append(failed, i)
 			err = nil
 		}
@@ -145,8 +145,8 @@ func (s *Store) runUpdateScripts(ctx context.Context, durable bool, sc *luaScrip
 	})
 }
 
-// parseUpdateReply keeps what an answer says of the partition, and returns the rest of it.
-func (s *Store) parseUpdateReply(p *partition, startSeq uint64, m rueidis.RedisMessage) (rest string, err error) {
+// parseAndApplyUpdateReply keeps what an answer says of the partition, and returns the rest of it.
+func (s *Store) parseAndApplyUpdateReply(p *partition, startSeq uint64, m rueidis.RedisMessage) (rest string, err error) {
 	reply, err := m.ToArray()
 	if err != nil || len(reply) != 2 {
 		return "", errBadReply
@@ -159,14 +159,14 @@ func (s *Store) parseUpdateReply(p *partition, startSeq uint64, m rueidis.RedisM
 
 // applyPartitionSummary keeps what an answer says of the partition.
 func (s *Store) applyPartitionSummary(p *partition, startSeq uint64, m rueidis.RedisMessage) error {
-	sum, err := s.clock.parsePartitionSummary(m)
+	sum, err := s.scriptClock.parsePartitionSummary(m)
 	if err != nil {
 		return err
 	}
-	if p.updateSummary(&s.replySeq, startSeq, sum) {
+	if p.updateSummaryIfNewer(&s.replySeq, startSeq, sum) {
 		s.failovers.Add(1)
 	}
-	if s.stalled.Load() && s.allReachable() && s.stalled.Swap(false) {
+	if s.stalled.Load() && s.allPartitionsReachable() && s.stalled.Swap(false) {
 		s.opts.OnStallChange(nil)
 	}
 	return nil

@@ -62,8 +62,8 @@ func assembleScript(verb string) *luaScript {
 	return &luaScript{text.String(), hex.EncodeToString(sum[:])}
 }
 
-// scriptCommand returns the call of a script, by its name or with its text.
-func (s *Store) scriptCommand(sc *luaScript, withText bool, p *partition, args []string) rueidis.Completed {
+// newScriptCommand returns the call of a script, by its name or with its text.
+func (s *Store) newScriptCommand(sc *luaScript, withText bool, p *partition, args []string) rueidis.Completed {
 	if withText {
 		return s.client.B().Eval().Script(sc.text).Numkeys(1).Key(p.keyPrefix).Arg(args...).Build()
 	}
@@ -74,10 +74,10 @@ func (s *Store) scriptCommand(sc *luaScript, withText bool, p *partition, args [
 func (s *Store) tryScript(ctx context.Context, p *partition, sc *luaScript, args ...string) (rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	args = append([]string{s.clock.nowArg()}, args...)
-	m, err := s.client.Do(ctx, s.scriptCommand(sc, false, p, args)).ToMessage()
+	args = append([]string{s.scriptClock.nowArg()}, args...)
+	m, err := s.client.Do(ctx, s.newScriptCommand(sc, false, p, args)).ToMessage()
 	if isScriptMissing(err) {
-		m, err = s.client.Do(ctx, s.scriptCommand(sc, true, p, args)).ToMessage()
+		m, err = s.client.Do(ctx, s.newScriptCommand(sc, true, p, args)).ToMessage()
 	}
 	return m, err
 }
@@ -111,7 +111,7 @@ func (s *Store) tryScriptCalls(ctx context.Context, sc *luaScript, calls []scrip
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	replies := make([]scriptReply, len(calls))
-	for i, result := range s.client.DoMulti(limited, s.scriptCommands(sc, calls)...) {
+	for i, result := range s.client.DoMulti(limited, s.newScriptCommands(sc, calls)...) {
 		a := &replies[i]
 		if a.message, a.err = result.ToMessage(); isScriptMissing(a.err) {
 			a.message, a.err = s.tryScript(ctx, calls[i].partition, sc, calls[i].args...)
@@ -120,12 +120,12 @@ func (s *Store) tryScriptCalls(ctx context.Context, sc *luaScript, calls []scrip
 	return replies
 }
 
-// scriptCommands returns calls of a script by its name.
-func (s *Store) scriptCommands(sc *luaScript, calls []scriptCall) []rueidis.Completed {
-	now := s.clock.nowArg()
+// newScriptCommands returns calls of a script by its name.
+func (s *Store) newScriptCommands(sc *luaScript, calls []scriptCall) []rueidis.Completed {
+	now := s.scriptClock.nowArg()
 	commands := make([]rueidis.Completed, len(calls))
 	for i, c := range calls {
-		commands[i] = s.scriptCommand(sc, false, c.partition, append([]string{now}, c.args...))
+		commands[i] = s.newScriptCommand(sc, false, c.partition, append([]string{now}, c.args...))
 	}
 	return commands
 }
@@ -142,10 +142,10 @@ func (s *Store) tryScriptDurably(ctx context.Context, p *partition, sc *luaScrip
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	args = append([]string{s.clock.nowArg()}, args...)
+	args = append([]string{s.scriptClock.nowArg()}, args...)
 	err = s.client.Dedicated(func(c rueidis.DedicatedClient) error {
 		for _, withText := range []bool{false, true} {
-			replies := c.DoMulti(ctx, append([]rueidis.Completed{s.scriptCommand(sc, withText, p, args)}, s.replicaWaitCommands(p)...)...)
+			replies := c.DoMulti(ctx, append([]rueidis.Completed{s.newScriptCommand(sc, withText, p, args)}, s.replicaWaitCommands(p)...)...)
 			if m, err = replies[0].ToMessage(); isScriptMissing(err) {
 				continue
 			}

@@ -19,8 +19,8 @@ const maxMicros = 1<<53 - 1
 type scriptClock struct {
 	usesCallerTime bool
 
-	mu        sync.Mutex
-	callerNow int64
+	mu                 sync.Mutex
+	latestCallerMicros int64
 }
 
 // timeToMicros returns t in microseconds since 1970, rounded up: nothing is due before
@@ -55,7 +55,7 @@ func (c *scriptClock) advanceTo(now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.callerNow = max(c.callerNow, now.UnixMicro()) // rounded down: see micros
+	c.latestCallerMicros = max(c.latestCallerMicros, now.UnixMicro()) // rounded down: see micros
 }
 
 // nowArg returns the first argument of a script.
@@ -65,12 +65,12 @@ func (c *scriptClock) nowArg() string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return strconv.FormatInt(c.callerNow, 10)
+	return strconv.FormatInt(c.latestCallerMicros, 10)
 }
 
-// nowMicros returns the Store's time in microseconds, for who is told that it is now:
+// callerOrLocalMicros returns the Store's time in microseconds, for who is told that it is now:
 // unless the servers tell the time, which may have gone on since.
-func (c *scriptClock) nowMicros(now time.Time) int64 {
+func (c *scriptClock) callerOrLocalMicros(now time.Time) int64 {
 	if c.usesCallerTime {
 		return now.UnixMicro()
 	}
@@ -99,7 +99,7 @@ func (c *scriptClock) untilDue(h *storage.HostState) time.Duration {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return h.Due.Sub(time.UnixMicro(c.callerNow))
+	return h.Due.Sub(time.UnixMicro(c.latestCallerMicros))
 }
 
 // toLocalMicros returns the time at of a server that said that it is now there, in
@@ -122,18 +122,18 @@ func (c *scriptClock) toLocalTime(at, now int64) time.Time {
 	return microsToTime(c.toLocalMicros(at, now))
 }
 
-// leaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
+// localLeaseExpiry returns when a lease runs out that was asked for at a time of our own clock:
 // it was made later, and so runs out later than we say.
-func (c *scriptClock) leaseExpiry(expires, now int64, sentAt time.Time) time.Time {
+func (c *scriptClock) localLeaseExpiry(expires, now int64, sentAt time.Time) time.Time {
 	if c.usesCallerTime {
 		return microsToTime(expires)
 	}
 	return sentAt.Add(time.Duration(clampMicroseconds(expires-now)) * time.Microsecond)
 }
 
-// microsArg returns a time of the Store's clock as an argument of a script, which is
+// localMicrosArg returns a time of the Store's clock as an argument of a script, which is
 // a moment.
-func (c *scriptClock) microsArg(us int64) string {
+func (c *scriptClock) localMicrosArg(us int64) string {
 	if !c.usesCallerTime {
 		us -= time.Now().UnixMicro()
 	}

@@ -74,21 +74,21 @@ func (s *Store) findPartitionServers(ctx context.Context) map[*partition]string 
 	return addrOf
 }
 
-// A serverCalls is calls, by their index, that go to one server; nil if it is not known.
-type serverCalls struct {
+// A serverCallGroup is calls, by their index, that go to one server; nil if it is not known.
+type serverCallGroup struct {
 	node    rueidis.Client
 	indexes []int
 }
 
 // groupCallsByServer sorts calls by their servers. One whose server is not known is a group.
-func (s *Store) groupCallsByServer(ctx context.Context, calls []scriptCall) []*serverCalls {
+func (s *Store) groupCallsByServer(ctx context.Context, calls []scriptCall) []*serverCallGroup {
 	nodes := s.client.Nodes()
-	var all []*serverCalls
-	current := make(map[rueidis.Client]*serverCalls)
+	var all []*serverCallGroup
+	current := make(map[rueidis.Client]*serverCallGroup)
 	for i, address := range s.serverAddrsOfCalls(ctx, calls) {
 		g := current[nodes[address]]
 		if g == nil {
-			g = &serverCalls{node: nodes[address]}
+			g = &serverCallGroup{node: nodes[address]}
 			all = append(all, g)
 		}
 		if g.node != nil {
@@ -109,7 +109,7 @@ func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *luaScript, calls 
 	for i := range replies {
 		replies[i].err = errNotReplicated // if it is not made any more, because ctx is done
 	}
-	inParallel(ctx, s.groupCallsByServer(ctx, calls), func(g *serverCalls) error {
+	inParallel(ctx, s.groupCallsByServer(ctx, calls), func(g *serverCallGroup) error {
 		s.tryServerCalls(ctx, sc, calls, g, replies)
 		return nil // each call has an error of its own
 	})
@@ -118,7 +118,7 @@ func (s *Store) tryScriptCallsDurably(ctx context.Context, sc *luaScript, calls 
 
 // tryServerCalls makes the calls of a group. The client takes a connection of its own for what
 // waits, and sends all of it by that.
-func (s *Store) tryServerCalls(ctx context.Context, sc *luaScript, calls []scriptCall, g *serverCalls, replies []scriptReply) {
+func (s *Store) tryServerCalls(ctx context.Context, sc *luaScript, calls []scriptCall, g *serverCallGroup, replies []scriptReply) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	if g.node != nil {
@@ -126,7 +126,7 @@ func (s *Store) tryServerCalls(ctx context.Context, sc *luaScript, calls []scrip
 		for k, i := range g.indexes {
 			groupCalls[k] = calls[i]
 		}
-		results := g.node.DoMulti(limited, append(s.scriptCommands(sc, groupCalls), s.replicaWaitCommands(groupCalls[0].partition)...)...)
+		results := g.node.DoMulti(limited, append(s.newScriptCommands(sc, groupCalls), s.replicaWaitCommands(groupCalls[0].partition)...)...)
 		notReplicated := checkReplicated(results[len(groupCalls):])
 		for k, i := range g.indexes {
 			m, err := results[k].ToMessage()

@@ -20,17 +20,17 @@ import (
 // A Store is a storage.Store and a storage.Inspector on Redis Cluster. Use Open.
 // Any number of processes may have the same store open.
 type Store struct {
-	opts               Options
-	client             rueidis.Client
-	partitions         []*partition
-	clock              scriptClock
-	beforeAckCoalescer coalescer
-	routes             routeTable
-	replySeq           atomic.Uint64 // answers that were kept
-	unconfirmedUpdates atomic.Uint64 // calls that changed something, and did not wait until it is safe
-	flushedUpTo        atomic.Uint64 // so many of them have been waited for since
-	stalled            atomic.Bool   // as Options.OnStallChange was told
-	failovers          atomic.Uint64 // how often a partition has come under another reign, which may not know all
+	opts                 Options
+	client               rueidis.Client
+	partitions           []*partition
+	scriptClock          scriptClock
+	beforeAckCoalescer   coalescer
+	routes               routeTable
+	replySeq             atomic.Uint64 // answers that were kept
+	unconfirmedUpdateSeq atomic.Uint64 // calls that changed something, and did not wait until it is safe
+	confirmedUpdateSeq   atomic.Uint64 // so many of them have been waited for since
+	stalled              atomic.Bool   // as Options.OnStallChange was told
+	failovers            atomic.Uint64 // how often a partition has come under another reign, which may not know all
 
 	closeCtx    context.Context // done with ErrClosed
 	cancelCalls context.CancelCauseFunc
@@ -77,9 +77,9 @@ const (
 // A partitionBatch is what goes to one partition in one call.
 type partitionBatch struct {
 	*partition
-	args    []string
-	indexes []int // of what the caller gave, by index
-	bytes   int
+	args     []string
+	indexes  []int // of what the caller gave, by index
+	argBytes int
 }
 
 // batchByPartition sorts n items into calls, in their order for each partition.
@@ -90,13 +90,13 @@ func (s *Store) batchByPartition(n int, item func(i int) (host string, args []st
 		host, args := item(i)
 		p := s.partitionOfHost(host)
 		b := current[p]
-		if b == nil || len(b.indexes) == maxBatchItems || b.bytes > maxBatchBytes {
+		if b == nil || len(b.indexes) == maxBatchItems || b.argBytes > maxBatchBytes {
 			b = &partitionBatch{partition: p}
 			current[p], all = b, append(all, b)
 		}
 		b.args, b.indexes = append(b.args, args...), append(b.indexes, i)
 		for _, a := range args {
-			b.bytes += len(a)
+			b.argBytes += len(a)
 		}
 	}
 	return all
@@ -218,13 +218,13 @@ func (s *Store) confirmEarlierUpdates(ctx context.Context) error {
 	if s.opts.Durability == DurabilityNone {
 		return nil
 	}
-	unconfirmed := s.unconfirmedUpdates.Load()
-	if s.flushedUpTo.Load() == unconfirmed {
+	unconfirmed := s.unconfirmedUpdateSeq.Load()
+	if s.confirmedUpdateSeq.Load() == unconfirmed {
 		return nil
 	}
 	err := s.runUpdateScripts(ctx, true, setNoteScript, callsToPartitions(s.partitions, "", "", "flushed", ""), func(int, string, bool) error { return nil })
 	if err == nil {
-		s.flushedUpTo.Store(unconfirmed)
+		s.confirmedUpdateSeq.Store(unconfirmed)
 	}
 	return err
 }
