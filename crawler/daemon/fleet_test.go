@@ -272,6 +272,6 @@ func (s *faultInjector) killMaster() {
 	victim := masters[s.rnd.IntN(len(masters))]
 	s.cluster.KillNode(victim)
 	s.cluster.AwaitMasters(len(masters))
-	s.cluster.RestartNode(victim)
+	s.cluster.StartKilledNode(victim)
 	s.cluster.WaitReady()
 }

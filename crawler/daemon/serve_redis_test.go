@@ -30,7 +30,7 @@ func TestServeWaitsForRedis(t *testing.T) {
 	if _, err := f.ExplainURL(t.Context(), "shop", "http://shop.example/"); err == nil || !strings.Contains(err.Error(), "do not answer") {
 		t.Errorf("explain: %v", err)
 	}
-	c.RestartNode(c.Nodes()[0])
+	c.StartKilledNode(c.Nodes()[0])
 	f.waitForState("shop", api.StateDone)
 	waitUntil(t, "it says what it holds", func() bool { p := f.getProject("shop"); return p.StateReason == "" && p.FrontierCounts.SeenURLs > 0 })
 	if err := f.CheckReady(t.Context()); err != nil {
@@ -75,7 +75,7 @@ func TestServeGoesOnBeyondALimit(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // and has asked what it was told
 	f.putProjectFile("shop", text+"scope: {max_depth: 500}\n")
 	f.reloadAndFind("shop")
-	c.RestartNode(c.Nodes()[0])
+	c.StartKilledNode(c.Nodes()[0])
 	waitUntil(t, "it pauses again, when it has visited as many", func() bool {
 		p := f.getProject("shop")
 		return p.State == api.StatePaused && p.Stats.Pages >= 5 && len(requestedPages(f.web.Log())) == 10

@@ -44,7 +44,7 @@ func (p *failoverPair) killMaster(t *testing.T) {
 	p.KillNode(p.master)
 	must(t, p.replica.Signal(syscall.SIGCONT))
 	p.AwaitMasters(3)
-	p.RestartNode(p.master)
+	p.StartKilledNode(p.master)
 	p.master, p.replica = p.replica, p.master
 	p.WaitReady()
 }

@@ -64,7 +64,7 @@ func TestFailoverLosesNothing(t *testing.T) {
 		_, err := s.Add(t.Context(), part, 0) // waits until the replica has taken over
 		must(t, err)
 		if i == 20 {
-			c.RestartNode(c.Nodes()[0]) // else the new master has no replica
+			c.StartKilledNode(c.Nodes()[0]) // else the new master has no replica
 		}
 	}
 	visits := visitAll(t, s, time.Now().Add(60*time.Second))
@@ -92,7 +92,7 @@ func TestDelayAfterFailover(t *testing.T) {
 	first := waitForLease(t, s, ttl)
 	must(t, s.Ack(t.Context(), []storage.Ack{{Lease: first, HostState: &storage.HostState{Due: time.Now(), LostVisitDelay: delay}}}))
 	c.KillNode(c.Nodes()[0])
-	c.RestartNode(c.Nodes()[0]) // another process, with what is on its disk
+	c.StartKilledNode(c.Nodes()[0]) // another process, with what is on its disk
 	c.WaitReady()
 	restarted := time.Now()
 	waitForLease(t, s, ttl)
@@ -176,7 +176,7 @@ func TestLostURLIsAddedAgain(t *testing.T) {
 		t.Error("the link is not known that was just found")
 	}
 	c.KillNode(c.Nodes()[0])
-	c.RestartNode(c.Nodes()[0])
+	c.StartKilledNode(c.Nodes()[0])
 	c.WaitReady()
 	again := must1(f.Next(t.Context()))
 	if again.URL != first.URL || f.WasRecentlyOffered(link.URL) {

@@ -80,7 +80,7 @@ func TestNotesOfALostConnectionAreReadAgain(t *testing.T) {
 
 	server := c.Nodes()[0]
 	c.KillNode(server)
-	c.RestartNode(server)
+	c.StartKilledNode(server)
 	c.WaitReady()
 	must(t, a.SetNote(t.Context(), shopOrigin, "rules", []byte("new")))
 	wantNote(t, b, "new")

@@ -72,7 +72,7 @@ func StartCluster(ctx context.Context, dir string, masters, replicas int, settin
 	}
 	c := &Cluster{dir: dir, ip: ip}
 	for i := range masters * (1 + replicas) {
-		n := c.newNode(program, i, settings)
+		n := c.newUnstartedNode(program, i, settings)
 		c.nodes = append(c.nodes, n)
 		if err = os.Mkdir(n.dir, 0o700); err == nil {
 			err = n.start()
@@ -97,8 +97,8 @@ const (
 	firstBusPort = 17000
 )
 
-// newNode prepares the i-th server.
-func (c *Cluster) newNode(program string, i int, settings []string) *Node {
+// newUnstartedNode prepares the i-th server.
+func (c *Cluster) newUnstartedNode(program string, i int, settings []string) *Node {
 	port := firstPort + i
 	n := &Node{Addr: net.JoinHostPort(c.ip, strconv.Itoa(port)), port: port, busPort: firstBusPort + i, dir: filepath.Join(c.dir, strconv.Itoa(i))}
 	n.args = append([]string{

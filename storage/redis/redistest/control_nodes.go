@@ -69,8 +69,8 @@ func (c *Cluster) KillNode(n *Node) {
 	n.cmd = nil
 }
 
-// RestartNode starts a server that was killed.
-func (c *Cluster) RestartNode(n *Node) {
+// StartKilledNode starts a server that was killed.
+func (c *Cluster) StartKilledNode(n *Node) {
 	c.t.Helper()
 	if err := n.start(); err != nil {
 		c.t.Fatal(err)
