@@ -14,30 +14,30 @@ import (
 
 var addTests = []testCase{
 	{"Add drops what the seen set holds", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/1")...)
-		f.mustAdd(1, linkEntries("https://a.example/2", "https://a.example/3")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/1")...)
+		f.mustAddExactly(1, linkEntries("https://a.example/2", "https://a.example/3")...)
 		f.wantOrder(at(0), "https://a.example/1", "https://a.example/2", "https://a.example/3")
 	}},
 	{"the seen set holds what was done, parked and given up", func(f *fixture) {
 		all := linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")
-		f.mustAdd(3, all...)
+		f.mustAddExactly(3, all...)
 		for _, outcome := range []storage.AckOutcome{storage.Done, storage.Park, storage.Drop} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: outcome})
 		}
-		f.mustAdd(0, all...)
+		f.mustAddExactly(0, all...)
 		f.wantNoLease(at(0))
 	}},
 	{"URLs are seen by scheme, host, port, path and query", func(f *fixture) {
-		f.mustAdd(5, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/",
+		f.mustAddExactly(5, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/",
 			"https://a.example/?q", "https://b.example/")...)
 	}},
 	{"hops pass by the seen set", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/robots.txt"))
+		f.mustAddExactly(1, linkEntry("https://a.example/robots.txt"))
 		again := robotsRedirectEntry("https://a.example/robots.txt", "https://b.example")
-		f.mustAdd(1, again)
-		f.mustAdd(1, again)
-		f.mustAdd(1, robotsRedirectEntry("https://a.example/new", "https://b.example"))
-		f.mustAdd(1, linkEntry("https://a.example/new")) // the hop did not make it seen
+		f.mustAddExactly(1, again)
+		f.mustAddExactly(1, again)
+		f.mustAddExactly(1, robotsRedirectEntry("https://a.example/new", "https://b.example"))
+		f.mustAddExactly(1, linkEntry("https://a.example/new")) // the hop did not make it seen
 		f.wantOrder(at(0), "https://a.example/robots.txt", "https://a.example/robots.txt",
 			"https://a.example/new", "https://a.example/robots.txt", "https://a.example/new")
 	}},
@@ -83,7 +83,7 @@ var addTests = []testCase{
 		odd.Referrer = "not a \xff URL"
 		folded := storage.Entry{URL: mustURL("https://a.example/folded"), HTTPSUpgradeTried: true}
 		for _, want := range []storage.Entry{whole, near, bare, odd, folded} {
-			f.mustAdd(1, want)
+			f.mustAddExactly(1, want)
 			l := f.mustLeaseURL(at(0), want.URL.String())
 			if diff := cmp.Diff(want, l.Entry, entryCmpOptions); diff != "" {
 				f.Errorf("entry (-added +leased):\n%s", diff)
@@ -94,7 +94,7 @@ var addTests = []testCase{
 	{"a context belongs to the store, and a lease's to its holder", func(f *fixture) {
 		e := linkEntry("https://a.example/")
 		e.CallbackData = []byte("given")
-		f.mustAdd(1, e)
+		f.mustAddExactly(1, e)
 		copy(e.CallbackData, "other")
 		copy(f.mustLeaseURL(at(0), "https://a.example/").CallbackData, "OTHER")
 		l := f.mustLeaseURL(at(60), "https://a.example/") // the first ran out
@@ -119,9 +119,9 @@ var addTests = []testCase{
 		}
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 		big.CallbackData = bytes.Repeat([]byte("c"), storage.MaxCallbackDataBytes)
-		f.mustAdd(2, good, big)
+		f.mustAddExactly(2, good, big)
 	}},
-	{"Add of nothing adds nothing", func(f *fixture) { f.mustAdd(0) }},
+	{"Add of nothing adds nothing", func(f *fixture) { f.mustAddExactly(0) }},
 }
 
 var entryCmpOptions = cmp.Options{
@@ -132,9 +132,9 @@ var entryCmpOptions = cmp.Options{
 
 var orderTests = []testCase{
 	{"within an origin by class, then in the order of Add", func(f *fixture) {
-		f.mustAdd(4, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassNormal, "https://a.example/usual"),
+		f.mustAddExactly(4, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassNormal, "https://a.example/usual"),
 			entryOfClass(storage.ClassEarly, "https://a.example/early"), entryOfClass(storage.ClassNormal, "https://a.example/usual2"))
-		f.mustAdd(3, entryOfClass(storage.ClassFirst, "https://a.example/first"), entryOfClass(storage.ClassLate, "https://a.example/late2"),
+		f.mustAddExactly(3, entryOfClass(storage.ClassFirst, "https://a.example/first"), entryOfClass(storage.ClassLate, "https://a.example/late2"),
 			entryOfClass(storage.ClassEarly, "https://a.example/early2"))
 		f.wantOrder(at(0), "https://a.example/first", "https://a.example/early", "https://a.example/early2",
 			"https://a.example/usual", "https://a.example/usual2", "https://a.example/late", "https://a.example/late2")
@@ -145,14 +145,14 @@ var orderTests = []testCase{
 			urls = append(urls, "https://a.example/"+string(rune('a'+i%26))+strconv.Itoa(i))
 		}
 		for i := 0; i < len(urls); i += 50 {
-			f.mustAdd(50, linkEntries(urls[i:i+50]...)...)
+			f.mustAddExactly(50, linkEntries(urls[i:i+50]...)...)
 		}
 		f.wantOrder(at(0), urls...)
 	}},
 	{"a queue refilled while it is drained keeps its order", func(f *fixture) {
 		next := 0
 		for i := range 300 {
-			f.mustAdd(2, linkEntry("https://a.example/"+strconv.Itoa(2*i)), linkEntry("https://a.example/"+strconv.Itoa(2*i+1)))
+			f.mustAddExactly(2, linkEntry("https://a.example/"+strconv.Itoa(2*i)), linkEntry("https://a.example/"+strconv.Itoa(2*i+1)))
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(next))})
 			next++
 		}
@@ -161,21 +161,21 @@ var orderTests = []testCase{
 		}
 	}},
 	{"Again goes back to the head of the queue, before every class", func(f *fixture) {
-		f.mustAdd(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
+		f.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := f.mustLeaseURL(at(0), "https://a.example/late")
-		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
+		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.wantOrder(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
 	{"what was given back keeps its class", func(f *fixture) {
-		f.mustAdd(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
+		f.mustAddExactly(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/late"), Outcome: storage.Requeue})
 		if l := f.mustLeaseURL(at(0), "https://a.example/late"); l.PriorityClass != storage.ClassLate {
 			f.Errorf("class %d, want %d", l.PriorityClass, storage.ClassLate)
 		}
 	}},
 	{"Later is handed out not before its time, then first of its class", func(f *fixture) {
-		f.mustAdd(4, entryOfClass(storage.ClassEarly, "https://a.example/e1"), entryOfClass(storage.ClassEarly, "https://a.example/e2"),
+		f.mustAddExactly(4, entryOfClass(storage.ClassEarly, "https://a.example/e1"), entryOfClass(storage.ClassEarly, "https://a.example/e2"),
 			entryOfClass(storage.ClassNormal, "https://a.example/u1"), entryOfClass(storage.ClassNormal, "https://a.example/u2"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e1"), Outcome: storage.RetryAt, NotBefore: at(20)})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/e2"), Outcome: storage.RetryAt, NotBefore: at(10)})
@@ -188,7 +188,7 @@ var orderTests = []testCase{
 		for i := range 200 {
 			urls = append(urls, "https://a.example/"+strconv.Itoa(i))
 		}
-		f.mustAdd(200, linkEntries(urls...)...)
+		f.mustAddExactly(200, linkEntries(urls...)...)
 		for i, u := range urls {
 			when := at(float64(1 + (i*77)%200)) // each time once
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.RetryAt, NotBefore: when})

@@ -16,7 +16,7 @@ func testConcurrentCrawl(f *fixture) {
 	const workers, hosts, depth = 8, 5, 9
 	l := &concurrentCrawl{fixture: f, visitsPerURL: make(map[string]int), activeVisitsPerHost: make(map[string]int), hostDueAt: make(map[string]time.Time)}
 	for h := range hosts {
-		f.mustAdd(1, linkEntry(fmt.Sprintf("https://h%d.example/1", h)))
+		f.mustAddExactly(1, linkEntry(fmt.Sprintf("https://h%d.example/1", h)))
 	}
 	var wg sync.WaitGroup
 	for range workers {

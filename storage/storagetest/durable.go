@@ -39,13 +39,13 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) storage.Store)
 // A durableFixture is a fixture that can be closed and opened again.
 type durableFixture struct {
 	*fixture
-	open func() storage.Store
+	openStore func() storage.Store
 }
 
 func (d *durableFixture) reopen() {
 	d.Helper()
 	d.must(d.store.Close())
-	d.fixture = newFixture(d.TB, d.open())
+	d.fixture = newFixture(d.TB, d.openStore())
 }
 
 var durableTests = []struct {
@@ -57,26 +57,26 @@ var durableTests = []struct {
 		for i := range 300 {
 			urls = append(urls, "https://a.example/"+strconv.Itoa(i))
 		}
-		d.mustAdd(150, linkEntries(urls[:150]...)...)
+		d.mustAddExactly(150, linkEntries(urls[:150]...)...)
 		d.reopen()
-		d.mustAdd(150, linkEntries(urls[150:]...)...)
-		d.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
+		d.mustAddExactly(150, linkEntries(urls[150:]...)...)
+		d.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
 		d.reopen()
 		d.wantOrder(at(0), append([]string{"https://a.example/early"}, urls...)...)
 	}},
 	{"the seen set", func(d *durableFixture) {
-		d.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		d.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.mustAck(storage.Ack{Lease: l})
 		}
 		d.reopen()
-		d.mustAdd(1, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
-		if c := d.mustCounts(); c.SeenURLs != 4 {
+		d.mustAddExactly(1, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://a.example/3")...)
+		if c := d.mustGetCounts(); c.SeenURLs != 4 {
 			d.Errorf("%d seen, want 4", c.SeenURLs)
 		}
 	}},
 	{"hosts", func(d *durableFixture) {
-		d.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		d.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		want := storage.HostState{Due: at(100.000000001), LostVisitDelay: 1500 * time.Millisecond, Slots: 3, ConsecutiveFailures: 4, EncodedStats: []byte("\x00memo")}
 		d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		d.reopen()
@@ -93,20 +93,20 @@ var durableTests = []struct {
 		d.wantHostAdmission(l, "b.example", []string{"b.example"}, storage.HostAdmitted)
 		d.reopen()
 		d.wantHostAdmission(l, "c.example", []string{"c.example"}, storage.HostLimitReached)
-		d.wantHostCounts("2.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
+		d.wantAdmittedHostTotals("2.a.example", "a.example", storage.AdmittedHostTotals{Hosts: 3, DomainHosts: 2, IncludesHost: true})
 	}},
 	{"a host without URLs", func(d *durableFixture) {
-		d.mustAdd(1, linkEntry("https://a.example/1"))
+		d.mustAddExactly(1, linkEntry("https://a.example/1"))
 		d.ackVisit(d.mustLeaseURL(at(0), "https://a.example/1"), at(100))
 		d.reopen()
-		d.mustAdd(1, linkEntry("https://a.example/2"))
+		d.mustAddExactly(1, linkEntry("https://a.example/2"))
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"what was leased, back in its queue", func(d *durableFixture) {
-		d.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
+		d.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1", "https://b.example/2")...)
 		d.mustLeaseUpTo(at(0), 2)
 		d.reopen()
-		if c := d.mustCounts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
+		if c := d.mustGetCounts(); c.LeasedURLs != 0 || c.QueuedURLs != 4 {
 			d.Fatalf("counts %+v, want 4 queued", c)
 		}
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
@@ -116,15 +116,15 @@ var durableTests = []struct {
 		}
 	}},
 	{"what was given back, at the head", func(d *durableFixture) {
-		d.mustAdd(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
+		d.mustAddExactly(2, entryOfClass(storage.ClassLate, "https://a.example/late"), entryOfClass(storage.ClassLate, "https://a.example/late2"))
 		l := d.mustLeaseURL(at(0), "https://a.example/late")
-		d.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
+		d.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		d.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/late", "https://a.example/first", "https://a.example/late2")
 	}},
 	{"what was put off", func(d *durableFixture) {
-		d.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		d.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for i, when := range []float64{30, 10, 20} {
 			l := d.mustLeaseURL(at(0), "https://a.example/"+strconv.Itoa(i+1))
 			l.FailedAttempts++
@@ -139,12 +139,12 @@ var durableTests = []struct {
 		d.wantOrder(at(30), "https://a.example/2", "https://a.example/3", "https://a.example/1")
 	}},
 	{"what was parked", func(d *durableFixture) {
-		d.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		d.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			d.mustAck(storage.Ack{Lease: d.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
 		d.reopen()
-		if c := d.mustCounts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
+		if c := d.mustGetCounts(); c.ParkedURLs != 2 || c.SeenURLs != 2 {
 			d.Fatalf("counts %+v, want 2 parked and seen", c)
 		}
 		_, err := d.store.UnparkMatchingURLs(d.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.URL.PathAndQuery() == "/2" })
@@ -153,9 +153,9 @@ var durableTests = []struct {
 		d.wantOrder(at(0), "https://a.example/2")
 	}},
 	{"ranks", func(d *durableFixture) {
-		d.mustAdd(2, entryWithRank(300, "https://a.example/300"), entryWithRank(20, "https://a.example/20"))
+		d.mustAddExactly(2, entryWithRank(300, "https://a.example/300"), entryWithRank(20, "https://a.example/20"))
 		d.reopen()
-		d.mustAdd(1, entryWithRank(100, "https://a.example/100"))
+		d.mustAddExactly(1, entryWithRank(100, "https://a.example/100"))
 		d.reopen()
 		d.wantOrder(at(0), "https://a.example/20", "https://a.example/100", "https://a.example/300")
 	}},
@@ -163,12 +163,12 @@ var durableTests = []struct {
 		d.addAwaitingRevisit("https://a.example/1", at(30))
 		d.addAwaitingRevisit("https://a.example/2", at(20))
 		d.reopen()
-		if c := d.mustCounts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
+		if c := d.mustGetCounts(); c.AwaitingRevisit != 2 || c.SeenURLs != 2 || c.QueuedURLs != 0 {
 			d.Fatalf("counts %+v, want two resting and seen", c)
 		}
 		d.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
-		if diff := cmp.Diff(newVisitSummary(at(0)), l.VisitHistorySummary); diff != "" {
+		if diff := cmp.Diff(newVisitHistorySummary(at(0)), l.VisitHistorySummary); diff != "" {
 			d.Errorf("page (-acked +leased):\n%s", diff)
 		}
 		d.mustAck(storage.Ack{Lease: l})
@@ -178,7 +178,7 @@ var durableTests = []struct {
 		d.addAwaitingRevisit("https://a.example/1", at(100))
 		d.addAwaitingRevisit("https://a.example/2", at(100))
 		d.reopen()
-		d.wantRescheduled(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
+		d.rescheduleAndWantCount(1, at(20), "https://a.example/2", at(10)) // it finds what was there before
 		d.reopen()
 		d.wantWait(at(19), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(20)})
 		l := d.mustLeaseURL(at(20), "https://a.example/2")
@@ -195,7 +195,7 @@ var durableTests = []struct {
 		d.mustLeaseURL(at(10), "https://a.example/1")
 	}},
 	{"holds", func(d *durableFixture) {
-		d.mustAdd(2, linkEntries("https://a.example/", "https://b.example/")...)
+		d.mustAddExactly(2, linkEntries("https://a.example/", "https://b.example/")...)
 		d.mustHoldOrigin("https://a.example", at(20), true)
 		d.mustHoldOrigin("https://b.example", at(10), false)
 		d.reopen()
@@ -225,16 +225,16 @@ var durableTests = []struct {
 		want := storage.Entry{
 			URL: mustURL("https://a.example/?q"), Source: storage.SourcePrerequisite, PriorityClass: storage.ClassEarly, Depth: 7,
 			Referrer: "https://b.example/from", RobotsFor: mustOrigin("http://c.example:81"), FailedAttempts: 3, CallbackData: []byte{0, 1},
-			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true, Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitSummary(at(-1)),
+			UncleanedURL: mustURL("https://a.example/?q&sid=1"), UseUncleanedURL: true, HTTPSUpgradeTried: true, Redirects: 9, PriorityRank: 65535, VisitHistorySummary: newVisitHistorySummary(at(-1)),
 		}
-		d.mustAdd(1, want)
+		d.mustAddExactly(1, want)
 		d.reopen()
 		if diff := cmp.Diff(want, d.mustLeaseURL(at(0), want.URL.String()).Entry, entryCmpOptions); diff != "" {
 			d.Errorf("entry (-added +leased):\n%s", diff)
 		}
 	}},
 	{"what was marked as sent", func(d *durableFixture) {
-		d.mustAdd(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
+		d.mustAddExactly(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
 			d.must(d.store.SetSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
@@ -246,10 +246,10 @@ var durableTests = []struct {
 				d.Errorf("entry (-added +leased):\n%s", diff)
 			}
 		}
-		d.mustAdd(0, postEntry("https://a.example/", "x=1"))
+		d.mustAddExactly(0, postEntry("https://a.example/", "x=1"))
 	}},
 	{"leases of before to be stale", func(d *durableFixture) {
-		d.mustAdd(1, linkEntry("https://a.example/"))
+		d.mustAddExactly(1, linkEntry("https://a.example/"))
 		old := d.mustLeaseURL(at(0), "https://a.example/")
 		d.reopen()
 		d.mustLeaseURL(at(0), "https://a.example/")

@@ -73,14 +73,14 @@ var importTests = []struct {
 	{"Import takes over all that an Inspector tells", func(i *importerFixture) {
 		from := i.newOtherStore()
 		addEntryInEveryState(from)
-		want, counts := from.dumpAll(), from.mustCounts()
+		want, counts := from.dumpAll(), from.mustGetCounts()
 		for range 2 { // the second time nothing changes
 			i.mustImport(dumpsWithoutRobotsHops(want)...)
 			i.mustImport(dumpsOfNewRobotsHops(i.inspectorFixture, want)...)
 			if diff := cmp.Diff(want, i.dumpAll(), entryCmpOptions, cmp.Comparer(equalHostStates), cmp.Comparer(time.Time.Equal)); diff != "" {
 				i.Fatalf("held by the other (-) and here (+):\n%s", diff)
 			}
-			got := i.mustCounts()
+			got := i.mustGetCounts()
 			got.DueHosts, counts.DueHosts = 0, 0 // by the latest time that each was told
 			if diff := cmp.Diff(counts, got); diff != "" {
 				i.Fatalf("counts of the other (-) and here (+):\n%s", diff)
@@ -113,9 +113,9 @@ var importTests = []struct {
 		}
 		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenURLFingerprints: append(many, storage.Fingerprint(u))})
 		i.mustImport(storage.OriginDump{Origin: u.Origin(), SeenURLFingerprints: many})
-		i.mustAdd(0, linkEntry(u.String()))
-		i.mustAdd(1, linkEntry("https://a.example/is"))
-		if c := i.mustCounts(); c.SeenURLs != 3002 || c.QueuedURLs != 1 {
+		i.mustAddExactly(0, linkEntry(u.String()))
+		i.mustAddExactly(1, linkEntry("https://a.example/is"))
+		if c := i.mustGetCounts(); c.SeenURLs != 3002 || c.QueuedURLs != 1 {
 			i.Errorf("counts %+v, want 3002 seen and 1 queued", c)
 		}
 		fates, err := i.store.Add(i.Context(), linkEntries("https://a.example/more"), 3002)
@@ -134,14 +134,14 @@ var importTests = []struct {
 		}
 	}},
 	{"what is there stays, and goes first", func(i *importerFixture) {
-		i.mustAdd(1, linkEntry("https://a.example/1"))
+		i.mustAddExactly(1, linkEntry("https://a.example/1"))
 		i.mustImport(storage.OriginDump{Origin: mustOrigin("https://a.example"), URLs: []storage.StoredEntry{
 			{Entry: linkEntry("https://a.example/1"), State: storage.StateParked}, {Entry: linkEntry("https://a.example/2")}}})
 		i.wantOrder(at(0), "https://a.example/1", "https://a.example/2")
 	}},
 	{"what rests can be recalled, what is parked revived", func(i *importerFixture) {
 		rested, o := linkEntry("https://a.example/r"), mustOrigin("https://a.example")
-		rested.VisitHistorySummary = newVisitSummary(at(-10))
+		rested.VisitHistorySummary = newVisitHistorySummary(at(-10))
 		i.mustImport(storage.OriginDump{Origin: o, URLs: []storage.StoredEntry{{Entry: rested, State: storage.StateAwaitingRevisit, NotBefore: at(1000)}, {Entry: linkEntry("https://a.example/p"), State: storage.StateParked}}})
 		i.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingRevisits, Until: at(1000)})
 		n, err := i.store.RescheduleByLastmod(i.Context(), at(1), []storage.SitemapLastmod{{URL: rested.URL, Modified: at(0)}})
@@ -167,7 +167,7 @@ var importTests = []struct {
 				i.Errorf("%s: no error", name)
 			}
 		}
-		if c := i.mustCounts(); c != (storage.Counts{}) {
+		if c := i.mustGetCounts(); c != (storage.Counts{}) {
 			i.Errorf("counts %+v, want none", c)
 		}
 	}},
@@ -190,24 +190,24 @@ func addEntryInEveryState(i *inspectorFixture) {
 	full := entryWithRank(7, "https://a.example/full?q")
 	full.Depth, full.Referrer, full.CallbackData, full.FailedAttempts, full.Redirects = 3, "https://b.example/", []byte("\x00c"), 2, 1
 	sent := postEntry("https://a.example/form", "x=1")
-	i.mustAdd(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
+	i.mustAddExactly(6, linkEntries("https://a.example/done", "https://a.example/later", "https://a.example/rest", "https://a.example/park", "https://a.example/later2", "https://a.example/1")...)
 	for _, end := range []storage.Ack{
 		{Outcome: storage.Done}, {Outcome: storage.RetryAt, NotBefore: at(70)}, {Outcome: storage.RevisitAt, NotBefore: at(90)}, {Outcome: storage.Park},
 		{Outcome: storage.RetryAt, NotBefore: at(30), HostState: &storage.HostState{Due: at(20), LostVisitDelay: 5 * time.Second, Slots: 1, ConsecutiveFailures: 2, EncodedStats: []byte("\xffmemo")}},
 	} {
 		end.Lease = i.mustLeaseUpTo(at(0), 1)[0]
-		end.Lease.VisitHistorySummary = newVisitSummary(at(0))
+		end.Lease.VisitHistorySummary = newVisitHistorySummary(at(0))
 		i.mustAck(end)
 	}
-	i.mustAdd(2, full, sent)
-	i.mustAdd(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
-	i.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
-	i.mustAdd(2, linkEntry("http://a.example/plain"), robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
+	i.mustAddExactly(2, full, sent)
+	i.mustAddExactly(1, entryOfClass(storage.ClassLate, "https://a.example/late"))
+	i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/early"))
+	i.mustAddExactly(2, linkEntry("http://a.example/plain"), robotsRedirectEntry("https://a.example/robots2", "https://a.example"))
 	i.mustHoldOrigin("http://a.example", at(200), true)
 	i.mustHoldOrigin("https://c.example", at(100), false)
 	l := i.fixture.mustLeaseURL(at(20), "https://a.example/robots2")
 	i.mustAck(storage.Ack{Lease: l, Outcome: storage.RetryAt, NotBefore: at(40)})
-	i.mustAdd(2, linkEntry("https://b.example/"), robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
+	i.mustAddExactly(2, linkEntry("https://b.example/"), robotsRedirectEntry("https://b.example/robots2", "https://a.example"))
 }
 
 // filterDumpURLs returns the parcels with those of their URLs that keep keeps.

@@ -91,7 +91,7 @@ var inspectTests = []struct {
 		if got := i.allOrigins(); len(got) > 0 {
 			i.Errorf("an empty store tells of %v", got)
 		}
-		i.mustAdd(2, linkEntries("https://a.example/", "http://a.example/")...)
+		i.mustAddExactly(2, linkEntries("https://a.example/", "http://a.example/")...)
 		i.mustHoldOrigin("https://held.example", at(10), true)
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://noted.example"), "key", []byte("v")))
 		for _, l := range i.mustLeaseUpTo(at(0), 10) {
@@ -109,7 +109,7 @@ var inspectTests = []struct {
 	}},
 	{"what is told of an origin", testOriginInfo},
 	{"an origin never met is not known", func(i *inspectorFixture) {
-		i.mustAdd(1, linkEntry("https://a.example/"))
+		i.mustAddExactly(1, linkEntry("https://a.example/"))
 		info, ok, err := i.Origin(i.Context(), mustOrigin("https://b.example"))
 		i.must(err)
 		if ok {
@@ -118,12 +118,12 @@ var inspectTests = []struct {
 		i.wantURLs("https://b.example", storage.StateQueued)
 	}},
 	{"URLs in a queue come as they would be handed out, leased ones too", func(i *inspectorFixture) {
-		i.mustAdd(1, entryOfClass(storage.ClassEarly, "https://a.example/out"))
+		i.mustAddExactly(1, entryOfClass(storage.ClassEarly, "https://a.example/out"))
 		i.mustLeaseURL(at(0), "https://a.example/out")
-		i.mustAdd(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
+		i.mustAddExactly(4, entryWithRank(5, "https://a.example/u5"), entryWithRank(4, "https://a.example/u4"),
 			entryOfClass(storage.ClassLate, "https://a.example/l"), entryOfClass(storage.ClassEarly, "https://a.example/e"))
-		i.mustAdd(1, linkEntry("https://b.example/other"))
-		i.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
+		i.mustAddExactly(1, linkEntry("https://b.example/other"))
+		i.mustAddExactly(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		got := i.listURLs("https://a.example", storage.StateQueued)
 		i.wantURLs("https://a.example", storage.StateAwaitingRevisit)
 		at := slices.Index(got, "/out")
@@ -132,7 +132,7 @@ var inspectTests = []struct {
 		}
 	}},
 	{"URLs tells what was put off, what rests and what is parked apart", func(i *inspectorFixture) {
-		i.mustAdd(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+		i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(30)})
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.RevisitAt, NotBefore: at(50)})
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/3"), Outcome: storage.RevisitAt, NotBefore: at(40)})
@@ -147,8 +147,8 @@ var inspectTests = []struct {
 	}},
 	{"URLs tells every field of an entry", func(i *inspectorFixture) {
 		want := entryWithRank(7, "https://a.example/?q")
-		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"), newVisitSummary(at(-1))
-		i.mustAdd(1, want)
+		want.Depth, want.Referrer, want.CallbackData, want.VisitHistorySummary = 3, "https://b.example/", []byte("c"), newVisitHistorySummary(at(-1))
+		i.mustAddExactly(1, want)
 		i.must(i.OriginURLsInState(i.Context(), mustOrigin("https://a.example"), storage.StateQueued, func(e storage.Entry, _ time.Time) bool {
 			if diff := cmp.Diff(want, e, entryCmpOptions); diff != "" {
 				i.Errorf("entry (-added +told):\n%s", diff)
@@ -161,7 +161,7 @@ var inspectTests = []struct {
 		want := make([]string, many)
 		for n := range want {
 			want[n] = fmt.Sprintf("/%d", n)
-			i.mustAdd(1, linkEntry("https://a.example"+want[n]))
+			i.mustAddExactly(1, linkEntry("https://a.example"+want[n]))
 			if n == many/2 {
 				i.must(i.store.Flush(i.Context()))
 			}
@@ -169,23 +169,23 @@ var inspectTests = []struct {
 		i.wantURLs("https://a.example", storage.StateQueued, want...)
 	}},
 	{"inspecting changes nothing", func(i *inspectorFixture) {
-		i.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		i.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Park})
-		before := i.mustCounts()
+		before := i.mustGetCounts()
 		for in := range storage.StateParked + 1 {
 			i.listURLs("https://a.example", in)
 		}
 		i.allOrigins()
 		_, err := i.HasSeen(i.Context(), mustURL("https://a.example/9"))
 		i.must(err)
-		if diff := cmp.Diff(before, i.mustCounts()); diff != "" {
+		if diff := cmp.Diff(before, i.mustGetCounts()); diff != "" {
 			i.Errorf("counts:\n%s", diff)
 		}
 		i.wantOrder(at(0), "https://a.example/2", "https://a.example/3")
-		i.mustAdd(1, linkEntry("https://a.example/9"))
+		i.mustAddExactly(1, linkEntry("https://a.example/9"))
 	}},
 	{"yield ends the call", func(i *inspectorFixture) {
-		i.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		i.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "1", []byte("v")))
 		i.must(i.store.SetNote(i.Context(), mustOrigin("https://a.example"), "2", []byte("v")))
 		ctx, a := i.Context(), mustOrigin("https://a.example")
@@ -211,8 +211,8 @@ var inspectTests = []struct {
 		}
 	}},
 	{"Known asks the seen set", func(i *inspectorFixture) {
-		i.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
-		i.mustAdd(1, robotsRedirectEntry("https://a.example/hop", "https://a.example"))
+		i.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		i.mustAddExactly(1, robotsRedirectEntry("https://a.example/hop", "https://a.example"))
 		for _, l := range i.mustLeaseUpTo(at(0), 1) {
 			i.mustAck(storage.Ack{Lease: l})
 		}
@@ -233,9 +233,9 @@ var inspectTests = []struct {
 		for n := range 2500 {
 			e := linkEntry(fmt.Sprintf("https://a.example/%d?q=%d", n, n))
 			want[fmt.Sprint(storage.Fingerprint(e.URL))] = e.URL.String()
-			i.mustAdd(1, e)
+			i.mustAddExactly(1, e)
 		}
-		i.mustAdd(1, linkEntry("https://b.example/"))
+		i.mustAddExactly(1, linkEntry("https://b.example/"))
 		i.mustAck(storage.Ack{Lease: i.mustLeaseUpTo(at(0), 1)[0]}) // what was visited stays seen
 		i.must(i.SeenURLFingerprints(i.Context(), mustOrigin("https://a.example"), func(f uint64) bool {
 			if _, ok := want[fmt.Sprint(f)]; !ok {
@@ -279,7 +279,7 @@ var inspectTests = []struct {
 		}
 	}},
 	{"a closed or cancelled inspection is refused", func(i *inspectorFixture) {
-		i.mustAdd(1, linkEntry("https://a.example/"))
+		i.mustAddExactly(1, linkEntry("https://a.example/"))
 		ctx, cancel := context.WithCancel(i.Context())
 		cancel()
 		if err := i.Origins(ctx, func(storage.OriginInfo) bool { return true }); err == nil {
@@ -322,7 +322,7 @@ func testOriginInfo(i *inspectorFixture) {
 	}
 	a, b := mustOrigin("https://a.example"), mustOrigin("http://a.example")
 	i.mustHoldOrigin("https://a.example", at(0), false)
-	i.mustAdd(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
+	i.mustAddExactly(5, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5")...)
 	l := i.mustLeaseURL(at(0), "https://a.example/1")
 	want(at(0), storage.OriginInfo{Origin: a, HeldUntil: at(0), QueuedURLs: 4, LeasedURLs: 1, SeenURLs: 5, NextDue: at(0)})
 	host := storage.HostState{Due: at(10), LostVisitDelay: time.Second, ConsecutiveFailures: 2, EncodedStats: []byte("memo")}
@@ -339,6 +339,6 @@ func testOriginInfo(i *inspectorFixture) {
 	want(at(70), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, AwaitingRevisit: 1, ParkedURLs: 1, SeenURLs: 5, NextDue: at(99)})
 	i.mustAck(storage.Ack{Lease: i.mustLeaseURL(at(99), "https://a.example/1")})
 	want(at(99), storage.OriginInfo{Origin: a, HostState: host, HeldUntil: at(60), Suspended: true, ParkedURLs: 1, SeenURLs: 5})
-	i.mustAdd(1, linkEntry("http://a.example/"))
+	i.mustAddExactly(1, linkEntry("http://a.example/"))
 	want(at(99), storage.OriginInfo{Origin: b, HostState: host, QueuedURLs: 1, SeenURLs: 1, NextDue: at(10)}) // the host's clock is one
 }

@@ -15,16 +15,16 @@ import (
 // A model is a Store as it would be explained: slow, and with nothing to get
 // wrong. Where the contract leaves a choice, it takes the Store's.
 type model struct {
-	now            time.Time       // the latest it was told
-	sequence       int             // numbers what happens
-	seen           map[string]bool // by identity
-	queued         []*modelURL
-	leased         map[uint64]*modelURL
-	parked         []storage.Entry
-	hosts          map[string]*modelHost
-	holds          map[decorum.Origin]modelHold
-	notes          map[string]string
-	lastWasRevisit map[decorum.Origin]bool // the last of its turns was a revisit
+	now                    time.Time       // the latest it was told
+	sequence               int             // numbers what happens
+	seenURLs               map[string]bool // by identity
+	queuedURLs             []*modelURL
+	leasedURLs             map[uint64]*modelURL
+	parkedEntries          []storage.Entry
+	hosts                  map[string]*modelHost
+	holds                  map[decorum.Origin]modelOriginHold
+	notes                  map[string]string
+	lastWasRevisitByOrigin map[decorum.Origin]bool // the last of its turns was a revisit
 }
 
 // A modelURL is a URL that is queued, or out.
@@ -42,20 +42,20 @@ type modelHost struct {
 	waitingSince time.Time // it waits since then at the latest
 }
 
-type modelHold struct {
+type modelOriginHold struct {
 	until     time.Time
 	suspended bool
 }
 
 func newModel() *model {
 	return &model{
-		now:            time.Time{},
-		seen:           make(map[string]bool),
-		leased:         make(map[uint64]*modelURL),
-		hosts:          make(map[string]*modelHost),
-		holds:          make(map[decorum.Origin]modelHold),
-		notes:          make(map[string]string),
-		lastWasRevisit: make(map[decorum.Origin]bool),
+		now:                    time.Time{},
+		seenURLs:               make(map[string]bool),
+		leasedURLs:             make(map[uint64]*modelURL),
+		hosts:                  make(map[string]*modelHost),
+		holds:                  make(map[decorum.Origin]modelOriginHold),
+		notes:                  make(map[string]string),
+		lastWasRevisitByOrigin: make(map[decorum.Origin]bool),
 	}
 }
 
@@ -74,7 +74,7 @@ func (m *model) addEntries(entries []storage.Entry, maxPerOrigin int) (results [
 			continue
 		}
 		if e.RobotsFor.IsZero() {
-			m.seen[entryIdentity(&e)] = true
+			m.seenURLs[entryIdentity(&e)] = true
 		}
 		m.enqueue(&modelURL{Entry: e})
 	}
@@ -85,11 +85,11 @@ func (m *model) expectedAddOutcome(e *storage.Entry, maxPerOrigin int) storage.A
 	switch {
 	case !e.RobotsFor.IsZero():
 		return storage.Added
-	case m.seen[entryIdentity(e)]:
+	case m.seenURLs[entryIdentity(e)]:
 		return storage.Duplicate
 	}
 	count := 0
-	for id := range m.seen {
+	for id := range m.seenURLs {
 		if strings.HasPrefix(id, e.URL.Origin().String()+"/") {
 			count++
 		}
@@ -111,27 +111,27 @@ func entryIdentity(e *storage.Entry) string {
 func (m *model) enqueue(w *modelURL) {
 	m.sequence++
 	w.addedSeq = m.sequence
-	m.queued = append(m.queued, w)
+	m.queuedURLs = append(m.queuedURLs, w)
 	m.getOrCreateHost(&w.Entry).waitingSince = m.now
 }
 
-// isRobotsHop reports whether no hold of its origin stops w.
-func (w *modelURL) isRobotsHop() bool { return w.RobotsFor == w.URL.Origin() }
+// isRobotsHopForOwnOrigin reports whether no hold of its origin stops w.
+func (w *modelURL) isRobotsHopForOwnOrigin() bool { return w.RobotsFor == w.URL.Origin() }
 
 // before is the order within an origin.
 func (w *modelURL) before(v *modelURL) bool {
 	switch {
 	case w.awaitsRevisit && v.awaitsRevisit:
 		return w.notBefore.Before(v.notBefore)
-	case w.isRobotsHop() != v.isRobotsHop():
-		return w.isRobotsHop()
+	case w.isRobotsHopForOwnOrigin() != v.isRobotsHopForOwnOrigin():
+		return w.isRobotsHopForOwnOrigin()
 	case w.returnedSeq != v.returnedSeq || w.returnedSeq > 0: // what ran out together has no order
 		return w.returnedSeq > v.returnedSeq
-	case w.PriorityClass != v.PriorityClass && !w.isRobotsHop():
+	case w.PriorityClass != v.PriorityClass && !w.isRobotsHopForOwnOrigin():
 		return w.PriorityClass < v.PriorityClass
 	case !w.notBefore.Equal(v.notBefore):
 		return v.notBefore.IsZero() || !w.notBefore.IsZero() && w.notBefore.Before(v.notBefore)
-	case w.PriorityRank != v.PriorityRank && w.notBefore.IsZero() && !w.isRobotsHop():
+	case w.PriorityRank != v.PriorityRank && w.notBefore.IsZero() && !w.isRobotsHopForOwnOrigin():
 		return w.PriorityRank < v.PriorityRank
 	}
 	return w.addedSeq < v.addedSeq && w.notBefore.IsZero()
@@ -143,7 +143,7 @@ func (m *model) availableFrom(w *modelURL) time.Time {
 	if w.returnedSeq > 0 {
 		at = time.Time{}
 	}
-	if hold := m.holds[w.URL.Origin()]; !w.isRobotsHop() && at.Before(hold.until) {
+	if hold := m.holds[w.URL.Origin()]; !w.isRobotsHopForOwnOrigin() && at.Before(hold.until) {
 		at = hold.until
 	}
 	return at
@@ -152,11 +152,11 @@ func (m *model) availableFrom(w *modelURL) time.Time {
 // hostDueTimes returns when each host with URLs and a slot free can be given a lease.
 func (m *model) hostDueTimes() map[string]time.Time {
 	taken := make(map[string]int)
-	for _, w := range m.leased {
+	for _, w := range m.leasedURLs {
 		taken[w.URL.Origin().Host()]++
 	}
 	due := make(map[string]time.Time)
-	for _, w := range m.queued {
+	for _, w := range m.queuedURLs {
 		host := m.getOrCreateHost(&w.Entry)
 		name := w.URL.Origin().Host()
 		if taken[name] >= max(host.Slots, 1) {
@@ -181,16 +181,16 @@ func laterTime(a, b time.Time) time.Time {
 func (m *model) expireLeases(now time.Time) {
 	m.now = laterTime(m.now, now)
 	m.sequence++
-	for token, w := range m.leased {
+	for token, w := range m.leasedURLs {
 		if w.leaseExpiresAt.After(now) {
 			continue
 		}
-		delete(m.leased, token)
+		delete(m.leasedURLs, token)
 		host := m.getOrCreateHost(&w.Entry)
 		host.Due = laterTime(host.Due, w.leaseExpiresAt.Add(host.LostVisitDelay))
 		host.waitingSince = m.now
 		w.returnedSeq, w.awaitsRevisit = m.sequence, false
-		m.queued = append(m.queued, w)
+		m.queuedURLs = append(m.queuedURLs, w)
 	}
 }
 
@@ -221,17 +221,17 @@ func (m *model) checkAndTakeLease(l storage.Lease, now time.Time) error {
 	if host := m.hosts[name]; !equalHostStates(host.HostState, l.HostState) && host.Due.After(startTime) {
 		return fmt.Errorf("host %+v, want %+v", l.HostState, host.HostState)
 	}
-	m.queued = slices.DeleteFunc(m.queued, func(w *modelURL) bool { return w == first })
+	m.queuedURLs = slices.DeleteFunc(m.queuedURLs, func(w *modelURL) bool { return w == first })
 	m.hosts[name].waitingSince = now
 	first.leaseExpiresAt = l.Expires
-	m.leased[l.Token] = first
+	m.leasedURLs[l.Token] = first
 	return nil
 }
 
 // nextURL returns which URL goes next of the origin of l, or which resting page:
 // l itself if it is among them.
 func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (first *modelURL) {
-	for _, w := range m.queued {
+	for _, w := range m.queuedURLs {
 		if w.URL.Origin() != l.URL.Origin() || w.awaitsRevisit != awaitsRevisit || m.availableFrom(w).After(now) {
 			continue
 		}
@@ -244,19 +244,19 @@ func (m *model) nextURL(l storage.Lease, now time.Time, awaitsRevisit bool) (fir
 
 // decideRevisitTurn reports whether it is the turn of the resting page.
 func (m *model) decideRevisitTurn(o decorum.Origin, first, revisit *modelURL) bool {
-	revisitFirst := first == nil || !first.isRobotsHop() && first.returnedSeq == 0 && first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisit[o]
-	m.lastWasRevisit[o] = revisit != nil && revisitFirst
-	return m.lastWasRevisit[o]
+	revisitFirst := first == nil || !first.isRobotsHopForOwnOrigin() && first.returnedSeq == 0 && first.PriorityClass >= storage.ClassNormal && !m.lastWasRevisitByOrigin[o]
+	m.lastWasRevisitByOrigin[o] = revisit != nil && revisitFirst
+	return m.lastWasRevisitByOrigin[o]
 }
 
 // expectedWait returns what is left, after the leases were taken.
 func (m *model) expectedWait() storage.Wait {
-	if len(m.queued)+len(m.leased) == 0 {
+	if len(m.queuedURLs)+len(m.leasedURLs) == 0 {
 		return storage.Wait{}
 	}
-	awaiting, revisit := m.countAwaitingRevisit()
-	n, end := m.countSuspended()
-	if n+awaiting == len(m.queued) && len(m.leased) == 0 && (awaiting == 0 || revisit.After(m.now)) {
+	awaiting, revisit := m.revisitCountAndFirstDue()
+	n, end := m.countSuspendedURLs()
+	if n+awaiting == len(m.queuedURLs) && len(m.leasedURLs) == 0 && (awaiting == 0 || revisit.After(m.now)) {
 		if n > 0 {
 			return storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: end}
 		}
@@ -266,7 +266,7 @@ func (m *model) expectedWait() storage.Wait {
 	for _, due := range m.hostDueTimes() {
 		at = earlierNonZeroTime(at, laterTime(due, startTime))
 	}
-	for _, w := range m.leased {
+	for _, w := range m.leasedURLs {
 		at = earlierNonZeroTime(at, w.leaseExpiresAt)
 	}
 	return storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at}
@@ -280,10 +280,10 @@ func earlierNonZeroTime(a, b time.Time) time.Time {
 	return a
 }
 
-// countAwaitingRevisit counts the pages that wait for their revisit, and returns when the
+// revisitCountAndFirstDue counts the pages that wait for their revisit, and returns when the
 // first is due, as far as a crawl should wait for it.
-func (m *model) countAwaitingRevisit() (n int, first time.Time) {
-	for _, w := range m.queued {
+func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
+	for _, w := range m.queuedURLs {
 		if !w.awaitsRevisit {
 			continue
 		}
@@ -297,10 +297,10 @@ func (m *model) countAwaitingRevisit() (n int, first time.Time) {
 	return n, first
 }
 
-// countSuspended counts what waits under a dormant hold, and returns when the first ends.
-func (m *model) countSuspended() (n int, end time.Time) {
-	for _, w := range m.queued {
-		if hold := m.holds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHop() && !w.awaitsRevisit {
+// countSuspendedURLs counts what waits under a dormant hold, and returns when the first ends.
+func (m *model) countSuspendedURLs() (n int, end time.Time) {
+	for _, w := range m.queuedURLs {
+		if hold := m.holds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
 			n++
 			end = earlierNonZeroTime(end, hold.until)
 		}
@@ -310,11 +310,11 @@ func (m *model) countSuspended() (n int, end time.Time) {
 
 // applyAck ends a lease; false if it is stale.
 func (m *model) applyAck(a storage.Ack) bool {
-	w := m.leased[a.Lease.Token]
+	w := m.leasedURLs[a.Lease.Token]
 	if w == nil {
 		return false
 	}
-	delete(m.leased, a.Lease.Token)
+	delete(m.leasedURLs, a.Lease.Token)
 	e := a.Lease.Entry
 	e.Sent = w.Sent
 	switch a.Outcome {
@@ -327,7 +327,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 			m.enqueue(&modelURL{Entry: e, notBefore: a.NotBefore, awaitsRevisit: true})
 		}
 	case storage.Park:
-		m.parked = append(m.parked, e)
+		m.parkedEntries = append(m.parkedEntries, e)
 	}
 	host := m.getOrCreateHost(&e)
 	host.waitingSince = m.now
@@ -340,7 +340,7 @@ func (m *model) applyAck(a storage.Ack) bool {
 }
 
 func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) int {
-	for _, w := range m.queued {
+	for _, w := range m.queuedURLs {
 		if !w.awaitsRevisit || w.URL != g.URL || w.Request != nil {
 			continue
 		}
@@ -364,14 +364,14 @@ func (m *model) rescheduleIfModified(now time.Time, g storage.SitemapLastmod) in
 }
 
 func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int) {
-	parked := m.parked
-	m.parked = nil
+	parked := m.parkedEntries
+	m.parkedEntries = nil
 	for _, e := range parked {
 		if e.URL.Origin() == o && shouldUnpark(e) {
 			m.enqueue(&modelURL{Entry: e})
 			unparked++
 		} else {
-			m.parked = append(m.parked, e)
+			m.parkedEntries = append(m.parkedEntries, e)
 		}
 	}
 	return unparked
@@ -379,9 +379,9 @@ func (m *model) unpark(o decorum.Origin, shouldUnpark func(storage.Entry) bool) 
 
 // reopen is what a clean stop does to leases: they go back to where they were.
 func (m *model) reopen() {
-	for token, w := range m.leased {
-		delete(m.leased, token)
-		m.queued = append(m.queued, w)
+	for token, w := range m.leasedURLs {
+		delete(m.leasedURLs, token)
+		m.queuedURLs = append(m.queuedURLs, w)
 		m.getOrCreateHost(&w.Entry).waitingSince = m.now
 	}
 }
@@ -389,14 +389,14 @@ func (m *model) reopen() {
 func (m *model) counts() storage.Counts {
 	hosts := make(map[string]bool)
 	awaiting := 0
-	for _, w := range m.queued {
+	for _, w := range m.queuedURLs {
 		if w.awaitsRevisit {
 			awaiting++
 			continue
 		}
 		hosts[w.URL.Origin().Host()] = true
 	}
-	for _, w := range m.leased {
+	for _, w := range m.leasedURLs {
 		hosts[w.URL.Origin().Host()] = true
 	}
 	due := 0
@@ -405,9 +405,9 @@ func (m *model) counts() storage.Counts {
 			due++
 		}
 	}
-	suspended, _ := m.countSuspended()
+	suspended, _ := m.countSuspendedURLs()
 	return storage.Counts{
-		QueuedHosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queued) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leased),
-		ParkedURLs: len(m.parked), SeenURLs: len(m.seen), SuspendedURLs: suspended,
+		QueuedHosts: len(hosts), DueHosts: due, QueuedURLs: len(m.queuedURLs) - awaiting, AwaitingRevisit: awaiting, LeasedURLs: len(m.leasedURLs),
+		ParkedURLs: len(m.parkedEntries), SeenURLs: len(m.seenURLs), SuspendedURLs: suspended,
 	}
 }

@@ -78,7 +78,7 @@ func (w *randomRun) step() error {
 			break
 		}
 	}
-	if got, want := w.mustCounts(), w.model.counts(); got != want {
+	if got, want := w.mustGetCounts(), w.model.counts(); got != want {
 		return fmt.Errorf("counts %+v, want %+v", got, want)
 	}
 	return nil
@@ -135,14 +135,14 @@ func (w *randomRun) doLease() error {
 	if due := w.model.counts().DueHosts; len(leases) < maxLeases && due > 0 {
 		return fmt.Errorf("%d leases of %d, and %d hosts are due", len(leases), maxLeases, due)
 	}
-	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind || !w.equalFutureTimes(wait.Until, want.Until)) {
+	if want := w.model.expectedWait(); len(leases) == 0 && (wait.RemainingWorkKind != want.RemainingWorkKind || !w.equalOrBothPast(wait.Until, want.Until)) {
 		return fmt.Errorf("next %+v, want %+v", wait, want)
 	}
 	return nil
 }
 
-// equalFutureTimes compares times to come: one that is not says that it is time now.
-func (w *randomRun) equalFutureTimes(a, b time.Time) bool {
+// equalOrBothPast compares times to come: one that is not says that it is time now.
+func (w *randomRun) equalOrBothPast(a, b time.Time) bool {
 	return a.Equal(b) || !a.After(w.now) && !b.After(w.now)
 }
 
@@ -185,7 +185,7 @@ func (w *randomRun) doRenew() error {
 	}
 	l := w.leases[w.rand.IntN(len(w.leases))]
 	err := w.store.Renew(w.Context(), l, w.now, 10*time.Second)
-	leased := w.model.leased[l.Token]
+	leased := w.model.leasedURLs[l.Token]
 	if leased == nil || !leased.leaseExpiresAt.After(w.now) {
 		if !errors.Is(err, storage.ErrStaleLease) {
 			return fmt.Errorf("error %v, want stale", err)
@@ -206,7 +206,7 @@ func (w *randomRun) doMarkSent() error {
 		return nil
 	}
 	err := w.store.SetSent(w.Context(), l, sent)
-	if leased := w.model.leased[l.Token]; leased != nil {
+	if leased := w.model.leasedURLs[l.Token]; leased != nil {
 		leased.Sent = sent
 		return err
 	}
@@ -217,7 +217,7 @@ func (w *randomRun) doMarkSent() error {
 }
 
 func (w *randomRun) doHold() error {
-	o, hold := w.randomOrigin(), modelHold{suspended: w.rand.IntN(2) == 0}
+	o, hold := w.randomOrigin(), modelOriginHold{suspended: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) > 0 {
 		hold.until = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
 	}

@@ -10,7 +10,7 @@ import (
 
 var schedulingTests = []testCase{
 	{"no host before its Due", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(10))
 		f.wantNoLease(at(10).Add(-1))
 		f.ackVisit(f.mustLeaseURL(at(10), "https://a.example/2"), at(12.5))
@@ -18,24 +18,24 @@ var schedulingTests = []testCase{
 		f.mustLeaseURL(at(12.5), "https://a.example/3")
 	}},
 	{"one host does not hold another back", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://b.example/1")...)
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.ackVisit(f.mustLeaseUpTo(at(0), 1)[0], at(100))
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 	{"longest due first", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		due := map[string]time.Time{"a.example": at(20), "b.example": at(10), "c.example": at(30)}
 		for _, l := range f.mustLeaseUpTo(at(0), 3) {
 			f.ackVisit(l, due[l.URL.Origin().Host()])
 		}
-		f.mustAdd(3, linkEntries("https://a.example/2", "https://b.example/2", "https://c.example/2")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/2", "https://b.example/2", "https://c.example/2")...)
 		f.wantOrder(at(40), "https://b.example/2", "https://a.example/2", "https://c.example/2")
 	}},
 	{"a host served again and again leaves others their turn", func(f *fixture) {
 		for _, host := range []string{"a", "b"} {
 			for _, path := range []string{"1", "2", "3"} {
-				f.mustAdd(1, linkEntry("https://"+host+".example/"+path))
+				f.mustAddExactly(1, linkEntry("https://"+host+".example/"+path))
 			}
 		}
 		var hosts []string
@@ -49,7 +49,7 @@ var schedulingTests = []testCase{
 		}
 	}},
 	{"never more of a host at a time than its slots", func(f *fixture) {
-		f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4")...)
+		f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4")...)
 		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 1 {
 			f.Fatalf("a new host got %d slots, want 1", len(leases))
@@ -66,7 +66,7 @@ var schedulingTests = []testCase{
 		f.mustLeaseURL(at(1), "https://a.example/4")
 	}},
 	{"all origins of a host share its clock and slots", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/", "http://a.example/", "https://a.example:8443/")...)
 		first := f.mustLeaseUpTo(at(0), 10)
 		if len(first) != 1 {
 			f.Fatalf("%d leases of one host", len(first))
@@ -80,7 +80,7 @@ var schedulingTests = []testCase{
 	}},
 	{"an origin leaves the others of its host their turn", func(f *fixture) {
 		for _, path := range []string{"/1", "/2", "/3"} {
-			f.mustAdd(2, linkEntry("http://a.example"+path), linkEntry("https://a.example"+path))
+			f.mustAddExactly(2, linkEntry("http://a.example"+path), linkEntry("https://a.example"+path))
 		}
 		schemes := ""
 		for s := range 6 {
@@ -93,7 +93,7 @@ var schedulingTests = []testCase{
 		}
 	}},
 	{"Due never moves back", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue, HostState: &storage.HostState{Due: at(100), Slots: 2}})
 		l = f.mustLeaseURL(at(100), "https://a.example/1")
@@ -104,7 +104,7 @@ var schedulingTests = []testCase{
 		}
 	}},
 	{"a nil Host leaves the host as it was", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		want := storage.HostState{Due: at(10), LostVisitDelay: 2 * time.Second, Slots: 3, ConsecutiveFailures: 4}
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), HostState: &want})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/2")})
@@ -113,10 +113,10 @@ var schedulingTests = []testCase{
 		}
 	}},
 	{"a host's clock outlives its queue", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/1"))
+		f.mustAddExactly(1, linkEntry("https://a.example/1"))
 		f.ackVisit(f.mustLeaseURL(at(0), "https://a.example/1"), at(100))
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone})
-		f.mustAdd(1, linkEntry("http://a.example/2"))
+		f.mustAddExactly(1, linkEntry("http://a.example/2"))
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
 	}},
 }
@@ -128,7 +128,7 @@ func equalHostStates(a, b storage.HostState) bool {
 
 var leaseTests = []testCase{
 	{"Lease takes at most max", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		if n := len(f.mustLeaseUpTo(at(0), 0)); n != 0 {
 			f.Errorf("%d leases for max 0", n)
 		}
@@ -140,7 +140,7 @@ var leaseTests = []testCase{
 		}
 	}},
 	{"a lease says until when, and has a token of its own", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/", "https://b.example/")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/", "https://b.example/")...)
 		leases := f.mustLeaseUpTo(at(5), 2)
 		if !leases[0].Expires.Equal(at(65)) {
 			f.Errorf("expires %v, want %v", leases[0].Expires, at(65))
@@ -152,24 +152,24 @@ var leaseTests = []testCase{
 		}
 	}},
 	{"a lease that ran out goes to the head, and its host rests its Gap from then", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		l := f.mustLeaseURL(at(0), "https://a.example/1")
 		f.mustAck(storage.Ack{Lease: l, HostState: &storage.HostState{Due: at(10), LostVisitDelay: 7 * time.Second}})
 		f.mustLeaseURL(at(10), "https://a.example/2")
-		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
+		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/first"))
 		f.wantWait(at(70).Add(-1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(70)})
 		f.wantWait(at(75), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(77)}) // from 70, not from 75
 		f.wantOrder(at(77), "https://a.example/2", "https://a.example/first", "https://a.example/3")
 	}},
 	{"a lease that ran out gives its slot free", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustLeaseURL(at(0), "https://a.example/")
 		f.mustLeaseURL(at(60), "https://a.example/")
 		f.wantNoLease(at(119))
 		f.mustLeaseURL(at(120), "https://a.example/")
 	}},
 	{"Renew lets a lease run on", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.must(f.store.Renew(f.Context(), l, at(50), 30*time.Second))
 		f.wantWait(at(60), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(80)})
@@ -178,7 +178,7 @@ var leaseTests = []testCase{
 		f.mustLeaseURL(at(139), "https://a.example/")
 	}},
 	{"Renew refuses a lease that ran out", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.wantStale(f.store.Renew(f.Context(), l, at(60), leaseTTL))
 		again := f.mustLeaseURL(at(60), "https://a.example/")
@@ -186,7 +186,7 @@ var leaseTests = []testCase{
 		f.must(f.store.Renew(f.Context(), again, at(61), leaseTTL))
 	}},
 	{"Renew refuses a lease that has ended", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.mustAck(storage.Ack{Lease: l})
 		f.wantStale(f.store.Renew(f.Context(), l, at(1), leaseTTL))
@@ -196,7 +196,7 @@ var leaseTests = []testCase{
 var waitTests = []testCase{
 	{"Nothing: no URL is queued and no lease is out", func(f *fixture) {
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingNone})
-		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Park})
 		l := f.mustLeaseURL(at(0), "https://a.example/2")
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
@@ -204,7 +204,7 @@ var waitTests = []testCase{
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingNone}) // what is parked is not queued
 	}},
 	{"Waiting for the host, the hold, the retry or a lease, whichever is earliest", func(f *fixture) {
-		f.mustAdd(6, linkEntries("https://due.example/1", "https://due.example/2", "https://held.example/",
+		f.mustAddExactly(6, linkEntries("https://due.example/1", "https://due.example/2", "https://held.example/",
 			"https://later.example/", "https://out.example/", "https://out.example/2")...)
 		f.mustHoldOrigin("https://held.example", at(50), false)
 		for _, l := range f.mustLeaseUpTo(at(0), 10) {
@@ -224,7 +224,7 @@ var waitTests = []testCase{
 		f.wantWait(at(51), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)})
 	}},
 	{"Waiting until both the host is due and the retry time has come", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{
 			Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(30),
 			HostState: &storage.HostState{Due: at(20)},
@@ -236,7 +236,7 @@ var waitTests = []testCase{
 		f.mustLeaseURL(at(40), "https://a.example/")
 	}},
 	{"Dormant: only origins under a dormant hold have URLs; At is the earliest end", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		f.mustHoldOrigin("https://a.example", at(300), true)
 		f.mustHoldOrigin("https://b.example", at(200), true)
 		f.mustHoldOrigin("https://empty.example", at(100), true)
@@ -244,23 +244,23 @@ var waitTests = []testCase{
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(60)}) // a lease is out
 		f.mustAck(storage.Ack{Lease: l})
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(200)})
-		f.mustAdd(1, linkEntry("https://d.example/"))
+		f.mustAddExactly(1, linkEntry("https://d.example/"))
 		f.mustHoldOrigin("https://d.example", at(150), false)
 		f.wantWait(at(1), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(150)}) // somebody waits for d
 		f.wantOrder(at(200), "https://d.example/", "https://b.example/")
 		f.wantWait(at(201), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(300)})
 	}},
 	{"what was put off under a dormant hold is dormant", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/"), Outcome: storage.RetryAt, NotBefore: at(10)})
 		f.mustHoldOrigin("https://a.example", at(99), true)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(99)})
 	}},
 	{"Add, Ack, Hold and Revive may bring one earlier", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), false)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(100)})
-		f.mustAdd(1, linkEntry("https://b.example/"))
+		f.mustAddExactly(1, linkEntry("https://b.example/"))
 		l := f.mustLeaseURL(at(0), "https://b.example/")
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		f.wantOrder(at(0), "https://b.example/")

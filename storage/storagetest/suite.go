@@ -69,8 +69,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// mustAdd adds and wants as many to be queued.
-func (f *fixture) mustAdd(want int, entries ...storage.Entry) {
+// mustAddExactly adds and wants as many to be queued.
+func (f *fixture) mustAddExactly(want int, entries ...storage.Entry) {
 	f.Helper()
 	results, err := f.store.Add(f.Context(), entries, 0)
 	f.must(err)
@@ -147,7 +147,7 @@ func (f *fixture) mustHoldOrigin(o string, until time.Time, suspended bool) {
 	f.must(f.store.Hold(f.Context(), mustOrigin(o), until, suspended))
 }
 
-func (f *fixture) mustCounts() storage.Counts {
+func (f *fixture) mustGetCounts() storage.Counts {
 	f.Helper()
 	c, err := f.store.Counts(f.Context())
 	f.must(err)

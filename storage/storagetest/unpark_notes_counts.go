@@ -14,13 +14,13 @@ import (
 
 var ackTests = []testCase{
 	{"Done and Gone leave the queue", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.Done})
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/2"), Outcome: storage.Drop})
 		f.wantWait(at(1000), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"a stale ack is refused, the others take effect", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/", "https://b.example/", "https://c.example/")...)
 		old := f.mustLeaseUpTo(at(0), 3)
 		again := f.mustLeaseUpTo(at(60), 3)
 		if len(again) != 3 {
@@ -31,31 +31,31 @@ var ackTests = []testCase{
 			{Lease: old[0], Outcome: storage.Park, HostState: &storage.HostState{Due: at(1000)}},
 			{Lease: again[1], Outcome: storage.Requeue},
 		}))
-		if c := f.mustCounts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
+		if c := f.mustGetCounts(); c.LeasedURLs != 1 || c.QueuedURLs != 1 || c.ParkedURLs != 0 {
 			f.Errorf("counts %+v, want one leased, one queued, none parked", c)
 		}
 		f.mustLeaseURL(at(61), again[1].URL.String()) // the refused ack did not move Due
 	}},
 	{"a lease ends once", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l, Outcome: storage.Requeue}, {Lease: l}}))
 		f.mustLeaseURL(at(0), "https://a.example/") // given back once, and not done
 		f.wantNoLease(at(0))
 	}},
 	{"a token that was never given is stale", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		l.Token += 1 << 40
 		f.wantStale(f.store.Ack(f.Context(), []storage.Ack{{Lease: l}}))
 	}},
 	{"an ack after ttl holds if the URL was not given away", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/")}) // whenever that is
 		f.wantWait(at(600), storage.Wait{RemainingWorkKind: storage.RemainingNone})
 	}},
 	{"what is kept is kept as the ack has it", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		now := at(0)
 		for i, outcome := range []storage.AckOutcome{storage.Requeue, storage.RetryAt, storage.Park} {
 			l := f.mustLeaseURL(now, "https://a.example/")
@@ -74,13 +74,13 @@ var ackTests = []testCase{
 		}
 	}},
 	{"Later does not stop the rest of the queue", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/1", "https://a.example/2")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/1", "https://a.example/2")...)
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/1"), Outcome: storage.RetryAt, NotBefore: at(100)})
 		f.wantOrder(at(0), "https://a.example/2")
 		f.wantOrder(at(100), "https://a.example/1")
 	}},
 	{"Later with a time that has passed is due at once", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(10), "https://a.example/"), Outcome: storage.RetryAt})
 		f.mustLeaseURL(at(10), "https://a.example/")
 	}},
@@ -89,34 +89,34 @@ var ackTests = []testCase{
 var holdTests = []testCase{
 	{"Hold hands out no URL of the origin before until", func(f *fixture) {
 		f.mustHoldOrigin("https://a.example", at(10), false) // an origin not known yet
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.wantNoLease(at(10).Add(-1))
 		f.mustLeaseURL(at(10), "https://a.example/")
 	}},
 	{"a hold is of one origin, not of its host", func(f *fixture) {
-		f.mustAdd(2, linkEntries("https://a.example/", "http://a.example/")...)
+		f.mustAddExactly(2, linkEntries("https://a.example/", "http://a.example/")...)
 		f.mustHoldOrigin("https://a.example", at(10), false)
 		f.wantOrder(at(0), "http://a.example/")
 		f.wantOrder(at(10), "https://a.example/")
 	}},
 	{"a zero time ends the hold", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})
 		f.mustHoldOrigin("https://a.example", time.Time{}, false)
 		f.mustLeaseURL(at(0), "https://a.example/")
 	}},
 	{"the latest hold stands, longer or shorter", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		for _, until := range []float64{100, 200, 50} {
 			f.mustHoldOrigin("https://a.example", at(until), false)
 			f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(until)})
 		}
 	}},
 	{"an origin's hops are handed out under its hold, ahead of its queue", func(f *fixture) {
-		f.mustAdd(1, entryOfClass(storage.ClassFirst, "https://a.example/page"))
+		f.mustAddExactly(1, entryOfClass(storage.ClassFirst, "https://a.example/page"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.mustAdd(2, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"), robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
+		f.mustAddExactly(2, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"), robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
 		leases := f.mustLeaseUpTo(at(0), 10)
 		if len(leases) != 2 {
 			f.Fatalf("%d leases, want the two hops", len(leases))
@@ -134,20 +134,20 @@ var holdTests = []testCase{
 	}},
 	{"a hop for another origin is under the hold of its own", func(f *fixture) {
 		f.mustHoldOrigin("https://b.example", at(10), true)
-		f.mustAdd(1, robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
+		f.mustAddExactly(1, robotsRedirectEntry("https://b.example/r.txt", "https://a.example"))
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(10)})
 	}},
 	{"a hop under a dormant hold is waited for", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		f.mustHoldOrigin("https://a.example", at(100), true)
-		f.mustAdd(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
+		f.mustAddExactly(1, robotsRedirectEntry("https://a.example/r.txt", "https://a.example"))
 		f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), "https://a.example/r.txt"), Outcome: storage.RetryAt, NotBefore: at(30)})
 		f.wantWait(at(0), storage.Wait{RemainingWorkKind: storage.RemainingPending, Until: at(30)})
 		f.wantOrder(at(30), "https://a.example/r.txt")
 		f.wantWait(at(31), storage.Wait{RemainingWorkKind: storage.RemainingSuspended, Until: at(100)})
 	}},
 	{"a hold stops no lease that is out", func(f *fixture) {
-		f.mustAdd(1, linkEntry("https://a.example/"))
+		f.mustAddExactly(1, linkEntry("https://a.example/"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
 		f.mustHoldOrigin("https://a.example", at(10), false)
 		f.mustAck(storage.Ack{Lease: l})
@@ -158,7 +158,7 @@ var holdTests = []testCase{
 var parkAndNoteTests = []testCase{
 	{"Revive queues what judge returns true for, and keeps the rest", testUnpark},
 	{"Revive keeps the order of parking, behind its class", func(f *fixture) {
-		f.mustAdd(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
+		f.mustAddExactly(3, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3")...)
 		for _, u := range []string{"https://a.example/1", "https://a.example/2"} {
 			f.mustAck(storage.Ack{Lease: f.mustLeaseURL(at(0), u), Outcome: storage.Park})
 		}
@@ -172,7 +172,7 @@ var parkAndNoteTests = []testCase{
 	{"Revive offers each of many parked URLs once", func(f *fixture) {
 		const many = 2500
 		for i := range many {
-			f.mustAdd(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
+			f.mustAddExactly(1, linkEntry("https://a.example/"+strconv.Itoa(i)))
 		}
 		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Requeue, HostState: &storage.HostState{Slots: many}})
 		var acks []storage.Ack
@@ -230,7 +230,7 @@ var parkAndNoteTests = []testCase{
 }
 
 func testUnpark(f *fixture) {
-	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "https://a.example/3", "https://b.example/")...)
 	for range 4 {
 		f.mustAck(storage.Ack{Lease: f.mustLeaseUpTo(at(0), 1)[0], Outcome: storage.Park})
 	}
@@ -250,11 +250,11 @@ func testUnpark(f *fixture) {
 			f.Errorf("call %d: revived %d of %v, want %d of %v", i, n, offered, want.unparked, want.offered)
 		}
 	}
-	if c := f.mustCounts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
+	if c := f.mustGetCounts(); c.ParkedURLs != 2 || c.QueuedURLs != 2 {
 		f.Errorf("counts %+v, want 2 parked, 2 queued", c)
 	}
 	f.wantParkedOrigins("https://a.example", "https://b.example")
-	f.mustAdd(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
+	f.mustAddExactly(0, linkEntries("https://a.example/1", "https://a.example/2")...) // seen as ever
 	f.wantOrder(at(1), "https://a.example/1", "https://a.example/3")
 	_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://b.example"), func(storage.Entry) bool { return true })
 	f.must(err)
@@ -325,14 +325,14 @@ func testNotes(f *fixture) {
 func testCounts(f *fixture) {
 	want := func(want storage.Counts) {
 		f.Helper()
-		if got := f.mustCounts(); got != want {
+		if got := f.mustGetCounts(); got != want {
 			f.Fatalf("counts %+v, want %+v", got, want)
 		}
 	}
 	want(storage.Counts{})
 	f.wantNoLease(at(0))
-	f.mustAdd(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
-	f.mustAdd(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
+	f.mustAddExactly(4, linkEntries("https://a.example/1", "https://a.example/2", "http://a.example/3", "https://b.example/")...)
+	f.mustAddExactly(1, robotsRedirectEntry("https://c.example/r.txt", "https://b.example"))
 	want(storage.Counts{QueuedHosts: 3, DueHosts: 3, QueuedURLs: 5, SeenURLs: 4})
 	leases := f.mustLeaseUpTo(at(0), 3)
 	want(storage.Counts{QueuedHosts: 3, QueuedURLs: 2, LeasedURLs: 3, SeenURLs: 4})
