@@ -66,7 +66,7 @@ func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := warcConfig(&p, opts.log)
-	cfg.Root, cfg.DurableExtent = dir, opts.durable.warcExtent(p.Output.WARCDir)
+	cfg.Root, cfg.LastDurableExtent = dir, opts.durable.warcExtent(p.Output.WARCDir)
 	files, err := warc.Open(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
@@ -119,7 +119,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 		return err
 	}
 	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), PreviousCapture: previous}
-	var written warc.CaptureRef
+	var written warc.CaptureDateAndDigest
 	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
 	if err = write(); isDiskFull(err) {
 		a.diskFullRetryMu.Lock()
@@ -149,7 +149,7 @@ func captureNoteKey(u decorum.URL) string {
 }
 
 // previousCapture returns what was archived of the URL before, nil if nothing is known.
-func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureRef, error) {
+func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureDateAndDigest, error) {
 	if !a.expectsRefetch(v) {
 		return nil, nil
 	}
@@ -162,11 +162,11 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 	if err != nil {
 		return nil, nil // no note, or none of ours: the page is archived whole
 	}
-	return &warc.CaptureRef{Date: at, PayloadDigest: payload}, nil
+	return &warc.CaptureDateAndDigest{Date: at, PayloadDigest: payload}, nil
 }
 
 // saveCaptureNoteIfNeeded notes what was archived of a URL, unless that is known.
-func (a *warcArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureRef, written warc.CaptureRef) error {
+func (a *warcArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}

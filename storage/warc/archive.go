@@ -44,9 +44,9 @@ type Config struct {
 	// WarcinfoFields are the lines of each file's warcinfo record (6.1), beyond format and
 	// conformsTo.
 	WarcinfoFields []Field
-	// DurableExtent is the last durable result of ArchiveWriter.DurableExtent. That much of the file must
-	// be whole when it is opened after a crash; the zero DurableExtent: the length is unknown.
-	DurableExtent DurableExtent
+	// LastDurableExtent is the last durable result of ArchiveWriter.LastDurableExtent. That much of the file must
+	// be whole when it is opened after a crash; the zero LastDurableExtent: the length is unknown.
+	LastDurableExtent DurableExtent
 	// OnRecovered is told of each file that a crash left open and that has been
 	// closed, and how many bytes of a torn record were cut off. nil: nobody is.
 	OnRecovered func(file string, cut int64)
@@ -134,13 +134,13 @@ func closeRoot(root *os.Root) error {
 	return root.Close()
 }
 
-// A DurableExtent is how much of the file that is written is on the disk.
+// A LastDurableExtent is how much of the file that is written is on the disk.
 type DurableExtent struct {
 	FileName string // final name of the file, without its directory; empty: no file
 	Size     int64  // bytes of whole records that Sync put there
 }
 
-// DurableExtent returns how much of the present file is on the disk. Earlier files are on the
+// LastDurableExtent returns how much of the present file is on the disk. Earlier files are on the
 // disk as a whole.
 func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	a.mu.Lock()
@@ -156,15 +156,15 @@ func (a *ArchiveWriter) DurableExtent() DurableExtent {
 // system. It fails with ErrNoResponse where there is nothing to archive. After any
 // other error nothing of the visit is in the archive, and WriteVisit may be called
 // again; but after Sync has failed, it will fail as well.
-func (a *ArchiveWriter) WriteVisit(v *Visit) (CaptureRef, error) {
+func (a *ArchiveWriter) WriteVisit(v *Visit) (CaptureDateAndDigest, error) {
 	b, capture, err := v.encodeRecords()
 	if err != nil {
-		return CaptureRef{}, err
+		return CaptureDateAndDigest{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.writeRecords(b.Bytes()); err != nil {
-		return CaptureRef{}, err
+		return CaptureDateAndDigest{}, err
 	}
 	return capture, nil
 }
@@ -177,7 +177,7 @@ func (a *ArchiveWriter) writeRecords(records []byte) error {
 		return errClosed
 	}
 	if a.file != nil && a.file.size > 0 && a.file.size+int64(len(records)) > a.cfg.MaxFileSize {
-		if err := a.closeFile(); err != nil {
+		if err := a.finalizeFile(); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func (a *ArchiveWriter) newFile(now time.Time) (*archiveFile, error) {
 	return f, err
 }
 
-// closeFile gives the present file its final name. If that fails, what is in
+// finalizeFile gives the present file its final name. If that fails, what is in
 // the file may not be on the disk, and nothing more is written.
-func (a *ArchiveWriter) closeFile() error {
+func (a *ArchiveWriter) finalizeFile() error {
 	f := a.file
 	a.file = nil
 	err := f.Truncate(f.size)
@@ -239,7 +239,7 @@ func (a *ArchiveWriter) Close() error {
 	a.closed = true
 	err := a.syncTracker.Err()
 	if a.file != nil {
-		err = a.closeFile()
+		err = a.finalizeFile()
 	}
 	return errors.Join(err, closeRoot(a.ownRoot))
 }

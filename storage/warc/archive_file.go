@@ -47,7 +47,7 @@ func createFile(cfg Config, name string, now time.Time) (*archiveFile, error) {
 // how.
 func encodeWarcinfo(name string, info []Field, now time.Time) ([]byte, error) {
 	h := newHeader(TypeWarcinfo, now)
-	h.addField("WARC-Filename", name)
+	h.addFieldUnlessEmpty("WARC-Filename", name)
 	block := appendFields(nil, append([]Field{
 		{"format", "WARC File Format 1.1"},
 		{"conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"},
@@ -133,8 +133,8 @@ func recoverFile(cfg Config, name string) (cutBytes int64, err error) {
 		return 0, err
 	}
 	durableSize := int64(0)
-	if cfg.DurableExtent.FileName == name {
-		durableSize = cfg.DurableExtent.Size
+	if cfg.LastDurableExtent.FileName == name {
+		durableSize = cfg.LastDurableExtent.Size
 	}
 	if validSize < durableSize {
 		return 0, fmt.Errorf("%s is damaged: its records are whole for %d bytes, and %d were on the disk: "+

@@ -268,23 +268,23 @@ func TestFields(t *testing.T) {
 
 // An answer that brings nothing new refers to the one that has the body.
 func TestRevisits(t *testing.T) {
-	first := &CaptureRef{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
+	first := &CaptureDateAndDigest{Date: noon.Add(-time.Hour), PayloadDigest: expectedDigest("hi")}
 	header := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 	for _, tt := range []struct {
 		name, received string
-		previous       *CaptureRef
+		previous       *CaptureDateAndDigest
 		block, profile string
-		capture        CaptureRef
+		capture        CaptureDateAndDigest
 	}{
 		{"the same payload", header + "hi", first, header, ProfileSamePayload, *first},
-		{"another payload", header + "ho", first, header + "ho", "", CaptureRef{noon, expectedDigest("ho")}},
-		{"the first time", header + "hi", nil, header + "hi", "", CaptureRef{noon, expectedDigest("hi")}},
+		{"another payload", header + "ho", first, header + "ho", "", CaptureDateAndDigest{noon, expectedDigest("ho")}},
+		{"the first time", header + "hi", nil, header + "hi", "", CaptureDateAndDigest{noon, expectedDigest("hi")}},
 		{"304", "HTTP/1.1 304 Not Modified\r\n\r\n", first, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, *first},
-		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureRef{}},
-		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &CaptureRef{noon, expectedDigest("")},
-			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", CaptureRef{noon, expectedDigest("")}},
-		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureRef{Date: noon},
-			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", CaptureRef{Date: noon}},
+		{"304 of what is not known", "HTTP/1.1 304 Not Modified\r\n\r\n", nil, "HTTP/1.1 304 Not Modified\r\n\r\n", profileNotModified, CaptureDateAndDigest{}},
+		{"no payload", "HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", &CaptureDateAndDigest{noon, expectedDigest("")},
+			"HTTP/1.1 301 Go\r\nContent-Length: 0\r\n\r\n", "", CaptureDateAndDigest{noon, expectedDigest("")}},
+		{"a broken one after a broken one", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", &CaptureDateAndDigest{Date: noon},
+			"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", "", CaptureDateAndDigest{Date: noon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := openArchive(t, Config{})

@@ -23,8 +23,8 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// addField appends a field, unless its value is empty.
-func (h *Header) addField(name, value string) {
+// addFieldUnlessEmpty appends a field, unless its value is empty.
+func (h *Header) addFieldUnlessEmpty(name, value string) {
 	if value != "" {
 		*h = append(*h, Field{name, value})
 	}

@@ -72,7 +72,7 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	err := r.skipBlock()
 	if err == nil {
-		r.recordOffset, err = r.skipToNextRecord()
+		r.recordOffset, err = r.skipRecordSeparators()
 	}
 	var record *Record
 	if err == nil {
@@ -94,16 +94,16 @@ func (r *Reader) skipBlock() error {
 	return err
 }
 
-func (r *Reader) currentOffset() int64 {
+func (r *Reader) memberOrCurrentOffset() int64 {
 	if r.gzipReader != nil || r.input == nil {
 		return r.memberOffset
 	}
 	return r.file.bytesRead - int64(r.input.Buffered())
 }
 
-// skipToNextRecord goes to where the next record begins, past the ends of lines that stand
+// skipRecordSeparators goes to where the next record begins, past the ends of lines that stand
 // there, and returns its offset.
-func (r *Reader) skipToNextRecord() (int64, error) {
+func (r *Reader) skipRecordSeparators() (int64, error) {
 	if r.input == nil {
 		if err := r.initInputReader(); err != nil {
 			return 0, err
@@ -117,10 +117,10 @@ func (r *Reader) skipToNextRecord() (int64, error) {
 				return r.memberOffset, err
 			}
 		case err != nil:
-			return r.currentOffset(), err
+			return r.memberOrCurrentOffset(), err
 		case c != '\r' && c != '\n':
 			err := r.input.UnreadByte()
-			return r.currentOffset(), err
+			return r.memberOrCurrentOffset(), err
 		}
 	}
 }

@@ -244,7 +244,7 @@ func TestRecoveryOfDurableRecords(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, extent.FileName+".open"), torn, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Open(Config{Dir: dir, DurableExtent: extent})
+		again, err := Open(Config{Dir: dir, LastDurableExtent: extent})
 		if tt.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)

@@ -11,15 +11,15 @@ import (
 
 // A Visit is one request and its answer, to be archived.
 type Visit struct {
-	URL             string            // as it was asked for: WARC-Target-URI
-	Date            time.Time         // when the request began; kept to the millisecond
-	Exchange        *decorum.Exchange // not nil
-	MetadataFields  []Field           // lines of the metadata record; none: no such record
-	PreviousCapture *CaptureRef       // where the URL was archived before; nil: not known
+	URL             string                // as it was asked for: WARC-Target-URI
+	Date            time.Time             // when the request began; kept to the millisecond
+	Exchange        *decorum.Exchange     // not nil
+	MetadataFields  []Field               // lines of the metadata record; none: no such record
+	PreviousCapture *CaptureDateAndDigest // where the URL was archived before; nil: not known
 }
 
-// CaptureRef says what was archived of a URL, for later visits to it to refer to.
-type CaptureRef struct {
+// CaptureDateAndDigest says what was archived of a URL, for later visits to it to refer to.
+type CaptureDateAndDigest struct {
 	Date          time.Time // WARC-Date of the response
 	PayloadDigest string    // its WARC-Payload-Digest; empty if it was truncated
 }
@@ -37,16 +37,16 @@ var ErrNoResponse = errors.New("no answer to archive")
 
 // encodeRecords returns the records of v, as gzip members one after the other, and
 // what is kept by them: v.Before if they refer to it.
-func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureRef, error) {
+func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureDateAndDigest, error) {
 	m, err := parseFinalResponse(requestMethod(v.Exchange.RawRequest), v.Exchange.RawResponse, v.Exchange.Truncation != decorum.NotTruncated)
 	if err != nil {
-		return nil, CaptureRef{}, errors.Join(ErrNoResponse, err)
+		return nil, CaptureDateAndDigest{}, errors.Join(ErrNoResponse, err)
 	}
-	capture := CaptureRef{Date: v.Date, PayloadDigest: m.payloadDigest}
+	capture := CaptureDateAndDigest{Date: v.Date, PayloadDigest: m.payloadDigest}
 	header, block := v.responseRecordHeader(m), m.raw
 	if profile := v.revisitProfile(m); profile != "" {
 		header, block = v.revisitRecordHeader(m, profile), m.raw[:m.headerSize]
-		capture = CaptureRef{}
+		capture = CaptureDateAndDigest{}
 		if v.PreviousCapture != nil {
 			capture = *v.PreviousCapture
 		}
@@ -56,10 +56,10 @@ func (v *Visit) encodeRecords() (*bytes.Buffer, CaptureRef, error) {
 	id := header.Get("WARC-Record-ID")
 	err = writeRecord(&b, header, mediaTypeResponse, block)
 	if err == nil {
-		err = writeRecord(&b, v.concurrentHeader(TypeRequest, id), mediaTypeRequest, v.Exchange.RawRequest)
+		err = writeRecord(&b, v.concurrentRecordHeader(TypeRequest, id), mediaTypeRequest, v.Exchange.RawRequest)
 	}
 	if err == nil && len(v.MetadataFields) > 0 {
-		err = writeRecord(&b, v.concurrentHeader(TypeMetadata, id), mediaTypeFields, appendFields(nil, v.MetadataFields))
+		err = writeRecord(&b, v.concurrentRecordHeader(TypeMetadata, id), mediaTypeFields, appendFields(nil, v.MetadataFields))
 	}
 	return &b, capture, err
 }
@@ -79,20 +79,20 @@ func (v *Visit) revisitProfile(m receivedResponse) string {
 func (v *Visit) commonRecordHeader(kind string) Header {
 	h := append(newHeader(kind, v.Date), Field{"WARC-Target-URI", v.URL})
 	if v.Exchange.Addr.IsValid() {
-		h.addField("WARC-IP-Address", v.Exchange.Addr.Addr().Unmap().WithZone("").String())
+		h.addFieldUnlessEmpty("WARC-IP-Address", v.Exchange.Addr.Addr().Unmap().WithZone("").String())
 	}
 	return h
 }
 
 func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 	h := v.commonRecordHeader(TypeResponse)
-	h.addField("WARC-Payload-Digest", m.payloadDigest)
+	h.addFieldUnlessEmpty("WARC-Payload-Digest", m.payloadDigest)
 	if m.payloadDigest == "" {
 		truncation := v.Exchange.Truncation
 		if truncation == decorum.NotTruncated { // it was read as far as the server sent it
 			truncation = decorum.TruncatedByDisconnect
 		}
-		h.addField("WARC-Truncated", truncation.String())
+		h.addFieldUnlessEmpty("WARC-Truncated", truncation.String())
 	}
 	return h
 }
@@ -101,18 +101,18 @@ func (v *Visit) responseRecordHeader(m receivedResponse) Header {
 // v.Before says.
 func (v *Visit) revisitRecordHeader(m receivedResponse, profile string) Header {
 	h := v.commonRecordHeader(TypeRevisit)
-	h.addField("WARC-Profile", profile)
-	h.addField("WARC-Refers-To-Target-URI", v.URL)
+	h.addFieldUnlessEmpty("WARC-Profile", profile)
+	h.addFieldUnlessEmpty("WARC-Refers-To-Target-URI", v.URL)
 	if v.PreviousCapture != nil {
-		h.addField("WARC-Refers-To-Date", v.PreviousCapture.Date.UTC().Format(dateFormat))
-		h.addField("WARC-Payload-Digest", v.PreviousCapture.PayloadDigest)
+		h.addFieldUnlessEmpty("WARC-Refers-To-Date", v.PreviousCapture.Date.UTC().Format(dateFormat))
+		h.addFieldUnlessEmpty("WARC-Payload-Digest", v.PreviousCapture.PayloadDigest)
 	}
 	return h
 }
 
-// concurrentHeader returns the header of a record that belongs to the one with the id.
-func (v *Visit) concurrentHeader(kind, id string) Header {
+// concurrentRecordHeader returns the header of a record that belongs to the one with the id.
+func (v *Visit) concurrentRecordHeader(kind, id string) Header {
 	h := v.commonRecordHeader(kind)
-	h.addField("WARC-Concurrent-To", id)
+	h.addFieldUnlessEmpty("WARC-Concurrent-To", id)
 	return h
 }

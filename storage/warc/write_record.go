@@ -62,9 +62,9 @@ var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 // writeRecord appends a record to b: a gzip member. The fields about the block
 // are added here.
 func writeRecord(b *bytes.Buffer, h Header, contentType string, block []byte) error {
-	h.addField("WARC-Block-Digest", sha1Digest(block))
-	h.addField("Content-Type", contentType)
-	h.addField("Content-Length", strconv.Itoa(len(block)))
+	h.addFieldUnlessEmpty("WARC-Block-Digest", sha1Digest(block))
+	h.addFieldUnlessEmpty("Content-Type", contentType)
+	h.addFieldUnlessEmpty("Content-Length", strconv.Itoa(len(block)))
 	head := append(appendFields([]byte("WARC/1.1\r\n"), h), "\r\n"...)
 
 	z := gzipWriters.Get().(*gzip.Writer)
