@@ -39,11 +39,11 @@ const BlockSize = 4096
 type Disk struct {
 	PerDirJournal bool // set before use: see the package comment
 
-	mu         sync.Mutex // guards everything below, and all nodes
-	root       *Node
-	journal    []directoryChange
-	faults     []*Fault
-	nextNumber uint64 // number of the next node
+	mu        sync.Mutex // guards everything below, and all nodes
+	root      *Node
+	journal   []directoryChange
+	faults    []*Fault
+	lastInode uint64 // number of the next node
 }
 
 // New returns an empty disk.
@@ -71,8 +71,8 @@ type Node struct {
 }
 
 func (d *Disk) newNode(dir bool) *Node {
-	d.nextNumber++
-	n := &Node{Inode: d.nextNumber, IsDir: dir}
+	d.lastInode++
+	n := &Node{Inode: d.lastInode, IsDir: dir}
 	if dir {
 		n.entries, n.syncedEntries = map[string]*Node{}, map[string]*Node{}
 	} else {
@@ -83,8 +83,8 @@ func (d *Disk) newNode(dir bool) *Node {
 
 // A directoryChange is one directory operation: what names of a directory stand for from then on.
 type directoryChange struct {
-	dir     *Node
-	entries map[string]*Node // nil: the name is gone
+	dir            *Node
+	changedEntries map[string]*Node // nil: the name is gone
 }
 
 // applyAndJournalDirChange makes a directory operation, which the journal holds until it is stable.
@@ -112,7 +112,7 @@ func (d *Disk) syncJournal(dir *Node) {
 			remaining = append(remaining, c)
 			continue
 		}
-		updateEntries(c.dir.syncedEntries, c.entries)
+		updateEntries(c.dir.syncedEntries, c.changedEntries)
 	}
 	d.journal = remaining
 }
@@ -169,7 +169,7 @@ func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 	if n == nil {
 		return syscall.ENOENT
 	}
-	if err := d.faultError(Rename, name); err != nil {
+	if err := d.applyFaults(Rename, name); err != nil {
 		return err
 	}
 	if from == to {

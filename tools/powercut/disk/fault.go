@@ -42,15 +42,15 @@ func (d *Disk) ClearFaults() {
 	d.faults = nil
 }
 
-// FailedOpCount returns how many operations a fault has made fail.
-func (d *Disk) FailedOpCount(f *Fault) int {
+// FailedOpCountOfFault returns how many operations a fault has made fail.
+func (d *Disk) FailedOpCountOfFault(f *Fault) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return f.failedOpCount
 }
 
-// faultError returns the error that an operation on a file fails with, if it does.
-func (d *Disk) faultError(op OpKind, name string) error {
+// applyFaults returns the error that an operation on a file fails with, if it does.
+func (d *Disk) applyFaults(op OpKind, name string) error {
 	for _, f := range d.faults {
 		if f.Op != op || !strings.Contains(name, f.NamePart) {
 			continue

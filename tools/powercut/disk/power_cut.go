@@ -24,14 +24,14 @@ func (d *Disk) CutPower(rnd *rand.Rand) {
 func (d *Disk) applyJournalPrefix(rnd *rand.Rand) {
 	if !d.PerDirJournal {
 		for _, c := range d.journal[:rnd.IntN(len(d.journal)+1)] {
-			updateEntries(c.dir.syncedEntries, c.entries)
+			updateEntries(c.dir.syncedEntries, c.changedEntries)
 		}
 		return
 	}
 	lost := map[*Node]bool{}
 	for _, c := range d.journal {
 		if lost[c.dir] = lost[c.dir] || rnd.IntN(3) == 0; !lost[c.dir] {
-			updateEntries(c.dir.syncedEntries, c.entries)
+			updateEntries(c.dir.syncedEntries, c.changedEntries)
 		}
 	}
 }
