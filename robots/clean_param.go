@@ -62,7 +62,7 @@ func (f *File) newCleaner() (c *URLCleaner, applied []parsedLine) {
 	return c, applied
 }
 
-// addOccurrence heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
+// addLine heeds the value of a line, "p0[&p1…] [path]" (CLEAN-02), unless it is
 // incorrect. Nothing of the file's text is kept.
 func (c *URLCleaner) addLine(value string) {
 	if utf8.RuneCountInString(value) > maxCleanParamChars {

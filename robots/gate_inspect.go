@@ -26,7 +26,7 @@ func (g *Gate) verdict(rules *Rules, u decorum.URL) Verdict {
 // Purposes returns what the crawl is for.
 func (g *Gate) Purposes() []string { return g.cfg.Purposes }
 
-// UsageSignalsForURL returns what the origin's robots.txt asks of the use of u, as far as the
+// CachedUsageSignals returns what the origin's robots.txt asks of the use of u, as far as the
 // file is in mind: it does no I/O. After Check has judged a URL, it is.
 func (g *Gate) CachedUsageSignals(u decorum.URL) UsageSignals {
 	if s := g.cache.stateIfCached(u.Origin()); s != nil && s.rules != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 )
 
-// UsageSignalsForURL are what is asked of the use of a page's content, in the order in
+// UsageSignals are what is asked of the use of a page's content, in the order in
 // which it was read. They say nothing of whether it may be fetched.
 type UsageSignals []UsageSignal
 

@@ -86,7 +86,7 @@ type Store interface {
 	// Renew lets the lease run for ttl from now. It returns ErrStaleLease if it ran out.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
 
-	// MarkSent sets or clears Entry.Sent of a leased URL, for good: however the lease
+	// SetSent sets or clears Entry.Sent of a leased URL, for good: however the lease
 	// ends, who leases the URL next finds it so. It returns ErrStaleLease if the lease
 	// was given away, or has ended. Only after a Flush does it survive a crash.
 	SetSent(ctx context.Context, l Lease, sent bool) error
@@ -102,7 +102,7 @@ type Store interface {
 	// the hold. A dormant hold says that nobody should wait for it: see RemainingSuspended.
 	Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error
 
-	// RescheduleModified makes pages that wait for their revisit due at once which were
+	// RescheduleByLastmod makes pages that wait for their revisit due at once which were
 	// visited last before they were modified, notes that time in VisitHistorySummary.SitemapLastmod,
 	// and returns how many they were. URLs that do not wait so are passed over.
 	RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []SitemapLastmod) (rescheduled int, err error)
@@ -112,7 +112,7 @@ type Store interface {
 	// parked. judge must not call the Store.
 	UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(Entry) bool) (unparked int, err error)
 
-	// ParkedOrigins returns the origins that have parked URLs.
+	// OriginsWithParkedURLs returns the origins that have parked URLs.
 	OriginsWithParkedURLs(ctx context.Context) ([]decorum.Origin, error)
 
 	// ReadNote returns what SetNote kept for the origin under key, nil if nothing.

@@ -142,7 +142,7 @@ func (r *callbackRun) resume() bool {
 	return waits
 }
 
-// FinishVisit ends the way of a page, wherever it is: it is the crawler.VisitResourceReleaser of
+// ReleaseVisitResources ends the way of a page, wherever it is: it is the crawler.VisitResourceReleaser of
 // the crawl.
 func (c *Collector) ReleaseVisitResources(t crawler.Ticket) {
 	token := t.Lease().Token

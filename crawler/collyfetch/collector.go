@@ -23,7 +23,7 @@ import (
 // its host is due, or never. Register callbacks before the crawl begins. What
 // becomes of each of colly's settings is told in docs/colly.md.
 //
-// A Collector is both HTTPFetcher and, by Handle, Handler of its crawl: colly runs
+// A Collector is both Fetcher and, by Handle, Handler of its crawl: colly runs
 // the callbacks for a request, pauses while decorum does the accounts of the
 // answer, and goes on with the callbacks for the response.
 type Collector struct {

@@ -22,7 +22,7 @@ func (f *HTTPFetcher) DialNonHTTP(ctx context.Context, t crawler.Ticket, addr st
 	return f.dialer.dial(contextWithTicket(ctx, t), "tcp", addr)
 }
 
-// DialAddrPort is Dial to an address that the server gave to the visit. ConnectTo was
+// DialNonHTTPAddrPort is Dial to an address that the server gave to the visit. ConnectTo was
 // applied when the crawl connected to the server. The server chooses the port, so a
 // port that CheckPort refuses is never used.
 func (f *HTTPFetcher) DialNonHTTPAddrPort(ctx context.Context, t crawler.Ticket, addr netip.AddrPort) (net.Conn, error) {

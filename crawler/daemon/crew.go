@@ -176,7 +176,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 	return &politeness.VisitDelayedError{Resource: "the crawl's limit of all its processes", Until: now.Add(heartbeatInterval)}
 }
 
-// AcquirePageBudget implements crawler.Coordinator.
+// AcquireCrawlPageBudget implements crawler.Coordinator.
 func (c *workerCoordinator) AcquireCrawlPageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
@@ -193,7 +193,7 @@ func (c *workerCoordinator) AcquireCrawlPageBudget() error {
 	return nil
 }
 
-// ReleasePageBudget implements crawler.Coordinator.
+// ReleaseCrawlPageBudget implements crawler.Coordinator.
 func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 	}
 }
 
-// AddBytes implements crawler.Coordinator.
+// AddBodyBytes implements crawler.Coordinator.
 func (c *workerCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ type signingKeyring struct {
 	signingEndedAt     time.Time     // none is made after this; zero: others may be
 }
 
-// SigningKeyDirectory returns the directory of the origin that a host is: projects of one
+// PublishedSigningKeys returns the directory of the origin that a host is: projects of one
 // origin share it. Where all projects have the same, it is that, by whatever name a
 // proxy in front asks.
 func (s *supervisor) PublishedSigningKeys(host string) *botauth.KeyDirectory {

@@ -179,7 +179,7 @@ func (s *supervisor) ReloadProjects(context.Context) ([]api.ProjectReloadResult,
 	return result, nil
 }
 
-// ActiveVisits returns the visits that a project has in hand.
+// ProjectActiveVisits returns the visits that a project has in hand.
 func (s *supervisor) ProjectActiveVisits(_ context.Context, name string) ([]api.ActiveVisit, error) {
 	r, err := s.findRunner(name)
 	if err != nil {

@@ -358,7 +358,7 @@ func (r *projectRunner) publishVisit(v *crawler.Visit) {
 	r.eventBroker.publish(e)
 }
 
-// updateLargestDelayShortfall watches the promise that no rest is cut short.
+// recordDelayShortfall watches the promise that no rest is cut short.
 func (r *projectRunner) recordDelayShortfall(a storage.Ack) {
 	if a.HostState == nil {
 		return

@@ -56,7 +56,7 @@ func (f ledgerPacedFetcher) Fetch(ctx context.Context, t crawler.Ticket) (*decor
 	return res, err
 }
 
-// FinishVisit implements crawler.VisitResourceReleaser.
+// ReleaseVisitResources implements crawler.VisitResourceReleaser.
 func (f ledgerPacedFetcher) ReleaseVisitResources(t crawler.Ticket) {
 	if inner, ok := f.inner.(crawler.VisitResourceReleaser); ok {
 		inner.ReleaseVisitResources(t)

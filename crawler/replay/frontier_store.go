@@ -103,7 +103,7 @@ func (s *FrontierStore) Lease(ctx context.Context, now time.Time, _ time.Duratio
 	return nil, next, errNothingDue
 }
 
-// AdmitHosts implements storage.Store. It admits all hosts: which of them the
+// AdmitHostsWithinLimits implements storage.Store. It admits all hosts: which of them the
 // recorded crawl admitted, its ledger says by their visits.
 func (s *FrontierStore) AdmitHostsWithinLimits(
 	_ context.Context, hosts []storage.HostToAdmit, _ storage.HostAdmissionLimits,
@@ -115,7 +115,7 @@ func (s *FrontierStore) AdmitHostsWithinLimits(
 	return results, nil
 }
 
-// AdmittedHostCountsFor implements storage.Store.
+// AdmittedHostTotalsFor implements storage.Store.
 func (s *FrontierStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	return storage.AdmittedHostTotals{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
 }
@@ -125,7 +125,7 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 	return nil
 }
 
-// MarkSent implements storage.Store.
+// SetSent implements storage.Store.
 func (s *FrontierStore) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.resolveStoreAndLease(l)
 	return m.SetSent(ctx, l, sent)
@@ -147,7 +147,7 @@ func (s *FrontierStore) Hold(ctx context.Context, o decorum.Origin, until time.T
 	return m.Hold(ctx, o, until, suspended)
 }
 
-// RescheduleModified implements storage.Store.
+// RescheduleByLastmod implements storage.Store.
 func (s *FrontierStore) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	for _, g := range lastmods {
 		m, _ := s.getOrCreateHostStore(g.URL.Origin().Host())
@@ -159,13 +159,13 @@ func (s *FrontierStore) RescheduleByLastmod(ctx context.Context, now time.Time, 
 	return rescheduled, nil
 }
 
-// Unpark implements storage.Store.
+// UnparkMatchingURLs implements storage.Store.
 func (s *FrontierStore) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (int, error) {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.UnparkMatchingURLs(ctx, o, shouldUnpark)
 }
 
-// ParkedOrigins implements storage.Store.
+// OriginsWithParkedURLs implements storage.Store.
 func (s *FrontierStore) OriginsWithParkedURLs(ctx context.Context) (parked []decorum.Origin, err error) {
 	for _, m := range s.allHostStores() {
 		origins, err := m.OriginsWithParkedURLs(ctx)
@@ -246,7 +246,7 @@ func (s *FrontierStore) HasSeen(ctx context.Context, u decorum.URL) (bool, error
 	return m.HasSeen(ctx, u)
 }
 
-// SeenFingerprints tells what of an origin was seen.
+// SeenURLFingerprints tells what of an origin was seen.
 func (s *FrontierStore) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(uint64) bool) error {
 	m, _ := s.getOrCreateHostStore(o.Host())
 	return m.SeenURLFingerprints(ctx, o, yield)

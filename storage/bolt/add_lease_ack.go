@@ -272,7 +272,7 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(errs...)
 }
 
-// MarkSent implements storage.Store.
+// SetSent implements storage.Store.
 func (s *Store) SetSent(ctx context.Context, leased storage.Lease, sent bool) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // one domain change few pages.
 func domainHostKey(domain, host string) []byte { return []byte(domain + "\x00" + host) }
 
-// unwrittenNewHostSets is what AdmitHosts counted and the file does not hold yet.
+// unwrittenNewHosts is what AdmitHosts counted and the file does not hold yet.
 type unwrittenNewHosts struct {
 	hosts             map[string]struct{} // by domainHostKey
 	hostCountByDomain map[string]int      // hosts of each domain that has a new one
@@ -45,7 +45,7 @@ func (c *admittedHostCounter) unwrittenNewHostSets() []*unwrittenNewHosts {
 	return layers
 }
 
-// AdmitHosts implements storage.Store.
+// AdmitHostsWithinLimits implements storage.Store.
 func (s *Store) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
 ) ([]storage.HostAdmissionResult, error) {
@@ -76,7 +76,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	return results, nil
 }
 
-// AdmittedHostCountsFor implements storage.Store.
+// AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostTotals, err error) {
 	if err := s.lockIfOpen(ctx); err != nil {
 		return count, err

@@ -138,7 +138,7 @@ func (s *Store) Origin(ctx context.Context, name decorum.Origin) (info storage.O
 	return info, found, err
 }
 
-// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
+// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out.
 func (s *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	first, n := schedule.LaneID(0), schedule.AwaitingRevisit
@@ -255,7 +255,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 	return known, err
 }
 
-// SeenFingerprints implements storage.Inspector. First come those that are not folded.
+// SeenURLFingerprints implements storage.Inspector. First come those that are not folded.
 func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
 	var pending sortedSet[urlFingerprint]
 	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {

@@ -12,7 +12,7 @@ import (
 // batchSize is how many URLs, or origins, one hold of the lock goes through.
 const batchSize = 256
 
-// Unpark implements storage.Store. Each portion is atomic.
+// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(ctx context.Context, name decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	from, end := laneSlot{parkedLane, firstPosition}, int64(-1)
 	for more := true; more; {
@@ -73,7 +73,7 @@ func (s *Store) removeParkedEntry(o *loadedOrigin, at laneSlot) {
 	s.parkedCount--
 }
 
-// ParkedOrigins implements storage.Store.
+// OriginsWithParkedURLs implements storage.Store.
 func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
 	err = s.Origins(ctx, func(i storage.OriginInfo) bool {
 		if i.ParkedURLs > 0 {

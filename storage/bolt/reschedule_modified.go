@@ -12,7 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/storage/internal/schedule"
 )
 
-// RescheduleModified implements storage.Store.
+// RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	if err := s.lockForChange(ctx); err != nil {
 		return 0, err

@@ -108,7 +108,7 @@ func (p *delayChecker) matchResponseToRequest(r *Record) string {
 	return ""
 }
 
-// assumeUnansweredRedirected ends all requests, at the time of the last record, and returns how
+// endInterruptedRun ends all requests, at the time of the last record, and returns how
 // many there were.
 func (p *delayChecker) endInterruptedRun() int64 {
 	n := len(p.unansweredRequests)

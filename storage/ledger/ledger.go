@@ -201,13 +201,13 @@ func (l *Ledger) beginSegment(serial int, first *SegmentStart) error {
 	return nil
 }
 
-// A LastDurableExtent is how much of the segment that is written is on the disk.
+// A DurableExtent is how much of the segment that is written is on the disk.
 type DurableExtent struct {
 	SegmentSerial int   // of the segment; 0: no segment
 	Size          int64 // bytes of whole records that Sync put there
 }
 
-// LastDurableExtent returns how much of the present segment is on the disk. Earlier segments are
+// DurableExtent returns how much of the present segment is on the disk. Earlier segments are
 // on the disk as a whole.
 func (l *Ledger) DurableExtent() DurableExtent {
 	l.mu.Lock()

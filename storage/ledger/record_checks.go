@@ -43,7 +43,7 @@ func (v *verifier) checkRunStart(run *RunStart) {
 	}
 }
 
-// assumeUnansweredRedirected ends a run whose process was killed: what it had asked for last may
+// endInterruptedRun ends a run whose process was killed: what it had asked for last may
 // have been answered until the moment of its last record, as far as is known.
 func (v *verifier) endInterruptedRun() {
 	v.report.UnansweredRequests += v.delayChecker.endInterruptedRun()
@@ -123,7 +123,7 @@ func (v *verifier) checkRefusal(q *Refusal) {
 	}
 }
 
-// matchResponseToRequest checks what came of a request.
+// checkResponse checks what came of a request.
 func (v *verifier) checkResponse(r *Record) {
 	v.report.Responses++
 	v.robotsRedirects.addResponse(r.Response)

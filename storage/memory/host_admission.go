@@ -16,7 +16,7 @@ func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHos
 	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
-// AdmitHosts implements storage.Store.
+// AdmitHostsWithinLimits implements storage.Store.
 func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits) ([]storage.HostAdmissionResult, error) {
 	if err := storage.ValidateHostsToAdmit(hosts); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 	return results, nil
 }
 
-// AdmittedHostCountsFor implements storage.Store.
+// AdmittedHostTotalsFor implements storage.Store.
 func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return storage.AdmittedHostTotals{}, err

@@ -62,7 +62,7 @@ func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo 
 	}
 }
 
-// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if their
+// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if their
 // leases run out.
 func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
 	if err := m.lockIfOpen(ctx); err != nil {
@@ -131,7 +131,7 @@ func (m *Store) HasSeen(ctx context.Context, u decorum.URL) (bool, error) {
 	return known, nil
 }
 
-// SeenFingerprints implements storage.Inspector.
+// SeenURLFingerprints implements storage.Inspector.
 func (m *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err

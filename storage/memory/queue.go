@@ -44,7 +44,7 @@ func (q *memoryQueue) ReadyAt(robotsHops bool) (at int64, ok bool) {
 	return at, ok
 }
 
-// addEntryIfNew queues e behind those of its class and rank. Hops know no rank.
+// addEntry queues e behind those of its class and rank. Hops know no rank.
 func (q *memoryQueue) addEntry(e storage.Entry) {
 	lane, rank := laneOfEntry(&e), int64(e.PriorityRank)
 	if lane.IsRobotsHop() {

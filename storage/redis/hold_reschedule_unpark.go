@@ -32,7 +32,7 @@ func boolArg(b bool) string {
 	return "0"
 }
 
-// RescheduleModified implements storage.Store.
+// RescheduleByLastmod implements storage.Store.
 func (s *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) rescheduleModifiedURL(ctx context.Context, now time.Time, g stor
 	return newRecord, nil
 }
 
-// ParkedOrigins implements storage.Store.
+// OriginsWithParkedURLs implements storage.Store.
 func (s *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Store) scanParkedOriginBatch(ctx context.Context, p *partition, cursor 
 // chunkSize is how many URLs, or origins, one call goes through.
 const chunkSize = 256
 
-// Unpark implements storage.Store. Each portion is atomic.
+// UnparkMatchingURLs implements storage.Store. Each portion is atomic.
 func (s *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

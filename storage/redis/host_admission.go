@@ -24,7 +24,7 @@ func hostFingerprintArg(host string) string {
 	return fingerprintArg(h.Sum64())
 }
 
-// AdmitHosts implements storage.Store. Its counts are as durable as what Add adds. If
+// AdmitHostsWithinLimits implements storage.Store. Its counts are as durable as what Add adds. If
 // it fails, some hosts may have been counted.
 func (s *Store) AdmitHostsWithinLimits(
 	ctx context.Context, hosts []storage.HostToAdmit, limits storage.HostAdmissionLimits,
@@ -68,7 +68,7 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 	'd': storage.DomainLimitReached, 'f': storage.HostLimitReached,
 }
 
-// AdmittedHostCountsFor implements storage.Store.
+// AdmittedHostTotalsFor implements storage.Store.
 func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -145,7 +145,7 @@ type queueID struct {
 	rank int64
 }
 
-// OriginURLs implements storage.Inspector. Leased URLs come first: there they go if
+// OriginURLsInState implements storage.Inspector. Leased URLs come first: there they go if
 // their leases run out. Portions are read by their place: what moves meanwhile may
 // be told twice, or not at all.
 func (s *Store) OriginURLsInState(ctx context.Context, o decorum.Origin, state storage.EntryState, yield func(storage.Entry, time.Time) bool) error {
@@ -274,7 +274,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (seen bool, err erro
 	return seen, err
 }
 
-// SeenFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
+// SeenURLFingerprints implements storage.Inspector. What is added meanwhile may be told twice.
 func (s *Store) SeenURLFingerprints(ctx context.Context, o decorum.Origin, yield func(fingerprint uint64) bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Store) SetSharedValue(ctx context.Context, name, value, old string) (st
 	return reply == "1" || retried, nil
 }
 
-// SharedValues returns what is on the board, by name, and its version; nil if that is the one
+// SharedValuesIfChanged returns what is on the board, by name, and its version; nil if that is the one
 // which is given. Before anything was put on it, that is empty. It asks once: a server
 // that does not answer is an error.
 func (s *Store) SharedValuesIfChanged(ctx context.Context, version string) (values map[string]string, newVersion string, err error) {

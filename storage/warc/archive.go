@@ -134,13 +134,13 @@ func closeRoot(root *os.Root) error {
 	return root.Close()
 }
 
-// A LastDurableExtent is how much of the file that is written is on the disk.
+// A DurableExtent is how much of the file that is written is on the disk.
 type DurableExtent struct {
 	FileName string // final name of the file, without its directory; empty: no file
 	Size     int64  // bytes of whole records that Sync put there
 }
 
-// LastDurableExtent returns how much of the present file is on the disk. Earlier files are on the
+// DurableExtent returns how much of the present file is on the disk. Earlier files are on the
 // disk as a whole.
 func (a *ArchiveWriter) DurableExtent() DurableExtent {
 	a.mu.Lock()
