@@ -106,9 +106,9 @@ func (f *Frontier) Ack(ctx context.Context, acks ...storage.Ack) error {
 	return f.store.Ack(ctx, acks)
 }
 
-// SetSent notes whether a leased request was sent: see storage.Store.
-func (f *Frontier) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
-	return f.store.SetSent(ctx, l, sent)
+// MarkSent notes whether a leased request was sent: see storage.Store.
+func (f *Frontier) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+	return f.store.MarkSent(ctx, l, sent)
 }
 
 // Renew keeps a lease for another LeaseTTL.

@@ -86,10 +86,10 @@ type Store interface {
 	// Renew lets the lease run for ttl from now. It returns ErrStaleLease if it ran out.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) error
 
-	// SetSent sets or clears Entry.Sent of a leased URL, for good: however the lease
+	// MarkSent sets or clears Entry.Sent of a leased URL, for good: however the lease
 	// ends, who leases the URL next finds it so. It returns ErrStaleLease if the lease
 	// was given away, or has ended. Only after a Flush does it survive a crash.
-	SetSent(ctx context.Context, l Lease, sent bool) error
+	MarkSent(ctx context.Context, l Lease, sent bool) error
 
 	// Ack ends leases. A lease that ran out is refused: the others take
 	// effect, and an error wrapping ErrStaleLease is returned. Being told no time,
@@ -196,7 +196,7 @@ type Entry struct {
 	UseUncleanedURL     bool                 // Found is to be visited: nothing is at the URL
 	HTTPSUpgradeTried   bool                 // on https, it was found on http; on http, nothing is at its twin on https
 	Request             *NonGETRequest       // how the URL is asked for; nil: by GET
-	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.SetSent
+	Sent                bool                 // it was about to be sent, and must not be sent again: see Store.MarkSent
 	VisitHistorySummary *VisitHistorySummary // what the last visit left, copied; nil if there was none, or no revisit is wanted
 }
 

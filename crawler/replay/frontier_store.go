@@ -125,10 +125,10 @@ func (s *FrontierStore) Renew(context.Context, storage.Lease, time.Time, time.Du
 	return nil
 }
 
-// SetSent implements storage.Store.
-func (s *FrontierStore) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
+// MarkSent implements storage.Store.
+func (s *FrontierStore) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	m, l := s.resolveStoreAndLease(l)
-	return m.SetSent(ctx, l, sent)
+	return m.MarkSent(ctx, l, sent)
 }
 
 // Ack implements storage.Store.

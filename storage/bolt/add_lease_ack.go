@@ -272,8 +272,8 @@ func (s *Store) Ack(ctx context.Context, acks []storage.Ack) error {
 	return errors.Join(errs...)
 }
 
-// SetSent implements storage.Store.
-func (s *Store) SetSent(ctx context.Context, leased storage.Lease, sent bool) error {
+// MarkSent implements storage.Store.
+func (s *Store) MarkSent(ctx context.Context, leased storage.Lease, sent bool) error {
 	if err := s.lockForChange(ctx); err != nil {
 		return err
 	}

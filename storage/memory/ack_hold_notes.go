@@ -64,8 +64,8 @@ func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
 	m.parkedCount++
 }
 
-// SetSent implements storage.Store.
-func (m *Store) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
+// MarkSent implements storage.Store.
+func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	if err := m.lockIfOpen(ctx); err != nil {
 		return err
 	}

@@ -61,8 +61,8 @@ func (s *Store) Renew(ctx context.Context, l storage.Lease, now time.Time, ttl t
 	return nil
 }
 
-// SetSent implements storage.Store. It is as safe as Add, at once.
-func (s *Store) SetSent(ctx context.Context, l storage.Lease, sent bool) error {
+// MarkSent implements storage.Store. It is as safe as Add, at once.
+func (s *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
 		return err

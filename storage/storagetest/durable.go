@@ -236,7 +236,7 @@ var durableTests = []struct {
 	{"what was marked as sent", func(d *durableFixture) {
 		d.mustAddExactly(2, postEntry("https://a.example/", "x=1"), postEntry("https://b.example/", "x=1"))
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {
-			d.must(d.store.SetSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
+			d.must(d.store.MarkSent(d.Context(), l, l.URL.Origin() == mustOrigin("https://a.example")))
 		}
 		d.reopen()
 		for _, l := range d.mustLeaseUpTo(at(0), 2) {

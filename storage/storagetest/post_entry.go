@@ -55,7 +55,7 @@ var requestTests = []testCase{
 			if l.Sent != (i > 0) {
 				f.Fatalf("lease %d: sent %t, want %t", i, l.Sent, i > 0)
 			}
-			f.must(f.store.SetSent(f.Context(), l, true))
+			f.must(f.store.MarkSent(f.Context(), l, true))
 			f.mustAck(storage.Ack{Lease: storage.Lease{Entry: l.Entry, Token: l.Token}, Outcome: outcome, NotBefore: at(0)})
 		}
 		_, err := f.store.UnparkMatchingURLs(f.Context(), mustOrigin("https://a.example"), func(e storage.Entry) bool { return e.Sent })
@@ -68,8 +68,8 @@ var requestTests = []testCase{
 	{"a mark can be taken back", func(f *fixture) {
 		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
 		l := f.mustLeaseURL(at(0), "https://a.example/")
-		f.must(f.store.SetSent(f.Context(), l, true))
-		f.must(f.store.SetSent(f.Context(), l, false))
+		f.must(f.store.MarkSent(f.Context(), l, true))
+		f.must(f.store.MarkSent(f.Context(), l, false))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
 		if l := f.mustLeaseURL(at(0), "https://a.example/"); l.Sent {
 			f.Error("the mark is still there")
@@ -79,9 +79,9 @@ var requestTests = []testCase{
 		f.mustAddExactly(1, postEntry("https://a.example/", "x=1"))
 		old := f.mustLeaseURL(at(0), "https://a.example/")
 		l := f.mustLeaseURL(at(60), "https://a.example/")
-		f.wantStale(f.store.SetSent(f.Context(), old, true))
+		f.wantStale(f.store.MarkSent(f.Context(), old, true))
 		f.mustAck(storage.Ack{Lease: l, Outcome: storage.Requeue})
-		f.wantStale(f.store.SetSent(f.Context(), l, true))
+		f.wantStale(f.store.MarkSent(f.Context(), l, true))
 		if l := f.mustLeaseURL(at(60), "https://a.example/"); l.Sent {
 			f.Error("it is marked")
 		}

@@ -205,7 +205,7 @@ func (w *randomRun) doMarkSent() error {
 	if l.Request == nil {
 		return nil
 	}
-	err := w.store.SetSent(w.Context(), l, sent)
+	err := w.store.MarkSent(w.Context(), l, sent)
 	if leased := w.model.leasedURLs[l.Token]; leased != nil {
 		leased.Sent = sent
 		return err
