@@ -213,11 +213,3 @@ func TestArchiveInUse(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("--warc", dir, "http://shop.example/")...).want(t, ExitFailed, "in use by process ", "name another directory with --warc")
 }
-
-func TestProxyAndWARC(t *testing.T) {
-	p := DefaultProject()
-	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
-	if f := checkOutputSettings(&p); f == nil || f.fieldPath != "output.warc" {
-		t.Errorf("%v, want a fault of output.warc", f)
-	}
-}

@@ -31,3 +31,11 @@ func TestZeroIsNone(t *testing.T) {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
 	}
 }
+
+func TestProxyAndWARC(t *testing.T) {
+	p := DefaultProject()
+	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
+	if f := checkOutputSettings(&p); f == nil || f.fieldPath != "output.warc" {
+		t.Errorf("%v, want a fault of output.warc", f)
+	}
+}

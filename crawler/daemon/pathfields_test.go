@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPathFields: every field of a Project that holds text is either in the table of
+// those that name files, with the value that the table reaches, or known to name none.
+func TestPathFields(t *testing.T) {
+	listed := map[string]bool{}
+	for _, name := range nonPathTextFields {
+		listed[name] = true
+	}
+	for _, f := range filePathFields {
+		if listed[f.name] {
+			t.Errorf("%s is in both lists", f.name)
+		}
+		listed[f.name] = true
+		var p Project
+		v := p.fieldAt(f.name)
+		if v.Kind() == reflect.Slice {
+			v.Set(reflect.ValueOf([]string{"x"}))
+		} else {
+			v.SetString("x")
+		}
+		found := 0
+		p.forEachFilePath(func(of filePathField, _ string, path *string) *fieldProblem {
+			if found++; of.name != f.name || *path != "x" {
+				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
+			}
+			return nil
+		})
+		if found != 1 {
+			t.Errorf("%s: the table reaches %d values, want 1", f.name, found)
+		}
+	}
+	for _, name := range textFieldPaths(reflect.TypeFor[Project](), "") {
+		if !listed[name] {
+			t.Errorf("%s holds text: add it to pathFields if it names files, or else to textFields of this test", name)
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("there is no field %s that holds text", name)
+	}
+}
+
+// textFieldPaths returns the fields below a type that hold text, by their names in the
+// project file. "*" is any key of a map.
+func textFieldPaths(t reflect.Type, path string) (names []string) {
+	switch t.Kind() {
+	case reflect.String:
+		return []string{path}
+	case reflect.Pointer:
+		return textFieldPaths(t.Elem(), path)
+	case reflect.Slice:
+		return textFieldPaths(t.Elem(), path)
+	case reflect.Map:
+		below := textFieldPaths(t.Elem(), path+".*")
+		return append(slices.DeleteFunc(below, func(s string) bool { return s == path+".*" }), path) // the keys are text
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.IsExported() && yamlFieldName(f) != "" {
+				names = append(names, textFieldPaths(f.Type, strings.TrimPrefix(path+"."+yamlFieldName(f), "."))...)
+			}
+		}
+	}
+	return names
+}
+
+// nonPathTextFields are the fields of a Project that hold text and name no file.
+var nonPathTextFields = []string{
+	"project", "agent.product", "agent.wider", "agent.version", "agent.contact", "agent.signature.directory", "agent.signature.agent_form",
+	"seeds", "handler", "scope.within", "scope.include", "scope.exclude", "scope.params.drop", "scope.params.keep",
+	"robots.dialect", "robots.purpose", "output.mode", "politeness.window.hours", "politeness.window.zone",
+	"politeness.hosts", "politeness.hosts.*.reason", "politeness.hosts.*.expires", "politeness.hosts.*.window.hours", "politeness.hosts.*.window.zone",
+	"fetch.content_types", "fetch.headers", "fetch.proxy", "fetch.connect_to", "revisit.mode",
+	"store.redis.addresses", "store.redis.username", "store.redis.prefix", "store.redis.durability",
+}
