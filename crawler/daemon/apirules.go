@@ -66,19 +66,19 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement 
 }
 
 // checkProjectConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConfinement) *fieldProblem {
+func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConfinement) *FieldProblem {
 	if c == nil {
 		return nil
 	}
-	if f := p.forEachFilePath(func(f filePathField, field string, path *string) *fieldProblem {
-		if f.use == stateDirectory || c.allowsPath(f.use, s.absolutePath(name, f.use, *path)) {
+	if f := p.ForEachFilePath(func(f FilePathField, field string, path *string) *FieldProblem {
+		if f.Use == StateDirectory || c.allowsPath(f.Use, s.absolutePath(name, f.Use, *path)) {
 			return nil
 		}
 		dir, flag := c.outputRoot, "--output-root"
-		if f.use == inputFile {
+		if f.Use == InputFile {
 			dir, flag = c.inputRoot, "--files-root"
 		}
-		return newProjectFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
+		return NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
 			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
 			*path, dir, flag, c.projectFilesDir)
 	}); f != nil || c.allowPrivate {
@@ -91,10 +91,10 @@ func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConf
 		{"fetch.allow_private", p.Fetch.AllowPrivate},
 		{"fetch.connect_to", len(p.Fetch.ConnectToRules) > 0},
 		{"fetch.proxy", p.Fetch.Proxy != ""},
-		{"store.redis.addresses", p.Store.Redis.isUsed()},
+		{"store.redis.addresses", p.Store.Redis.IsUsed()},
 	} {
 		if f.isSet {
-			return newProjectFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
+			return NewFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
 				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.projectFilesDir)
 		}
 	}

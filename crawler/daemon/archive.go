@@ -54,7 +54,7 @@ func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 	if p.Output.WARCDir == "" {
 		return nil, nil
 	}
-	dir, err := openWARCDir(p.Output.WARCDir, p.Output.fileMode(), opts.pathConfinement)
+	dir, err := openWARCDir(p.Output.WARCDir, p.Output.FileModeBits(), opts.pathConfinement)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
@@ -91,14 +91,14 @@ func warcConfig(p *Project, log *slog.Logger) warc.Config {
 	info := []warc.Field{
 		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
 		{Name: "operator", Value: p.Agent.Contact},
-		{Name: "http-header-user-agent", Value: p.userAgent()},
+		{Name: "http-header-user-agent", Value: p.UserAgent()},
 		{Name: "robots", Value: "obeyed (RFC 9309, dialect " + p.Robots.Dialect + ")"},
 	}
 	if p.Name != "" {
 		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
 	}
 	return warc.Config{
-		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), FileMode: p.Output.fileMode(), WarcinfoFields: info,
+		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), FileMode: p.Output.FileModeBits(), WarcinfoFields: info,
 		OnRecovered: func(file string, bytesCut int64) {
 			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 		},

@@ -151,7 +151,7 @@ func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, 
 // getOrStartSharedBrakes returns the commons that a project belongs to, nil if it has none.
 func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes {
 	r := loaded.project.Store.Redis
-	if !r.isUsed() {
+	if !r.IsUsed() {
 		return nil
 	}
 	s.mu.Lock()

@@ -84,7 +84,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	}
 	parseHost := parseBrakeHost
 	if b.lift {
-		parseHost = canonicalHost // a brake of an older version may have any name
+		parseHost = CanonicalHost // a brake of an older version may have any name
 	}
 	host, ok := parseHost(name)
 	if !ok {

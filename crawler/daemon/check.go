@@ -23,14 +23,14 @@ const minOutputFileSize, maxOutputFileSize = 1 << 10, 1 << 40
 const minRequestRate = 1.0 / 86400
 
 var (
-	projectNamePattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	versionPattern     = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
+	NamePattern    = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	versionPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]*$") // an RFC 9110 token
 )
 
 // checkProject returns the first field of p whose value makes no sense, and what
 // to do about it.
-func checkProject(p *Project) *fieldProblem {
-	for _, check := range []func(*Project) *fieldProblem{
+func checkProject(p *Project) *FieldProblem {
+	for _, check := range []func(*Project) *FieldProblem{
 		checkAgentSettings, checkSigningSettings, checkSeeds, checkScopeSettings, checkDiscoverySettings, checkEnumFields, checkNumbers, checkPolitenessSettings, checkRevisitSettings, checkFetchSettings, checkOutputSettings, checkRedisSettings,
 	} {
 		if f := check(p); f != nil {
@@ -40,15 +40,15 @@ func checkProject(p *Project) *fieldProblem {
 	return nil
 }
 
-// newProjectFieldProblem returns a fault with a formatted problem.
+// NewFieldProblem returns a fault with a formatted problem.
 // Values of the file, and texts that repeat them, are formatted with %q.
-func newProjectFieldProblem(field, format string, args ...any) *fieldProblem {
-	return &fieldProblem{field, ": " + fmt.Sprintf(format, args...)}
+func NewFieldProblem(field, format string, args ...any) *FieldProblem {
+	return &FieldProblem{field, ": " + fmt.Sprintf(format, args...)}
 }
 
-func checkAgentSettings(p *Project) *fieldProblem {
-	if p.Name != "" && !projectNamePattern.MatchString(p.Name) {
-		return newProjectFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
+func checkAgentSettings(p *Project) *FieldProblem {
+	if p.Name != "" && !NamePattern.MatchString(p.Name) {
+		return NewFieldProblem("project", "%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", p.Name)
 	}
 	for _, f := range []struct {
 		field, value string
@@ -59,41 +59,41 @@ func checkAgentSettings(p *Project) *fieldProblem {
 		{"agent.contact", p.Agent.Contact, collyfetch.MaxContactBytes},
 	} {
 		if len(f.value) > f.maxBytes {
-			return newProjectFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
+			return NewFieldProblem(f.field, "%d bytes are too many, for it stands in every request: expected %d at most", len(f.value), f.maxBytes)
 		}
 	}
 	if _, err := robots.NewAgent(p.Agent.Product); err != nil { // AGENT-14
-		return newProjectFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
+		return NewFieldProblem("agent.product", "%q is not a product token: expected letters, _ and - only, as in examplebot", p.Agent.Product)
 	}
 	for i, token := range p.Agent.FallbackTokens {
 		if _, err := robots.NewAgent(token); err != nil {
-			return newProjectFieldProblem(indexedFieldName("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
+			return NewFieldProblem(indexedFieldName("agent.wider", i), "%q is not a product token: expected letters, _ and - only, as in examplebot", token)
 		}
 	}
 	if !versionPattern.MatchString(p.Agent.Version) {
-		return newProjectFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
+		return NewFieldProblem("agent.version", "%q is not a version: expected no blanks and no slashes, as in 1.0", p.Agent.Version)
 	}
 	switch {
 	case p.Agent.Contact == "":
-		return newProjectFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
+		return NewFieldProblem("agent.contact", "contact is compulsory: a URL or mailto: that a site owner can reach you by; set agent.contact or --contact")
 	case !collyfetch.IsContact(p.Agent.Contact):
-		return newProjectFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
+		return NewFieldProblem("agent.contact", "%q is no way to reach you: expected https://example.com/bot or mailto:you@example.com, in ASCII", p.Agent.Contact)
 	}
 	return nil
 }
 
-func checkSeeds(p *Project) *fieldProblem {
+func checkSeeds(p *Project) *FieldProblem {
 	if len(p.Seeds) == 0 && len(p.SeedFiles) == 0 {
-		return newProjectFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
+		return NewFieldProblem("seeds", "nothing to crawl: name URLs on the command line, or set seeds or seed_files")
 	}
 	for i, s := range p.Seeds {
 		if err := p.checkSeedURL(s); err != nil {
-			return newProjectFieldProblem(indexedFieldName("seeds", i), "%v", err)
+			return NewFieldProblem(indexedFieldName("seeds", i), "%v", err)
 		}
 	}
 	for i, name := range p.SeedFiles {
 		if name == "" {
-			return newProjectFieldProblem(indexedFieldName("seed_files", i), "expected the name of a file")
+			return NewFieldProblem(indexedFieldName("seed_files", i), "expected the name of a file")
 		}
 	}
 	return nil
@@ -102,9 +102,9 @@ func checkSeeds(p *Project) *fieldProblem {
 // indexedFieldName names one item of a list.
 func indexedFieldName(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-func checkScopeSettings(p *Project) *fieldProblem {
+func checkScopeSettings(p *Project) *FieldProblem {
 	if _, err := frontier.ParseScopeMode(p.Scope.ScopeMode); err != nil {
-		return newProjectFieldProblem("scope.within", "%v", err)
+		return NewFieldProblem("scope.within", "%v", err)
 	}
 	budget := newRegexpBudget()
 	for _, f := range []struct {
@@ -123,7 +123,7 @@ func checkScopeSettings(p *Project) *fieldProblem {
 	}{{"scope.params.drop", p.Scope.Params.Drop}, {"scope.params.keep", p.Scope.Params.Keep}} {
 		for i, name := range f.names {
 			if _, err := frontier.NewParamCleaner(frontier.ParamRules{Drop: []string{name}}); err != nil {
-				return newProjectFieldProblem(indexedFieldName(f.field, i), "%v, as in ref or utm_*", err)
+				return NewFieldProblem(indexedFieldName(f.field, i), "%v, as in ref or utm_*", err)
 			}
 		}
 	}
@@ -131,46 +131,46 @@ func checkScopeSettings(p *Project) *fieldProblem {
 }
 
 // newRegexpProblem returns the fault of a pattern that cannot be compiled, or is too much.
-func newRegexpProblem(field, pattern string, err error) *fieldProblem {
+func newRegexpProblem(field, pattern string, err error) *FieldProblem {
 	if syntaxError := (*syntax.Error)(nil); errors.As(err, &syntaxError) {
-		return newProjectFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
+		return NewFieldProblem(field, "%q is not a regular expression (RE2): %v", pattern, err)
 	}
-	return newProjectFieldProblem(field, "%v", err)
+	return NewFieldProblem(field, "%v", err)
 }
 
 // checkDiscoverySettings refuses what callbacks, which alone say what leads on, leave
 // without effect.
-func checkDiscoverySettings(p *Project) *fieldProblem {
+func checkDiscoverySettings(p *Project) *FieldProblem {
 	if p.Discover.Images && p.Handler != "" {
-		return newProjectFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
+		return NewFieldProblem("discover.images", "the callbacks of handler %q say what leads on from a page; leave one of the two out", p.Handler)
 	}
 	return nil
 }
 
 // checkEnumFields checks the fields that have a few values.
-func checkEnumFields(p *Project) *fieldProblem {
+func checkEnumFields(p *Project) *FieldProblem {
 	if _, err := robots.ParseDialect(p.Robots.Dialect); err != nil {
-		return newProjectFieldProblem("robots.dialect", "%v", err)
+		return NewFieldProblem("robots.dialect", "%v", err)
 	}
 	if _, err := frontier.ParseRevisitMode(p.Revisit.Mode); err != nil {
-		return newProjectFieldProblem("revisit.mode", "%v", err)
+		return NewFieldProblem("revisit.mode", "%v", err)
 	}
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyExtensions {
-		return newProjectFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose", "is judged by lines that robots.extensions: false ignores; leave one of the two out")
 	}
 	if len(p.Robots.Purposes) > 0 && !p.Robots.ObeyMetaTags {
-		return newProjectFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
+		return NewFieldProblem("robots.purpose", "is judged by headers and meta elements that robots.meta: false ignores; leave one of the two out")
 	}
 	for i, purpose := range p.Robots.Purposes {
 		if err := (robots.GateConfig{Purposes: []string{purpose}}).Validate(); err != nil {
-			return newProjectFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
+			return NewFieldProblem(indexedFieldName("robots.purpose", i), "%q is not one of %s", purpose, robots.KnownPurposes)
 		}
 	}
 	return nil
 }
 
 // checkNumbers checks the fields whose type allows more than makes sense.
-func checkNumbers(p *Project) *fieldProblem {
+func checkNumbers(p *Project) *FieldProblem {
 	for _, f := range []struct {
 		field           string
 		value, min, max float64
@@ -201,11 +201,11 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"output.ledger_max_size", float64(p.Output.LedgerMaxFileSize), minOutputFileSize, maxOutputFileSize},
 	} {
 		if !(f.value >= f.min && f.value <= f.max) { // so written, it refuses NaN
-			return newProjectFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
+			return NewFieldProblem(f.field, "%v is out of range: expected %v to %v", formatWithoutExponent(f.value), formatWithoutExponent(f.min), formatWithoutExponent(f.max))
 		}
 	}
 	if r := p.Limits.RequestsPerSecond; r > 0 && r < minRequestRate {
-		return newProjectFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
+		return NewFieldProblem("limits.requests_per_second", "%v is less than one request a day: expected 0, for no limit, or more", r)
 	}
 	for _, f := range []struct {
 		field  string
@@ -218,7 +218,7 @@ func checkNumbers(p *Project) *fieldProblem {
 		{"output.ledger_checkpoint", p.Output.LedgerCheckpointInterval == 0},
 	} {
 		if f.isZero {
-			return newProjectFieldProblem(f.field, "expected more than 0")
+			return NewFieldProblem(f.field, "expected more than 0")
 		}
 	}
 	return nil
@@ -227,17 +227,17 @@ func checkNumbers(p *Project) *fieldProblem {
 // The times that a page may rest.
 const minRevisitInterval, maxRevisitInterval = time.Second, 3650 * day
 
-func checkRevisitSettings(p *Project) *fieldProblem {
+func checkRevisitSettings(p *Project) *FieldProblem {
 	for _, f := range []struct {
 		field string
 		value Duration
 	}{{"revisit.every", p.Revisit.Interval}, {"revisit.min", p.Revisit.MinInterval}, {"revisit.max", p.Revisit.MaxInterval}} {
 		if d := time.Duration(f.value); d < minRevisitInterval || d > maxRevisitInterval {
-			return newProjectFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
+			return NewFieldProblem(f.field, "%v is out of range: expected 1s to 3650d", f.value)
 		}
 	}
 	if p.Revisit.MinInterval > p.Revisit.MaxInterval {
-		return newProjectFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
+		return NewFieldProblem("revisit.min", "%v is longer than revisit.max, %v", p.Revisit.MinInterval, p.Revisit.MaxInterval)
 	}
 	return nil
 }
@@ -245,26 +245,26 @@ func checkRevisitSettings(p *Project) *fieldProblem {
 // checkOutputSettings refuses what a WARC file could not tell the truth of: through a
 // proxy, the bytes of an exchange are those between the proxy and us. And it
 // refuses a size for what is no file.
-func checkOutputSettings(p *Project) *fieldProblem {
+func checkOutputSettings(p *Project) *FieldProblem {
 	if !slices.Contains(allowedFileModes, p.Output.FileMode) {
-		return newProjectFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
+		return NewFieldProblem("output.mode", "%q is not one of %s", p.Output.FileMode, strings.Join(allowedFileModes, ", "))
 	}
 	switch size := p.Output.JSONLMaxFileSize; {
 	case size == 0:
 	case p.Output.JSONL == "-":
-		return newProjectFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
+		return NewFieldProblem("output.jsonl_max_size", "cannot be used with output.jsonl: \"-\", since standard output is no file; leave one of the two out")
 	case size < minOutputFileSize || size > maxOutputFileSize:
-		return newProjectFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
+		return NewFieldProblem("output.jsonl_max_size", "%d is out of range: expected 0, for one file without end, or %d to %d", size, minOutputFileSize, maxOutputFileSize)
 	}
 	if !p.Output.WriteLedger && (p.Output.LedgerKeyFile != "" || p.Output.RecordRefusalsInLedger) {
 		field := "output.ledger_key"
 		if p.Output.RecordRefusalsInLedger {
 			field = "output.ledger_refusals"
 		}
-		return newProjectFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
+		return NewFieldProblem(field, "says something of the ledger, and there is none; leave it out, or output.ledger: false")
 	}
 	if p.Output.WARCDir != "" && p.Fetch.Proxy != "" {
-		return newProjectFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
+		return NewFieldProblem("output.warc", "cannot be used with fetch.proxy: WARC files hold what servers sent, byte for byte; leave one of the two out")
 	}
 	return nil
 }

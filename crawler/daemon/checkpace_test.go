@@ -33,7 +33,7 @@ func TestAddressLimits(t *testing.T) {
 		{" {ip: {concurrency: 5, delay: 0s}}\n", politeness.LimiterConfig{IPConcurrency: 5, LimitLoopback: true}},
 	} {
 		p := projectWithPoliteness(t, tt.file)
-		if diff := cmp.Diff(tt.want, p.limiterConfig(time.Time{})); diff != "" {
+		if diff := cmp.Diff(tt.want, p.LimiterConfig(time.Time{})); diff != "" {
 			t.Errorf("%s(-want +got)\n%s", tt.file, diff)
 		}
 	}
@@ -58,7 +58,7 @@ func TestPolicyOfAHost(t *testing.T) {
 	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
 		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)
 	}
-	policy := p.politenessPolicy()
+	policy := p.PolitenessPolicy()
 	last := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)
 	winter := time.Date(2027, 1, 31, 21, 0, 0, 0, time.UTC) // 22:00 in Prague
 	for _, tt := range []struct {

@@ -190,8 +190,8 @@ func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 // isEmptyFlagValue reports whether a flag that was given holds a text without a character.
 func isEmptyFlagValue(v pflag.Value) bool {
 	switch v := v.(type) {
-	case *projectFieldFlagValue:
-		return slices.Contains(v.values, "")
+	case *FieldFlagValue:
+		return slices.Contains(v.Values, "")
 	case pflag.SliceValue:
 		given := v.GetSlice()
 		return len(given) == 0 || slices.Contains(given, "")

@@ -177,7 +177,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := crawlOptions{projectFlags: addProjectFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
+	s := crawlOptions{projectFlags: AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}

@@ -36,8 +36,8 @@ type pathConfinement struct {
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
 // allowsPath reports whether c lets a project use a path, judged by its name.
-func (c *pathConfinement) allowsPath(use filePathUse, path string) bool {
-	if use == inputFile {
+func (c *pathConfinement) allowsPath(use FilePathUse, path string) bool {
+	if use == InputFile {
 		return isWithin(path, c.inputRoot)
 	}
 	return isWithin(path, c.projectDir) || isWithin(path, c.outputRoot)

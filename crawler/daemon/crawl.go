@@ -52,7 +52,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 		Long: crawlHelp, Example: crawlExample, Args: argsOrUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
-	s.projectFlags = addProjectFieldFlags(fs)
+	s.projectFlags = AddFieldFlags(fs)
 	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE`")
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
 	fs.BoolVar(&s.startFresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
@@ -78,11 +78,11 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return err
 	}
 	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
-		return d.fieldError(*f)
+		return d.FieldError(*f)
 	}
 	if s.dryRunOptions.enabled {
 		return a.forecastByDryRun(c.Context(), d.Project, s)
@@ -92,37 +92,37 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 
 // loadProject returns the project: the defaults, under the project file or, if the
 // crawl goes on, the project it was started with, under the flags.
-func (s *crawlOptions) loadProject(urls []string) (*projectWithPositions, error) {
+func (s *crawlOptions) loadProject(urls []string) (*File, error) {
 	d, err := s.loadBaseProject()
 	if err != nil {
 		return nil, err
 	}
-	if err := applyProjectFieldFlags(d, s.projectFlags); err != nil {
+	if err := ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	if len(urls) > 0 {
-		return d, d.setFieldFromCommandLine("seeds", "URL", append(urls, d.Seeds...)...)
+		return d, d.SetFieldFromCommandLine("seeds", "URL", append(urls, d.Seeds...)...)
 	}
 	return d, nil
 }
 
 // loadBaseProject returns the project that the flags are laid over.
-func (s *crawlOptions) loadBaseProject() (*projectWithPositions, error) {
+func (s *crawlOptions) loadBaseProject() (*File, error) {
 	switch {
 	case s.configFile != "":
-		return readProjectSource(s.configFile)
+		return ReadFile(s.configFile)
 	case !s.resume:
-		return newDefaultProjectWithPositions(), nil
+		return NewFile(), nil
 	}
-	d := newDefaultProjectWithPositions() // for the flag that says where the crawl is kept
-	if err := applyProjectFieldFlags(d, s.projectFlags); err != nil {
+	d := NewFile() // for the flag that says where the crawl is kept
+	if err := ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	dir := stateDir(d.Store.Path)
 	if hasCrawl, err := dir.hasCrawl(); err != nil || !hasCrawl {
 		return nil, errors.Join(dir.newNoCrawlError(), err)
 	}
-	saved, err := readProjectSource(dir.path(projectFile))
+	saved, err := ReadFile(dir.path(projectFile))
 	if err != nil {
 		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
 			err, dir.path(projectFile))

@@ -54,7 +54,7 @@ func followedLinkKinds(p *Project) crawler.FollowedLinkKinds {
 // within c.
 func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
-		UserAgent: p.userAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
+		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
 		Headers: make(http.Header, len(p.Fetch.Headers)), AllowPrivate: p.Fetch.AllowPrivate, DNSTTL: time.Duration(p.Fetch.DNSTTL),
 		CaptureExchanges: p.Output.WARCDir != "",
@@ -73,7 +73,7 @@ func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
 		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.newSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
+	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
 		return cfg, err
 	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)

@@ -18,8 +18,8 @@ import (
 // decode reads the draft's text into its project. The goccy parser finds the
 // words and their places; what they mean is decided here, so that every
 // mistake is told in the words of the project file and not in those of Go.
-func (d *projectWithPositions) decode() error {
-	tokens, exceeded := yamllimit.Tokenize(d.text, "anchors, aliases and tags have no place in a project file; write the value itself")
+func (d *File) decode() error {
+	tokens, exceeded := yamllimit.Tokenize(d.Text, "anchors, aliases and tags have no place in a project file; write the value itself")
 	if exceeded != nil {
 		return d.errorAt(textPosition{exceeded.Line, exceeded.Column}, "", exceeded.Problem)
 	}
@@ -37,7 +37,7 @@ func (d *projectWithPositions) decode() error {
 }
 
 // syntaxError returns a parser's error in the project file's form.
-func (d *projectWithPositions) syntaxError(err error) error {
+func (d *File) syntaxError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
 		return d.errorAt(yamlTokenPosition(at.GetToken()), "", at.GetMessage())
@@ -53,7 +53,7 @@ func yamlTokenPosition(tk *token.Token) textPosition {
 }
 
 // decodeValue reads node into v, the field at path.
-func (d *projectWithPositions) decodeValue(node ast.Node, v reflect.Value, path string) error {
+func (d *File) decodeValue(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -92,7 +92,7 @@ func scalarText(node ast.Node) string {
 }
 
 // decodeMapping reads the fields of a room, or the entries of a map.
-func (d *projectWithPositions) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
+func (d *File) decodeMapping(n ast.MapNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Struct && v.Kind() != reflect.Map {
 		return d.typeMismatchError(n.(ast.Node), v, path)
 	}
@@ -124,7 +124,7 @@ func (d *projectWithPositions) decodeMapping(n ast.MapNode, v reflect.Value, pat
 }
 
 // decodeList reads the items of a list.
-func (d *projectWithPositions) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
+func (d *File) decodeList(n *ast.SequenceNode, v reflect.Value, path string) error {
 	if v.Kind() != reflect.Slice {
 		return d.typeMismatchError(n, v, path)
 	}
@@ -165,7 +165,7 @@ func areAdjacentTokens(before, after *token.Token) bool {
 }
 
 // typeMismatchError refuses a value of another shape than its field's.
-func (d *projectWithPositions) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
+func (d *File) typeMismatchError(node ast.Node, v reflect.Value, path string) error {
 	at := yamlTokenPosition(node.GetToken())
 	found := fmt.Sprintf("found %q", scalarText(node))
 	switch n := node.(type) {

@@ -53,7 +53,7 @@ func TestDocumentedFields(t *testing.T) {
 			if strings.HasPrefix(block, "scrape_configs:") || strings.HasPrefix(block, "- ") {
 				continue // of Prometheus; of --tokens
 			}
-			if _, err := parseProjectWithPositions(name, []byte(block)); err != nil {
+			if _, err := ParseFile(name, []byte(block)); err != nil {
 				t.Errorf("%v in\n%s", err, block)
 			}
 			read++

@@ -12,54 +12,54 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A projectWithPositions is a project in the making: it knows where each value came from, so
+// A File is a project in the making: it knows where each value came from, so
 // that a mistake can be shown in its place.
-type projectWithPositions struct {
+type File struct {
 	Project
 	file                  string
-	text                  string
+	Text                  string
 	positions             map[string]textPosition // of the fields that the file has
-	commandLineArgByField map[string]string       // of the fields that the command line set: by what
+	CommandLineArgByField map[string]string       // of the fields that the command line set: by what
 }
 
 // A textPosition is a line and a column of the project file, counted from 1.
 type textPosition struct{ line, column int }
 
-// A fieldProblem is a field that cannot stand as it is, and why: what reads well after
+// A FieldProblem is a field that cannot stand as it is, and why: what reads well after
 // the field's name. It has the values of the file in quotes only, as %q writes them.
-type fieldProblem struct{ fieldPath, problem string }
+type FieldProblem struct{ FieldPath, Problem string }
 
-// maxProjectFileSize bounds a project file. Longer lists of seeds belong in files
+// MaxFileSize bounds a project file. Longer lists of seeds belong in files
 // of their own.
-const maxProjectFileSize = 1 << 20
+const MaxFileSize = 1 << 20
 
-// newDefaultProjectWithPositions returns a draft of the defaults.
-func newDefaultProjectWithPositions() *projectWithPositions {
-	return &projectWithPositions{Project: DefaultProject(), positions: map[string]textPosition{}, commandLineArgByField: map[string]string{}}
+// NewFile returns a draft of the defaults.
+func NewFile() *File {
+	return &File{Project: DefaultProject(), positions: map[string]textPosition{}, CommandLineArgByField: map[string]string{}}
 }
 
-// readProjectSource reads a project file over the defaults.
-func readProjectSource(file string) (*projectWithPositions, error) {
+// ReadFile reads a project file over the defaults.
+func ReadFile(file string) (*File, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, usage.Errorf("cannot read the project file: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProjectFileSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 	if err != nil {
 		return nil, usage.Errorf("cannot read the project file: %w", err)
 	}
-	return parseProjectWithPositions(file, text)
+	return ParseFile(file, text)
 }
 
-// parseProjectWithPositions reads the text of a project file over the defaults. file names it in
+// ParseFile reads the text of a project file over the defaults. file names it in
 // errors.
-func parseProjectWithPositions(file string, text []byte) (*projectWithPositions, error) {
-	if len(text) > maxProjectFileSize {
+func ParseFile(file string, text []byte) (*File, error) {
+	if len(text) > MaxFileSize {
 		return nil, usage.Errorf("%s is longer than 1 MiB; put long lists of seeds into seed_files", file)
 	}
-	d := newDefaultProjectWithPositions()
-	d.file, d.text = file, strings.TrimPrefix(string(text), plaintext.ByteOrderMark)
+	d := NewFile()
+	d.file, d.Text = file, strings.TrimPrefix(string(text), plaintext.ByteOrderMark)
 	if err := d.decode(); err != nil {
 		return nil, err
 	}
@@ -68,21 +68,21 @@ func parseProjectWithPositions(file string, text []byte) (*projectWithPositions,
 
 // ReadProject reads and checks a project file.
 func ReadProject(file string) (Project, error) {
-	d, err := readProjectSource(file)
+	d, err := ReadFile(file)
 	if err != nil {
 		return Project{}, err
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return Project{}, err
 	}
 	return d.Project, nil
 }
 
-// setFieldFromCommandLine gives a field the values that the command line has for it; by names what
+// SetFieldFromCommandLine gives a field the values that the command line has for it; by names what
 // on the command line did.
-func (d *projectWithPositions) setFieldFromCommandLine(field, setBy string, values ...string) error {
+func (d *File) SetFieldFromCommandLine(field, setBy string, values ...string) error {
 	v := d.fieldAt(field)
-	d.commandLineArgByField[field] = setBy
+	d.CommandLineArgByField[field] = setBy
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(values))
 		return nil
@@ -90,10 +90,10 @@ func (d *projectWithPositions) setFieldFromCommandLine(field, setBy string, valu
 	return setScalarFromText(v, values[len(values)-1])
 }
 
-// check reports the first field that is impossible.
-func (d *projectWithPositions) check() error {
+// Check reports the first field that is impossible.
+func (d *File) Check() error {
 	if f := checkProject(&d.Project); f != nil {
-		return d.fieldError(*f)
+		return d.FieldError(*f)
 	}
 	return nil
 }

@@ -59,13 +59,13 @@ func (r *dryRunOptions) checkFlagsAndSetOutput(fs *pflag.FlagSet) error {
 // forecastByDryRun visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
 func (a *program) forecastByDryRun(ctx context.Context, p Project, s crawlOptions) (err error) {
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
 	out := &jsonlRecorder{w: discardWriter{}}
 	if s.dryRunOptions.output != "" {
-		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.fileMode(), a.stdout, false, durableOutputLengths{}); err != nil {
+		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.FileModeBits(), a.stdout, false, durableOutputLengths{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

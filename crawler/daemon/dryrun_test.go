@@ -121,7 +121,7 @@ func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func crawlForecastSites(t *testing.T, p Project) []crawltest.Exchange {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,25 +28,25 @@ var defaultStorePath = DefaultProject().Store.Path
 // parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
 func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
-	d, err := parseProjectWithPositions(s.projectFilePath(name), text)
+	d, err := ParseFile(s.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
 	c := s.confinementOf(name, byAPI)
-	for _, f := range []*fieldProblem{
+	for _, f := range []*FieldProblem{
 		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.namedCallbacks.checkHandler(d.Handler),
 	} {
 		if f != nil {
-			return nil, d.fieldError(*f)
+			return nil, d.FieldError(*f)
 		}
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return nil, err
 	}
 	loaded, err := s.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := s.jsonlOutputOwner(loaded.project.Output.JSONL); other != "" && other != name {
-			return nil, d.fieldError(*newProjectFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+			return nil, d.FieldError(*NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
 	}
@@ -67,11 +67,11 @@ func (s *supervisor) jsonlOutputOwner(output string) string {
 func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
-	seedPerOrigin, err := p.firstSeedPerOrigin(c.openInput)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(c.openInput)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := p.Agent.Signature.readKeys(c.openInput)
+	keys, err := p.Agent.Signature.ReadKeys(c.openInput)
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +79,18 @@ func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement
 }
 
 // checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
-func (s *supervisor) checkProjectForDaemon(name string, p *Project) *fieldProblem {
+func (s *supervisor) checkProjectForDaemon(name string, p *Project) *FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
-		return newProjectFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
+		return NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
 	case p.Store.Path != defaultStorePath:
-		return newProjectFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+		return NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
-		return newProjectFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+		return NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
 	case s.isForbiddenOutputPath(name, p.Output.JSONL):
-		return newProjectFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
+		return NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
 	case s.isForbiddenOutputPath(name, p.Output.WARCDir):
-		return newProjectFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
+		return NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
 	}
 	return nil
 }
@@ -112,20 +112,20 @@ func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 // directory, what it reads is beside its file.
 func (s *supervisor) makePathsAbsolute(p *Project) {
 	p.Store.Path = string(s.projectStateDir(p.Name))
-	p.forEachFilePath(func(f filePathField, _ string, path *string) *fieldProblem {
-		if f.use != stateDirectory {
-			*path = s.absolutePath(p.Name, f.use, *path)
+	p.ForEachFilePath(func(f FilePathField, _ string, path *string) *FieldProblem {
+		if f.Use != StateDirectory {
+			*path = s.absolutePath(p.Name, f.Use, *path)
 		}
 		return nil
 	})
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(project string, use filePathUse, path string) string {
+func (s *supervisor) absolutePath(project string, use FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
-	case use == inputFile:
+	case use == InputFile:
 		return filepath.Join(s.projectFilesDir, path)
 	}
 	return s.projectStateDir(project).path(path)
@@ -134,11 +134,11 @@ func (s *supervisor) absolutePath(project string, use filePathUse, path string) 
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
-	d, err := readProjectSource(s.projectStateDir(name).path(projectFile))
-	if err != nil || d.check() != nil || s.env.namedCallbacks.checkHandler(d.Handler) != nil {
+	d, err := ReadFile(s.projectStateDir(name).path(projectFile))
+	if err != nil || d.Check() != nil || s.env.namedCallbacks.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.text, apiCreatedProjectHeader))
+	c := s.confinementOf(name, strings.HasPrefix(d.Text, apiCreatedProjectHeader))
 	if s.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}

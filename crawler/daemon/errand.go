@@ -35,23 +35,23 @@ type hostVisitTiming struct {
 
 func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
 	d := q.newProjectFromFlags()
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return nil, err
 	}
 	return newProjectPoliteFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) newProjectFromFlags() *projectWithPositions {
-	d := newDefaultProjectWithPositions()
+func (q robotsCheckOptions) newProjectFromFlags() *File {
+	d := NewFile()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
-	d.commandLineArgByField["agent.contact"], d.commandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
+	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
 	return d
 }
 
 // newProjectPoliteFetcher returns an errand that fetches as the project says.
-func newProjectPoliteFetcher(d *projectWithPositions, gateConfig robots.GateConfig) (*politeFetcher, error) {
+func newProjectPoliteFetcher(d *File, gateConfig robots.GateConfig) (*politeFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := newFetcher(&d.Project, nil, store, nil, bodyMemory)
@@ -64,7 +64,7 @@ func newProjectPoliteFetcher(d *projectWithPositions, gateConfig robots.GateConf
 	}
 	return &politeFetcher{
 		gate:    robots.NewGate(gateConfig, store),
-		fetcher: fetcher, policy: d.politenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
+		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
 	}, nil
 }

@@ -35,7 +35,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // exitCode returns the exit code for the error that a command ended with.
 func exitCode(err error) int {
-	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*projectFileError)(nil)
+	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*FileError)(nil)
 	switch {
 	case err == nil:
 		return ExitDone
@@ -49,7 +49,7 @@ func exitCode(err error) int {
 
 // printError tells what went wrong, and returns the exit code for it.
 func printError(w io.Writer, err error) int {
-	if text := detailedErrorText(err); text != "" {
+	if text := DetailedErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
 	return exitCode(err)

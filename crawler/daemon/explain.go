@@ -113,11 +113,11 @@ func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if rules, err := k.gate.Rules(ctx, u.Origin()); err != nil || rules != nil {
 		return err
 	}
-	cfg, err := k.project.gateConfig()
+	cfg, err := k.project.GateConfig()
 	if err != nil {
 		return err
 	}
-	e, err := newProjectPoliteFetcher(&projectWithPositions{Project: k.project}, cfg)
+	e, err := newProjectPoliteFetcher(&File{Project: k.project}, cfg)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func (q *inspector) explainPendingVisit(e *explainedURL) api.ExplainedNextVisit 
 		postpone(h.HeldUntil, "its origin is held"+reasonSuffix(h.HoldReason))
 	}
 	postpone(e.Robots.OriginPostponedUntil, "its robots.txt is to be asked for again then: "+e.Robots.OriginPostponedReason)
-	if policy := q.project.politenessPolicy().ForHost(hostOfURL(e.URL), q.inspectionTime); !policy.VisitWindow.IsOpen(q.inspectionTime) {
+	if policy := q.project.PolitenessPolicy().ForHost(hostOfURL(e.URL), q.inspectionTime); !policy.VisitWindow.IsOpen(q.inspectionTime) {
 		postpone(policy.VisitWindow.NextOpen(q.inspectionTime), "the hours of visits begin then")
 	}
 	delayReason := "it was put off after a failed visit"

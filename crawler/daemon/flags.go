@@ -34,23 +34,23 @@ var projectFieldFlags = []projectFieldFlag{
 	{"allow-private", "fetch.allow_private", "allow connections to loopback and private addresses"},
 }
 
-// A projectFieldFlagValue is what the command line says of one field. It is kept as text:
+// A FieldFlagValue is what the command line says of one field. It is kept as text:
 // the project file is read later, and flags win over it.
-type projectFieldFlagValue struct {
+type FieldFlagValue struct {
 	fieldPath string
-	values    []string
+	Values    []string
 }
 
-// addProjectFieldFlags adds the flags of these names to fs, all if none is named.
+// AddFieldFlags adds the flags of these names to fs, all if none is named.
 // What a flag is given is tried on the spot, so that a mistake is told by its own
 // name.
-func addProjectFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
+func AddFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 	var flags []*pflag.Flag
 	for _, f := range projectFieldFlags {
 		if len(names) > 0 && !slices.Contains(names, f.flagName) {
 			continue
 		}
-		flag := fs.VarPF(&projectFieldFlagValue{fieldPath: f.fieldPath}, f.flagName, "", f.usage)
+		flag := fs.VarPF(&FieldFlagValue{fieldPath: f.fieldPath}, f.flagName, "", f.usage)
 		if new(Project).fieldAt(f.fieldPath).Kind() == reflect.Bool {
 			flag.NoOptDefVal = "true"
 		}
@@ -60,32 +60,32 @@ func addProjectFieldFlags(fs *pflag.FlagSet, names ...string) []*pflag.Flag {
 }
 
 // Set is part of pflag.Value.
-func (s *projectFieldFlagValue) Set(text string) error {
-	values := append(s.values, text)
-	if err := s.applyTo(newDefaultProjectWithPositions(), "", values); err != nil {
+func (s *FieldFlagValue) Set(text string) error {
+	values := append(s.Values, text)
+	if err := s.applyTo(NewFile(), "", values); err != nil {
 		return err
 	}
-	s.values = values
+	s.Values = values
 	return nil
 }
 
 // String is part of pflag.Value: the default, until Set is called.
-func (s *projectFieldFlagValue) String() string {
-	if len(s.values) > 0 {
-		return strings.Join(s.values, " ")
+func (s *FieldFlagValue) String() string {
+	if len(s.Values) > 0 {
+		return strings.Join(s.Values, " ")
 	}
-	switch v := newDefaultProjectWithPositions().fieldAt(s.fieldPath); {
+	switch v := NewFile().fieldAt(s.fieldPath); {
 	case v.IsZero(), v.Kind() == reflect.Slice:
 		return ""
 	case s.fieldPath == "agent":
-		return newDefaultProjectWithPositions().Agent.Product
+		return NewFile().Agent.Product
 	default:
 		return fmt.Sprint(v.Interface())
 	}
 }
 
 // Type is part of pflag.Value; help shows it where usage names no value.
-func (s *projectFieldFlagValue) Type() string {
+func (s *FieldFlagValue) Type() string {
 	switch new(Project).fieldAt(s.fieldPath).Interface().(type) {
 	case bool:
 		return "bool" // and so help shows none
@@ -98,30 +98,30 @@ func (s *projectFieldFlagValue) Type() string {
 }
 
 // applyTo gives the field of d the values; by says what did it.
-func (s *projectFieldFlagValue) applyTo(d *projectWithPositions, setBy string, values []string) error {
+func (s *FieldFlagValue) applyTo(d *File, setBy string, values []string) error {
 	if s.fieldPath != "agent" {
-		return d.setFieldFromCommandLine(s.fieldPath, setBy, values...)
+		return d.SetFieldFromCommandLine(s.fieldPath, setBy, values...)
 	}
 	product, version, ok := strings.Cut(values[len(values)-1], "/")
 	if ok && version == "" {
 		return fmt.Errorf("%q has no version after the slash; expected NAME or NAME/VERSION", values[len(values)-1])
 	}
 	if ok {
-		if err := d.setFieldFromCommandLine("agent.version", setBy, version); err != nil {
+		if err := d.SetFieldFromCommandLine("agent.version", setBy, version); err != nil {
 			return err
 		}
 	}
-	return d.setFieldFromCommandLine("agent.product", setBy, product)
+	return d.SetFieldFromCommandLine("agent.product", setBy, product)
 }
 
-// applyProjectFieldFlags gives d what the command line says.
-func applyProjectFieldFlags(d *projectWithPositions, flags []*pflag.Flag) error {
+// ApplyFieldFlags gives d what the command line says.
+func ApplyFieldFlags(d *File, flags []*pflag.Flag) error {
 	for _, f := range flags {
 		if !f.Changed {
 			continue
 		}
-		s := f.Value.(*projectFieldFlagValue)
-		if err := s.applyTo(d, "--"+f.Name, s.values); err != nil {
+		s := f.Value.(*FieldFlagValue)
+		if err := s.applyTo(d, "--"+f.Name, s.Values); err != nil {
 			return usage.Errorf("--%s: %w", f.Name, err)
 		}
 	}

@@ -62,7 +62,7 @@ func parseProjectFileName(file string) (name, why string) {
 		return "", fmt.Sprintf("project files are named NAME%s", projectExt)
 	case !isProject:
 		return "", ""
-	case !projectNamePattern.MatchString(name):
+	case !NamePattern.MatchString(name):
 		return "", fmt.Sprintf("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
 	return name, ""
@@ -156,6 +156,6 @@ func readProjectFileBytes(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxProjectFileSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
 	return text, errors.Join(err, f.Close())
 }

@@ -48,24 +48,24 @@ func (a *program) newFrontierImportCommand() *cobra.Command {
 		Example: frontierImportExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.importFrontier(c.Context(), c.InOrStdin(), q) },
 	}
-	q.projectFlags = addProjectFieldFlags(c.Flags(), "data")
+	q.projectFlags = AddFieldFlags(c.Flags(), "data")
 	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
 	return c
 }
 
 // loadProject returns the project that the crawl is to have.
 func (q *importOptions) loadProject(head *exportHeader) (p Project, err error) {
-	var d *projectWithPositions
+	var d *File
 	if q.configFile != "" {
-		d, err = readProjectSource(q.configFile)
-	} else if d, err = parseProjectWithPositions("the project of the export", []byte(head.ProjectYAML)); err == nil {
+		d, err = ReadFile(q.configFile)
+	} else if d, err = ParseFile("the project of the export", []byte(head.ProjectYAML)); err == nil {
 		d.Store = DefaultProject().Store // where the old one was
 	}
 	if err == nil {
-		err = applyProjectFieldFlags(d, q.projectFlags)
+		err = ApplyFieldFlags(d, q.projectFlags)
 	}
 	if err == nil {
-		err = d.check()
+		err = d.Check()
 	}
 	if err != nil {
 		return p, err

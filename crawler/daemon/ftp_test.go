@@ -163,12 +163,12 @@ func TestFTPAndProxy(t *testing.T) {
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
 		_, err := ReadProject(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
-		if err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
+		if err == nil || !strings.Contains(DetailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, DetailedErrorText(err), tt.says)
 		}
 	}
 	p := Project{SeedFiles: []string{list}, Fetch: FetchSettings{Proxy: "http://proxy.example:3128"}}
-	if _, err := p.firstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
+	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}
 	proxied, err := newMultiSchemeFetcher(&p, nil, nil)

@@ -16,14 +16,14 @@ type NamedCallbacks map[string]func(*collyfetch.Collector)
 
 // checkHandler returns a fault if h has no callbacks of that name; the empty name
 // asks for none.
-func (h NamedCallbacks) checkHandler(name string) *fieldProblem {
+func (h NamedCallbacks) checkHandler(name string) *FieldProblem {
 	if name == "" || h[name] != nil {
 		return nil
 	}
 	if len(h) == 0 {
-		return newProjectFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
+		return NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
 	}
-	return newProjectFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
+	return NewFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler

@@ -72,7 +72,7 @@ func TestUnknownHandler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
 			if f := h.checkHandler(tt.handler); f != nil {
-				got = strings.TrimPrefix(f.problem, ": ")
+				got = strings.TrimPrefix(f.Problem, ": ")
 			}
 			if got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)

@@ -54,7 +54,7 @@ func (a *program) createIdentityKey(name string) error {
 }
 
 func (a *program) printKeyDirectory(names []string) error {
-	keys, err := (&Signing{KeyFiles: names}).readKeys(os.Open)
+	keys, err := (&Signing{KeyFiles: names}).ReadKeys(os.Open)
 	if err != nil {
 		return err
 	}

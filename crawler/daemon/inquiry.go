@@ -25,11 +25,11 @@ type inspector struct {
 
 // loadScope works out the scope, for which all seeds are read.
 func (q *inspector) loadScope() error {
-	cfg, err := q.project.scopeConfig()
+	cfg, err := q.project.ScopeConfig()
 	if err != nil {
 		return err
 	}
-	seedPerOrigin, err := q.project.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := q.project.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}

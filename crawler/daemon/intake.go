@@ -55,7 +55,7 @@ const lastFlushTimeout = 5 * time.Second
 func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
-	case parseSeedLine(line) == "": // blank, or a comment
+	case ParseSeedLine(line) == "": // blank, or a comment
 	case !ok:
 		in.counts.InvalidLines++
 	default:
@@ -97,7 +97,7 @@ func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 		URL      string `json:"url"`
 		Depth    int    `json:"depth"`
 		Referrer string `json:"referrer"`
-	}{URL: parseSeedLine(line)}
+	}{URL: ParseSeedLine(line)}
 	if line = strings.TrimSpace(strings.TrimPrefix(line, plaintext.ByteOrderMark)); strings.HasPrefix(line, "{") {
 		if json.Unmarshal([]byte(line), &named) != nil {
 			return e, false

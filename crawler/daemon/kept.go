@@ -54,7 +54,7 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 	if err := dir.requireCrawl(); err != nil {
 		return nil, err
 	}
-	d, err := readProjectSource(dir.path(projectFile))
+	d, err := ReadFile(dir.path(projectFile))
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,9 @@ func (a *program) openStoppedProjectCrawl(p Project) (_ *stoppedCrawl, err error
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	gateConfig, err := p.gateConfig()
+	gateConfig, err := p.GateConfig()
 	if err == nil {
-		k.paramCleaner, err = p.paramCleaner()
+		k.paramCleaner, err = p.ParamCleaner()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)

@@ -81,7 +81,7 @@ func (r *projectRunner) signingKeyring() signingKeyring {
 		return signingKeyring{}
 	}
 	signing := &loaded.project.Agent.Signature
-	ring := signingKeyring{keyDirectoryOrigin: signing.keyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
+	ring := signingKeyring{keyDirectoryOrigin: signing.NormalizedKeyDirectoryOrigin(), keys: loaded.signingKeys, signatureTTL: time.Duration(signing.SignatureTTL)}
 	if r.command.isProjectFileGone && r.state == api.StateStopped {
 		ring.signingEndedAt = r.stateSince
 	}

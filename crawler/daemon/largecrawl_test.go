@@ -154,7 +154,7 @@ func TestReportMemory(t *testing.T) {
 	store := memory.New(memory.Config{})
 	fillLargeCrawl(t, store, hosts)
 	p := DefaultProject()
-	gate, err := p.gateConfig()
+	gate, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestSync(t *testing.T) {
 func TestAcksWaitForLines(t *testing.T) {
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
 func (d *listenOptions) check() error {
 	_, _, err := net.SplitHostPort(d.addr)
 	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
-		_, ok := canonicalHost(h)
+		_, ok := CanonicalHost(h)
 		return !ok
 	})
 	switch {

@@ -21,7 +21,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	a := &program{environment: environment{log: slog.New(slog.NewTextHandler(&log, nil))}}
 	p := DefaultProject()
 	p.Agent.Contact, p.Seeds, p.Scope.ScopeMode = "mailto:a@b.test", []string{"http://a.test/"}, "any"
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		t.Fatal(err)
 	}

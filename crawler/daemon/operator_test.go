@@ -153,7 +153,7 @@ func TestParseSeedLine(t *testing.T) {
 		"":                            "",
 		"\ufeffhttp://a.test/":        "http://a.test/",
 	} {
-		if got := parseSeedLine(line); got != want {
+		if got := ParseSeedLine(line); got != want {
 			t.Errorf("%q names %q, want %q", line, got, want)
 		}
 	}

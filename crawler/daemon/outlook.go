@@ -117,7 +117,7 @@ func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string
 
 // crawlLimits returns the bounds of the crawl as a whole.
 func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
-	l, ip := f.project.Limits, f.project.limiterConfig(time.Time{})
+	l, ip := f.project.Limits, f.project.LimiterConfig(time.Time{})
 	return forecast.CrawlLimits{
 		Start: f.startedAt, Workers: l.Workers, MaxPages: int64(l.Pages), MaxReceivedBytes: int64(l.Bytes), MaxTime: time.Duration(l.Duration),
 		RequestsPerSecond: l.RequestsPerSecond, BytesPerSecond: float64(l.BytesPerSecond),

@@ -74,7 +74,7 @@ func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 // readDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
 func (d stateDir) readDurableOutputLengths(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
-	if p.Store.Redis.isUsed() {
+	if p.Store.Redis.IsUsed() {
 		return d.readOutputLengths(log)
 	}
 	k = durableOutputLengths{stateDir: d, logger: log}

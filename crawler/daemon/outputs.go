@@ -81,7 +81,7 @@ func openJSONLAndMoveOldIfFresh(dir stateDir, p Project, opts outputOptions) (ou
 		if dir.isOwnStateFile(name) {
 			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
-		out, err = openJSONLRecorder(opts.pathConfinement, name, p.Output.JSONLMaxFileSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+		out, err = openJSONLRecorder(opts.pathConfinement, name, p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func openJSONLAndMoveOldIfFresh(dir stateDir, p Project, opts outputOptions) (ou
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(
-			nil, dir.path(outputFile), p.Output.JSONLMaxFileSize, p.Output.fileMode(), opts.stdout, opts.resume, opts.durable)
+			nil, dir.path(outputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -104,7 +104,7 @@ func openJSONLAndMoveOldIfFresh(dir stateDir, p Project, opts outputOptions) (ou
 	}
 	out.productToken, out.log, out.onDiskFull = p.Agent.Product, opts.log, opts.onDiskFull
 	if p.Output.WriteBodies {
-		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.fileMode()); err != nil {
+		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.FileModeBits()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

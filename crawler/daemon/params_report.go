@@ -78,7 +78,7 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	if err := dir.requireCrawl(); err != nil {
 		return err
 	}
-	d, err := readProjectSource(dir.path(projectFile))
+	d, err := ReadFile(dir.path(projectFile))
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func TestPathFields(t *testing.T) {
 			v.SetString("x")
 		}
 		found := 0
-		p.forEachFilePath(func(of filePathField, _ string, path *string) *fieldProblem {
+		p.ForEachFilePath(func(of FilePathField, _ string, path *string) *FieldProblem {
 			if found++; of.name != f.name || *path != "x" {
 				t.Errorf("%s: the table reaches %q of %s", f.name, *path, of.name)
 			}

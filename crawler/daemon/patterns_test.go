@@ -27,15 +27,15 @@ func TestPatternLimits(t *testing.T) {
 	} {
 		p := DefaultProject()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
-		var f *fieldProblem
+		var f *FieldProblem
 		cost := allocatedBytes(func() { f = checkScopeSettings(&p) })
-		if f == nil || !strings.HasPrefix(f.fieldPath, tt.field) || !strings.Contains(f.problem, tt.says) {
+		if f == nil || !strings.HasPrefix(f.FieldPath, tt.field) || !strings.Contains(f.Problem, tt.says) {
 			t.Errorf("%s: %.300v; want %s: %s", tt.name, f, tt.field, tt.says)
 		}
 		if cost > 10*maxProgramsSize {
 			t.Errorf("%s: the check allocated %d MB; want at most %d", tt.name, cost>>20, 10*maxProgramsSize>>20)
 		}
-		if _, err := p.scopeConfig(); err == nil {
+		if _, err := p.ScopeConfig(); err == nil {
 			t.Errorf("%s: the scope is made all the same", tt.name)
 		}
 	}
@@ -51,7 +51,7 @@ func TestManyPatterns(t *testing.T) {
 	if f := checkScopeSettings(&p); f != nil {
 		t.Errorf("%.300v", f)
 	}
-	scope, err := p.scopeConfig()
+	scope, err := p.ScopeConfig()
 	if err != nil || len(scope.Exclude) != 3000 || len(scope.Include) != 1 {
 		t.Errorf("%d and %d patterns, %.300v", len(scope.Include), len(scope.Exclude), err)
 	}

@@ -194,9 +194,9 @@ type OutputSettings struct {
 	LedgerCheckpointInterval Duration `yaml:"ledger_checkpoint"` // the time between two of them
 }
 
-// allowsSameURLs reports whether p decides as q does which URLs may be visited: scope
+// AllowsSameURLs reports whether p decides as q does which URLs may be visited: scope
 // reaches from the seeds.
-func (p *Project) allowsSameURLs(q Project) bool {
+func (p *Project) AllowsSameURLs(q Project) bool {
 	return p.Agent.Product == q.Agent.Product && slices.Equal(p.Agent.FallbackTokens, q.Agent.FallbackTokens) && p.Fetch.FTP == q.Fetch.FTP &&
 		equalFieldValues(reflect.ValueOf(p.Robots), reflect.ValueOf(q.Robots)) && equalFieldValues(reflect.ValueOf(p.Scope), reflect.ValueOf(q.Scope)) &&
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)

@@ -20,8 +20,8 @@ import (
 // been checked. Where a room's zero means its default, the project's zero is
 // said as the room says none.
 
-// userAgent returns the User-Agent header.
-func (p *Project) userAgent() string {
+// UserAgent returns the User-Agent header.
+func (p *Project) UserAgent() string {
 	version := p.Agent.Version
 	if version == "" {
 		version = decorum.Version()
@@ -43,7 +43,7 @@ func (p *Project) jitterSeed() uint64 {
 	return h.Sum64()
 }
 
-func (p *Project) politenessPolicy() politeness.Policy {
+func (p *Project) PolitenessPolicy() politeness.Policy {
 	policy := politeness.Policy{
 		Delay: time.Duration(p.Politeness.Delay), AdaptiveFactor: p.Politeness.AdaptiveFactor,
 		Concurrency: p.Politeness.Concurrency, MaxCrawlDelay: time.Duration(p.Politeness.MaxCrawlDelay),
@@ -58,7 +58,7 @@ func (p *Project) politenessPolicy() politeness.Policy {
 	policy.VisitWindow, _ = p.Politeness.Window.parse()
 	policy.HostOverrides = make(map[string]politeness.HostOverride, len(p.Politeness.Hosts))
 	for name, h := range p.Politeness.Hosts {
-		host, _ := canonicalHost(name)
+		host, _ := CanonicalHost(name)
 		policy.HostOverrides[host] = h.toOverride()
 	}
 	return policy
@@ -91,9 +91,9 @@ func (w Window) parse() (politeness.Window, error) {
 	return politeness.ParseWindow(w.Hours, w.Zone)
 }
 
-// canonicalHost returns the canonical name of a host, and false if s is none. A "*",
+// CanonicalHost returns the canonical name of a host, and false if s is none. A "*",
 // of which a URL may be made, is no wildcard: it would stand for no host at all.
-func canonicalHost(s string) (string, bool) {
+func CanonicalHost(s string) (string, bool) {
 	u, err := decorum.ParseURL("http://" + s + "/")
 	if err != nil || strings.Contains(s, "*") || u.String() != "http://"+u.Origin().Host()+"/" {
 		return "", false
@@ -104,9 +104,9 @@ func canonicalHost(s string) (string, bool) {
 // Default pace of an address.
 const defaultIPConcurrency = 2
 
-// limiterConfig returns the crawl's own limits. restarted is when the crawl was gone
+// LimiterConfig returns the crawl's own limits. restarted is when the crawl was gone
 // on with, zero if it begins.
-func (p *Project) limiterConfig(restartedAt time.Time) politeness.LimiterConfig {
+func (p *Project) LimiterConfig(restartedAt time.Time) politeness.LimiterConfig {
 	ip := p.Politeness.PerIP
 	cfg := politeness.LimiterConfig{
 		CrawlRequestsPerSecond: p.Limits.RequestsPerSecond,
@@ -122,8 +122,8 @@ func (p *Project) limiterConfig(restartedAt time.Time) politeness.LimiterConfig 
 	return cfg
 }
 
-// robotsAgent returns the crawl as robots.txt files address it.
-func (p *Project) robotsAgent() (robots.Agent, error) {
+// RobotsAgent returns the crawl as robots.txt files address it.
+func (p *Project) RobotsAgent() (robots.Agent, error) {
 	dialect, err := robots.ParseDialect(p.Robots.Dialect)
 	if err != nil {
 		return robots.Agent{}, err
@@ -131,8 +131,8 @@ func (p *Project) robotsAgent() (robots.Agent, error) {
 	return robots.PresetOrNewAgent(dialect, p.Agent.Product, p.Agent.FallbackTokens...)
 }
 
-func (p *Project) gateConfig() (robots.GateConfig, error) {
-	agent, err := p.robotsAgent()
+func (p *Project) GateConfig() (robots.GateConfig, error) {
+	agent, err := p.RobotsAgent()
 	if err != nil {
 		return robots.GateConfig{}, err
 	}
@@ -151,7 +151,7 @@ func (p *Project) gateConfig() (robots.GateConfig, error) {
 	return cfg, cfg.Validate()
 }
 
-func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
+func (p *Project) ScopeConfig() (frontier.ScopeConfig, error) {
 	mode, err := frontier.ParseScopeMode(p.Scope.ScopeMode)
 	if err != nil {
 		return frontier.ScopeConfig{}, err
@@ -174,16 +174,16 @@ func (p *Project) scopeConfig() (frontier.ScopeConfig, error) {
 	return cfg, err
 }
 
-// paramCleaner returns the project's rules for parameters.
-func (p *Project) paramCleaner() (*frontier.ParamCleaner, error) {
+// ParamCleaner returns the project's rules for parameters.
+func (p *Project) ParamCleaner() (*frontier.ParamCleaner, error) {
 	return frontier.NewParamCleaner(frontier.ParamRules(p.Scope.Params))
 }
 
 // allowedFileModes are the modes that files of output may have; the first is the default.
 var allowedFileModes = []string{"0600", "0640", "0644"}
 
-// fileMode returns output.mode, of a project that has been checked.
-func (o *OutputSettings) fileMode() fs.FileMode {
+// FileModeBits returns output.mode, of a project that has been checked.
+func (o *OutputSettings) FileModeBits() fs.FileMode {
 	mode, err := strconv.ParseUint(o.FileMode, 8, 9)
 	if err != nil {
 		return disk.PrivateMode
@@ -191,9 +191,9 @@ func (o *OutputSettings) fileMode() fs.FileMode {
 	return fs.FileMode(mode)
 }
 
-// hostOverride returns what the project says of one host, as it says it; nil if it
+// HostOverride returns what the project says of one host, as it says it; nil if it
 // says nothing.
-func (p *Project) hostOverride(host string) (settings map[string]any) {
+func (p *Project) HostOverride(host string) (settings map[string]any) {
 	h, ok := p.Politeness.Hosts[host]
 	if !ok {
 		return nil
@@ -208,7 +208,7 @@ func (p *Project) hostOverride(host string) (settings map[string]any) {
 	return settings
 }
 
-// mayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
-func (p *Project) mayReachPrivateAddrs() bool {
+// MayReachPrivateAddrs reports whether a project may connect to addresses that are not public.
+func (p *Project) MayReachPrivateAddrs() bool {
 	return p.Fetch.AllowPrivate || len(p.Fetch.ConnectToRules) > 0 || p.Fetch.Proxy != ""
 }

@@ -9,11 +9,11 @@ import (
 func TestUserAgent(t *testing.T) {
 	p := DefaultProject()
 	p.Agent.Contact = "https://example.com/bot"
-	if got, want := p.userAgent(), "decorum/"+decorum.Version()+" (+https://example.com/bot)"; got != want {
+	if got, want := p.UserAgent(), "decorum/"+decorum.Version()+" (+https://example.com/bot)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Agent.Product, p.Agent.Version = "examplebot", "1.0"
-	if got, want := p.userAgent(), "examplebot/1.0 (+https://example.com/bot)"; got != want {
+	if got, want := p.UserAgent(), "examplebot/1.0 (+https://example.com/bot)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -22,11 +22,11 @@ func TestUserAgent(t *testing.T) {
 func TestZeroIsNone(t *testing.T) {
 	p := DefaultProject()
 	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
-	policy := p.politenessPolicy().WithDefaults()
+	policy := p.PolitenessPolicy().WithDefaults()
 	if policy.Delay > 0 || policy.AdaptiveFactor > 0 {
 		t.Errorf("delay %v, adaptive %v; want none", policy.Delay, policy.AdaptiveFactor)
 	}
-	scope, err := p.scopeConfig()
+	scope, err := p.ScopeConfig()
 	if err != nil || scope.MaxDepth >= 0 {
 		t.Errorf("depth %d, %v; want seeds only", scope.MaxDepth, err)
 	}
@@ -35,7 +35,7 @@ func TestZeroIsNone(t *testing.T) {
 func TestProxyAndWARC(t *testing.T) {
 	p := DefaultProject()
 	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
-	if f := checkOutputSettings(&p); f == nil || f.fieldPath != "output.warc" {
+	if f := checkOutputSettings(&p); f == nil || f.FieldPath != "output.warc" {
 		t.Errorf("%v, want a fault of output.warc", f)
 	}
 }

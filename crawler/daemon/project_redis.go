@@ -34,49 +34,49 @@ func defaultRedisConfig() RedisSettings {
 // would run out.
 const minLease = time.Second
 
-// leaseTTL returns how long a URL stays in hand; 0 means the frontier's default.
-func (s *StoreSettings) leaseTTL() time.Duration {
-	if !s.Redis.isUsed() {
+// LeaseTTL returns how long a URL stays in hand; 0 means the frontier's default.
+func (s *StoreSettings) LeaseTTL() time.Duration {
+	if !s.Redis.IsUsed() {
 		return 0 // there is no other process
 	}
 	return time.Duration(s.Redis.LeaseDuration)
 }
 
-// isUsed reports whether the state is in Redis.
-func (r *RedisSettings) isUsed() bool { return len(r.Addresses) > 0 }
+// IsUsed reports whether the state is in Redis.
+func (r *RedisSettings) IsUsed() bool { return len(r.Addresses) > 0 }
 
-// storeIdentity says where a state is: in files if it is nowhere else.
-func (r *RedisSettings) storeIdentity() string {
-	if !r.isUsed() {
+// StoreIdentity says where a state is: in files if it is nowhere else.
+func (r *RedisSettings) StoreIdentity() string {
+	if !r.IsUsed() {
 		return ""
 	}
 	return fmt.Sprintf("%+v", *r)
 }
 
 // checkRedisSettings checks where the state is kept, if that is Redis.
-func checkRedisSettings(p *Project) *fieldProblem {
+func checkRedisSettings(p *Project) *FieldProblem {
 	r := &p.Store.Redis
 	for i, address := range r.Addresses {
 		_, port, err := net.SplitHostPort(address)
 		if n, e := strconv.Atoi(port); err != nil || e != nil || n < 1 || n > 65535 {
-			return newProjectFieldProblem(indexedFieldName("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
+			return NewFieldProblem(indexedFieldName("store.redis.addresses", i), "%q is not the address of a server: expected HOST:PORT, as in 127.0.0.1:7000", address)
 		}
 	}
 	switch {
-	case !r.isUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
-		return newProjectFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
+	case !r.IsUsed() && !equalFieldValues(reflect.ValueOf(*r), reflect.ValueOf(defaultRedisConfig())):
+		return NewFieldProblem("store.redis.addresses", "no server is named: expected HOST:PORT of at least one")
 	case r.Prefix == "" || strings.ContainsAny(r.Prefix, "{}"):
-		return newProjectFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
+		return NewFieldProblem("store.redis.prefix", "%q is no prefix: expected text without braces", r.Prefix)
 	case r.Partitions < 1 || r.Partitions > redis.MaxPartitions:
-		return newProjectFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
+		return NewFieldProblem("store.redis.partitions", "%d: expected 1 to %d", r.Partitions, redis.MaxPartitions)
 	case !slices.Contains([]string{"replica", "disk", "none"}, r.Durability):
-		return newProjectFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
+		return NewFieldProblem("store.redis.durability", "%q is not one of replica, disk, none", r.Durability)
 	case r.LeaseDuration < Duration(minLease) || r.LeaseDuration > Duration(day):
-		return newProjectFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.LeaseDuration), minLease)
+		return NewFieldProblem("store.redis.lease", "%v: expected at least %v and at most a day", time.Duration(r.LeaseDuration), minLease)
 	case r.CAFile != "" && !r.TLS:
-		return newProjectFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
-	case r.isUsed() && p.Name == "":
-		return newProjectFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
+		return NewFieldProblem("store.redis.ca_file", "connections are not encrypted: set store.redis.tls")
+	case r.IsUsed() && p.Name == "":
+		return NewFieldProblem("project", "a name is needed where crawls share servers (store.redis)")
 	}
 	return nil
 }

@@ -343,12 +343,12 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 			_, err := ReadProject(file)
 			got := ""
 			if err != nil {
-				got = strings.ReplaceAll(detailedErrorText(err), filepath.Dir(file)+"/", "")
+				got = strings.ReplaceAll(DetailedErrorText(err), filepath.Dir(file)+"/", "")
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if e := (*projectFileError)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
+			if e := (*FileError)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
 				t.Errorf("%T is neither an error in the file nor one of usage", err)
 			}
 		})
@@ -356,7 +356,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 }
 
 func TestReadProjectRefusesAHugeFile(t *testing.T) {
-	file := testfile.Write(t, "p.yaml", "#"+strings.Repeat("x", maxProjectFileSize))
+	file := testfile.Write(t, "p.yaml", "#"+strings.Repeat("x", MaxFileSize))
 	if _, err := ReadProject(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
 		t.Errorf("error %v, want one that names seed_files", err)
 	}
@@ -381,7 +381,7 @@ var supportedFields = []string{
 
 // The sample of the documentation has every field: each is read, and works.
 func TestSampleIsCovered(t *testing.T) {
-	d, err := readProjectSource("testdata/project.yaml")
+	d, err := ReadFile("testdata/project.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestSampleIsCovered(t *testing.T) {
 
 // What is kept for --resume is read back as it was.
 func TestProjectRoundTrip(t *testing.T) {
-	d, err := readProjectSource("testdata/project.yaml")
+	d, err := ReadFile("testdata/project.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestProjectRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := readProjectSource(testfile.Write(t, "p.yaml", string(text)))
+	again, err := ReadFile(testfile.Write(t, "p.yaml", string(text)))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -432,14 +432,14 @@ func FuzzReadProject(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d := newDefaultProjectWithPositions()
-		d.file, d.text = "p.yaml", text
+		d := NewFile()
+		d.file, d.Text = "p.yaml", text
 		if err := d.decode(); err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {
 				t.Errorf("error without its place: %v", err)
 			}
 			return
 		}
-		_ = d.check() // must not panic
+		_ = d.Check() // must not panic
 	})
 }

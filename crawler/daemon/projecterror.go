@@ -10,12 +10,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A projectFileError is an error in a project file. Error names the file, the line, the
+// A FileError is an error in a project file. Error names the file, the line, the
 // column, the field, and the expected value, and repeats no value of the file: the log
 // and every reader of a daemon see it, and the file may hold passwords, or be a
 // symbolic link to a file that they may not read. Detail is for the terminal of the
 // operator who names the file.
-type projectFileError struct {
+type FileError struct {
 	file     string
 	position textPosition // zero: the field is not in the file
 	field    string       // path of the field; empty: the file as a whole
@@ -24,16 +24,16 @@ type projectFileError struct {
 }
 
 // Error describes the error without the values of the file.
-func (e *projectFileError) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
+func (e *FileError) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
 // Detail describes the error with the value, shortened, and the line.
-func (e *projectFileError) Detail() string {
+func (e *FileError) Detail() string {
 	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
 }
 
 // location returns the place of the error. It includes names of headers and hosts, which
 // are part of a field's path and come from the file.
-func (e *projectFileError) location() string {
+func (e *FileError) location() string {
 	at := e.file
 	if e.position.line > 0 {
 		at = fmt.Sprintf("%s:%d:%d", e.file, e.position.line, e.position.column)
@@ -41,14 +41,14 @@ func (e *projectFileError) location() string {
 	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.field))
 }
 
-// detailedErrorText returns the text of an error for the operator's terminal: with the Detail of
-// a projectFileError, and with long values shortened.
-func detailedErrorText(err error) string {
+// DetailedErrorText returns the text of an error for the operator's terminal: with the Detail of
+// a FileError, and with long values shortened.
+func DetailedErrorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	text := err.Error()
-	if e := (*projectFileError)(nil); errors.As(err, &e) {
+	if e := (*FileError)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.Detail(), 1)
 	}
 	return plaintext.TruncateQuoted(text)
@@ -56,14 +56,14 @@ func detailedErrorText(err error) string {
 
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
 // about the file as a whole. problem must have the values of the file in quotes only.
-func (d *projectWithPositions) errorAt(at textPosition, field, problem string) error {
-	return &projectFileError{d.file, at, field, problem, d.excerptAt(at)}
+func (d *File) errorAt(at textPosition, field, problem string) error {
+	return &FileError{d.file, at, field, problem, d.excerptAt(at)}
 }
 
 // excerptAt returns the line of a place, with a mark below its column, for the terminal.
 // It hides control characters, since another user may have written the file.
-func (d *projectWithPositions) excerptAt(at textPosition) string {
-	lines := strings.Split(d.text, "\n")
+func (d *File) excerptAt(at textPosition) string {
+	lines := strings.Split(d.Text, "\n")
 	if at.line < 1 || at.line > len(lines) {
 		return ""
 	}
@@ -73,19 +73,19 @@ func (d *projectWithPositions) excerptAt(at textPosition) string {
 	return fmt.Sprintf("\n  %s | %s\n  %*s | %s^", number, line, len(number), "", caretIndent(line, column))
 }
 
-// fieldError says where the value of a faulty field came from, and what is wrong
+// FieldError says where the value of a faulty field came from, and what is wrong
 // with it.
-func (d *projectWithPositions) fieldError(f fieldProblem) error {
-	for path := f.fieldPath; path != ""; path = parentFieldPath(path) {
-		if setBy, ok := d.commandLineArgByField[path]; ok {
-			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuoted(f.problem))
+func (d *File) FieldError(f FieldProblem) error {
+	for path := f.FieldPath; path != ""; path = parentFieldPath(path) {
+		if setBy, ok := d.CommandLineArgByField[path]; ok {
+			return usage.Errorf("%s%s", setBy, plaintext.TruncateQuoted(f.Problem))
 		}
 		if at, ok := d.positions[path]; ok {
-			return d.errorAt(at, f.fieldPath, f.problem)
+			return d.errorAt(at, f.FieldPath, f.Problem)
 		}
 	}
 	if d.file != "" {
-		return d.errorAt(textPosition{}, f.fieldPath, f.problem)
+		return d.errorAt(textPosition{}, f.FieldPath, f.Problem)
 	}
-	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.problem), ": "), f.fieldPath))
+	return usage.Errorf("%s", cmp.Or(strings.TrimPrefix(plaintext.TruncateQuoted(f.Problem), ": "), f.FieldPath))
 }

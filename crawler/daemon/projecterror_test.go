@@ -44,8 +44,8 @@ func TestProjectErrorsHideValues(t *testing.T) {
 			t.Errorf("%q: the error does not name the file: %v", text, err)
 		}
 		long := strings.ReplaceAll(text, secret, strings.Repeat(secret, 1000))
-		if _, err := ReadProject(testfile.Write(t, "p.yaml", long)); err == nil || len(detailedErrorText(err)) > 2000 {
-			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(detailedErrorText(err)), err)
+		if _, err := ReadProject(testfile.Write(t, "p.yaml", long)); err == nil || len(DetailedErrorText(err)) > 2000 {
+			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(DetailedErrorText(err)), err)
 		}
 	}
 }

@@ -47,10 +47,10 @@ func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, er
 
 // PutProject writes the file of a project, and has the project follow it.
 func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
-	if !projectNamePattern.MatchString(name) {
+	if !NamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
-	if len(file) > maxProjectFileSize {
+	if len(file) > MaxFileSize {
 		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
 	s.projectFilesMu.Lock()
@@ -252,8 +252,8 @@ func (s *supervisor) CrawlerInfo() api.CrawlerInfo {
 		if loaded == nil {
 			continue
 		}
-		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.userAgent(), Contact: loaded.project.Agent.Contact,
-			SigningKeyDirectoryURL: loaded.project.Agent.Signature.keyDirectoryURL()}
+		p := api.CrawlerIdentity{ProductToken: loaded.project.Agent.Product, UserAgent: loaded.project.UserAgent(), Contact: loaded.project.Agent.Contact,
+			SigningKeyDirectoryURL: loaded.project.Agent.Signature.KeyDirectoryURL()}
 		if !seen[p] {
 			seen[p] = true
 			about.Identities = append(about.Identities, p)

@@ -30,7 +30,7 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 	}
 	cfg := ledger.Config{
 		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.fileMode(),
+		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.FileModeBits(),
 		OnRecovered: func(bytesCut int64) {
 			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
@@ -51,9 +51,9 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 
 // newLedgerRunStart returns what a project's records are made by.
 func newLedgerRunStart(p *Project) ledger.RunStart {
-	agent, _ := p.robotsAgent() // it has been checked
-	run := crawler.NewLedgerRunStart(p.politenessPolicy())
-	run.Project, run.UserAgent, run.ProductToken = p.Name, p.userAgent(), p.Agent.Product
+	agent, _ := p.RobotsAgent() // it has been checked
+	run := crawler.NewLedgerRunStart(p.PolitenessPolicy())
+	run.Project, run.UserAgent, run.ProductToken = p.Name, p.UserAgent(), p.Agent.Product
 	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
 	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.ObeyExtensions, p.Robots.Purposes
 	run.RecordsRefusals = p.Output.RecordRefusalsInLedger

@@ -174,7 +174,7 @@ func parseHostParam(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	host, ok := canonicalHost(text)
+	host, ok := CanonicalHost(text)
 	if !ok {
 		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
 	}
@@ -236,6 +236,6 @@ func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.
 func (s *supervisor) anyProjectMayReachPrivateAddrs() bool {
 	return slices.ContainsFunc(s.allRunners(), func(r *projectRunner) bool {
 		loaded := r.loadedProject()
-		return loaded != nil && loaded.project.mayReachPrivateAddrs()
+		return loaded != nil && loaded.project.MayReachPrivateAddrs()
 	})
 }

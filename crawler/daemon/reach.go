@@ -56,7 +56,7 @@ func (r *projectRunner) resetStoreAvailability() {
 
 // explainStoreError says what to do about a state that is out of reach. It needs r.mu.
 func (r *projectRunner) explainStoreError(err error) error {
-	if r.command.lastValidProject == nil || !r.command.lastValidProject.project.Store.Redis.isUsed() {
+	if r.command.lastValidProject == nil || !r.command.lastValidProject.project.Store.Redis.IsUsed() {
 		return fmt.Errorf("its state cannot be written for now; it goes on by itself when it can: %w", err)
 	}
 	return fmt.Errorf("the servers of store.redis (%s) do not answer, or are not in order: nothing is visited until they are, and then the project goes on by itself; see that they run, and that they can be reached from here: %w",
@@ -101,5 +101,5 @@ func (r *projectRunner) retryCommandLater(cause error) {
 // hasRemoteStore reports whether the project's state is where others work on it.
 func (r *projectRunner) hasRemoteStore() bool {
 	loaded := r.loadedProject()
-	return loaded != nil && loaded.project.Store.Redis.isUsed()
+	return loaded != nil && loaded.project.Store.Redis.IsUsed()
 }

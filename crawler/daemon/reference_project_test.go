@@ -34,7 +34,7 @@ and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_
 
 The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
-`, maxProjectFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
+`, MaxFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
 	defaults := DefaultProject()
 	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}}
 	for _, p := range projectFieldFlags {

@@ -100,7 +100,7 @@ func (a *program) loadProjectForReplay(dir stateDir) (Project, []decorum.URL, er
 	if err := dir.requireCrawl(); err != nil {
 		return Project{}, nil, err
 	}
-	d, err := readProjectSource(dir.path(projectFile))
+	d, err := ReadFile(dir.path(projectFile))
 	if err != nil {
 		return Project{}, nil, err
 	}
@@ -108,9 +108,9 @@ func (a *program) loadProjectForReplay(dir stateDir) (Project, []decorum.URL, er
 		return Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
 	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
-		return Project{}, nil, d.fieldError(*f)
+		return Project{}, nil, d.FieldError(*f)
 	}
-	seedPerOrigin, err := d.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := d.FirstSeedPerOrigin(os.Open)
 	return d.Project, seedPerOrigin, err
 }
 

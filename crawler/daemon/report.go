@@ -160,7 +160,7 @@ func parseHostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	host, ok := canonicalHost(s)
+	host, ok := CanonicalHost(s)
 	if !ok {
 		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
 	}

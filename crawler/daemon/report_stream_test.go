@@ -61,7 +61,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 		}
 	}
 	p := DefaultProject()
-	gate, err := p.gateConfig()
+	gate, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func (q *inspector) newHostReport(name string, h *storage.HostState) hostReport 
 		LargestDelayShortfall: api.Milliseconds(stats.LargestDelayShortfall),
 		LastStatus:            stats.LastStatus, LastVisit: stats.LastEnd, Address: stats.Addr,
 		HostTotals: api.HostTotals{Requests: stats.Requests, Pages: stats.Pages, Failures: stats.FailedRequests, Bytes: stats.Bytes, RequestTime: api.Milliseconds(stats.TotalRequestTime), PagesWithheld: stats.PagesWithheld},
-		Override:   q.project.hostOverride(name),
+		Override:   q.project.HostOverride(name),
 	}}
 }
 

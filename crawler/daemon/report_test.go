@@ -206,7 +206,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	file := filepath.Join(v.dataDir(), projectFile)
-	d, err := readProjectSource(file)
+	d, err := ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ type crawlComponents struct {
 
 // politenessPolicyOf returns the pace of p.
 func (g engineConfig) politenessPolicyOf(p Project) politeness.Policy {
-	policy := p.politenessPolicy()
+	policy := p.PolitenessPolicy()
 	if g.fastRetries {
 		setFastHostRetries(&policy)
 	}
@@ -81,15 +81,15 @@ func (g engineConfig) politenessPolicyOf(p Project) politeness.Policy {
 // newEngineWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
 // has been checked: all that judges and queues URLs. budget may be nil.
 func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlComponents, error) {
-	scopeConfig, err := p.scopeConfig()
+	scopeConfig, err := p.ScopeConfig()
 	if err != nil {
 		return nil, err
 	}
-	gateConfig, err := p.gateConfig()
+	gateConfig, err := p.GateConfig()
 	if err != nil {
 		return nil, err
 	}
-	params, err := p.paramCleaner()
+	params, err := p.ParamCleaner()
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
-		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.leaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
+		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
 		Now: g.now, WaitForRevisitsAndSuspensions: g.waitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.onNewURLQueued, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
 	})
@@ -133,7 +133,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if err != nil {
 		return nil, err
 	}
-	limiter := g.sharedHosts.NewLimiter(p.limiterConfig(g.restartedAt))
+	limiter := g.sharedHosts.NewLimiter(p.LimiterConfig(g.restartedAt))
 	var budget frontier.VisitBudget = limiter
 	coordinator := newWorkerCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are
@@ -143,7 +143,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	if err != nil {
 		return nil, err
 	}
-	if agent, _ := p.robotsAgent(); agent.IgnoresStarRules() {
+	if agent, _ := p.RobotsAgent(); agent.IgnoresStarRules() {
 		g.log.Warn("rules for * do not bind this agent; what is closed to its operator's main robot is marked not_for_indexing", "agent", p.Agent.Product)
 	}
 	r.crawler = &crawler.Crawler{
@@ -180,8 +180,8 @@ func (r *crawlComponents) queueSeeds(ctx context.Context) error {
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *projectWithPositions) error {
-	if previous == nil || !previous.allowsSameURLs(r.project) {
+func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *File) error {
+	if previous == nil || !previous.AllowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func queueSeeds(ctx context.Context, p *Project, open inputfile.OpenFunc, f *fro
 		batch = batch[:0]
 		return err
 	}
-	for u, err := range p.seeds(open) {
+	for u, err := range p.AllSeeds(open) {
 		if err == nil && len(batch) == seedBatch {
 			err = flush()
 		}

@@ -62,7 +62,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 	if s.resume {
 		g.restartedAt = j.startedAt
 	}
-	if p.Store.Redis.isUsed() {
+	if p.Store.Redis.IsUsed() {
 		err = j.followSharedBrakes(p.Store.Redis, &g)
 	}
 	if err == nil {
@@ -98,11 +98,11 @@ func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.shared
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
 	}
-	if _, err := p.Agent.Signature.readKeys(os.Open); err != nil {
+	if _, err := p.Agent.Signature.ReadKeys(os.Open); err != nil {
 		return err
 	}
 	if _, err := encodeProject(p); err != nil {
@@ -116,7 +116,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 	if err := dir.checkResumeOrFresh(s.resume, s.startFresh); err != nil {
 		return err
 	}
-	if s.startFresh && p.Store.Redis.isUsed() {
+	if s.startFresh && p.Store.Redis.IsUsed() {
 		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
 	// Of standard output the outputs need no printer: a line that could not be written is
@@ -132,7 +132,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	previous, _ := readProjectSource(dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := ReadFile(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
 		if err := dir.saveProject(p, false); err != nil {

@@ -170,7 +170,7 @@ func TestLimitAndResume(t *testing.T) {
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	d, err := readProjectSource(filepath.Join(v.dataDir(), projectFile))
+	d, err := ReadFile(filepath.Join(v.dataDir(), projectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}

@@ -74,7 +74,7 @@ func (s *supervisor) newProjectRunner(name string) *projectRunner {
 // redisStoreIdentity says where the project's part of its state is, as its file says now.
 func (r *projectRunner) redisStoreIdentity() string {
 	if loaded := r.loadedProject(); loaded != nil {
-		return loaded.project.Store.Redis.storeIdentity()
+		return loaded.project.Store.Redis.StoreIdentity()
 	}
 	return ""
 }
@@ -99,7 +99,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 	r.outputs.resetForStoreReopen()
 	opts := r.env.boltOptions(p, r.outputs.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
-	if p.Store.Redis.isUsed() {
+	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
 		return openRedisStores(p, confinement.openInput, opts)
 	}
@@ -259,7 +259,7 @@ func (r *projectRunner) pauseAtLimit(version int, limit error) {
 // crawlLoadedProject crawls as an edition of the project says. Its state is open.
 func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
 	limits := loaded.project.Limits
-	if loaded.project.Store.Redis.isUsed() {
+	if loaded.project.Store.Redis.IsUsed() {
 		limits = LimitSettings{} // they are the crew's
 	}
 	remaining, err := r.statsTracker.remainingLimits(limits)
@@ -332,7 +332,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 	if r.appliedProject == loaded {
 		return nil
 	}
-	previous, _ := readProjectSource(r.dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := ReadFile(r.dir.path(projectFile)) // nil: not known, and so not the same
 	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// seeds yields the project's seeds, including those of its seed files, which it opens
+// AllSeeds yields the project's seeds, including those of its seed files, which it opens
 // by open. It ends with the first seed that is not a URL, or file that cannot be read.
 // It reads lists line by line and never holds them, since they may be long.
-func (p *Project) seeds(open inputfile.OpenFunc) iter.Seq2[decorum.URL, error] {
+func (p *Project) AllSeeds(open inputfile.OpenFunc) iter.Seq2[decorum.URL, error] {
 	return func(yield func(decorum.URL, error) bool) {
 		for _, s := range p.Seeds {
 			if u, err := decorum.ParseURL(s); !yield(u, err) || err != nil {
@@ -53,7 +53,7 @@ func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(
 	lines := bufio.NewScanner(f)
 	n := 1
 	for ; lines.Scan(); n++ {
-		text := parseSeedLine(lines.Text())
+		text := ParseSeedLine(lines.Text())
 		if text == "" {
 			continue
 		}
@@ -70,9 +70,9 @@ func (p *Project) readSeedFile(open inputfile.OpenFunc, name string, yield func(
 	return nil
 }
 
-// parseSeedLine returns what a line of a seed file names: a comment begins at its
+// ParseSeedLine returns what a line of a seed file names: a comment begins at its
 // start or after a blank.
-func parseSeedLine(line string) string {
+func ParseSeedLine(line string) string {
 	line = strings.TrimPrefix(line, plaintext.ByteOrderMark)
 	for _, mark := range []string{" #", "\t#"} {
 		line, _, _ = strings.Cut(line, mark)
@@ -83,13 +83,13 @@ func parseSeedLine(line string) string {
 	return line
 }
 
-// firstSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
+// FirstSeedPerOrigin returns one seed of each origin: all that the scope needs to know. It
 // reads every seed, so a mistake in one is found before anything is sent. Seed files are
 // opened by open.
-func (p *Project) firstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, error) {
+func (p *Project) FirstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, error) {
 	var found []decorum.URL
 	seen := map[decorum.Origin]bool{}
-	for u, err := range p.seeds(open) {
+	for u, err := range p.AllSeeds(open) {
 		if err != nil {
 			return nil, err
 		}

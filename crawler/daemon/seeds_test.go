@@ -14,7 +14,7 @@ import (
 
 // firstSeeds reads at most so many seeds.
 func firstSeeds(p Project, limit int) (urls []string, err error) {
-	for u, err := range p.seeds(os.Open) {
+	for u, err := range p.AllSeeds(os.Open) {
 		if err != nil {
 			return urls, err
 		}
@@ -35,7 +35,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("the first %d: %q, %v; want %q", limit, got, err, want)
 		}
 	}
-	seedPerOrigin, err := p.firstSeedPerOrigin(os.Open)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil || fmt.Sprint(seedPerOrigin) != "[https://b.example/ https://a.example/1]" {
 		t.Errorf("roots %v, %v; want one of each origin", seedPerOrigin, err)
 	}

@@ -58,7 +58,7 @@ func (r *projectRunner) apiProject(ctx context.Context) api.Project {
 	r.mu.Unlock()
 	if loaded != nil {
 		p.FileLoadedAt, p.Workers, p.HandlerName = loaded.loadedAt.UTC(), loaded.project.Limits.Workers, loaded.project.Handler
-		p.UserAgent = loaded.project.userAgent()
+		p.UserAgent = loaded.project.UserAgent()
 	}
 	p.Stats, p.RecentThroughput = r.statsTracker.totalStats(), r.statsTracker.recentThroughput()
 	p.MachinePauseReason, p.MachineLoadVisitLimit = r.statsTracker.machinePauseAndLoadLimit()

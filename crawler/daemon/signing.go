@@ -18,52 +18,52 @@ type Signing struct {
 	SignatureAgentForm string `yaml:"agent_form"`
 }
 
-// isUsed reports whether requests are signed.
+// IsUsed reports whether requests are signed.
 func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
-// keyDirectoryOrigin returns the origin of the key directory, of a project that has been checked.
-func (s *Signing) keyDirectoryOrigin() string {
+// NormalizedKeyDirectoryOrigin returns the origin of the key directory, of a project that has been checked.
+func (s *Signing) NormalizedKeyDirectoryOrigin() string {
 	origin, _ := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin)
 	return origin
 }
 
-// keyDirectoryURL returns where the key directory is; empty: requests are not signed.
-func (s *Signing) keyDirectoryURL() string {
+// KeyDirectoryURL returns where the key directory is; empty: requests are not signed.
+func (s *Signing) KeyDirectoryURL() string {
 	if !s.isUsed() {
 		return ""
 	}
-	return s.keyDirectoryOrigin() + botauth.DirectoryPath
+	return s.NormalizedKeyDirectoryOrigin() + botauth.DirectoryPath
 }
 
-func checkSigningSettings(p *Project) *fieldProblem {
+func checkSigningSettings(p *Project) *FieldProblem {
 	s := &p.Agent.Signature
 	for i, name := range s.KeyFiles {
 		if name == "" {
-			return newProjectFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
+			return NewFieldProblem(indexedFieldName("agent.signature.keys", i), "expected the name of a file")
 		}
 	}
 	if d := time.Duration(s.SignatureTTL); d < botauth.MinLifetime || d > botauth.MaxLifetime {
-		return newProjectFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
+		return NewFieldProblem("agent.signature.valid", "%v is out of range: expected %v to %v", s.SignatureTTL, Duration(botauth.MinLifetime), Duration(botauth.MaxLifetime))
 	}
 	if f := botauth.SignatureAgentForm(s.SignatureAgentForm); f != botauth.DictionaryForm && f != botauth.StringForm {
-		return newProjectFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
+		return NewFieldProblem("agent.signature.agent_form", "%q is not a form: expected %s or %s", s.SignatureAgentForm, botauth.DictionaryForm, botauth.StringForm)
 	}
 	switch {
 	case s.KeyDirectoryOrigin == "" && !s.isUsed():
 		return nil
 	case s.KeyDirectoryOrigin == "":
-		return newProjectFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
+		return NewFieldProblem("agent.signature.directory", "where sites find the keys is not said: expected an origin on https, as https://bot.example.com")
 	case !s.isUsed():
-		return newProjectFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
+		return NewFieldProblem("agent.signature.keys", "no key is named to sign with: expected files, as decorum identity key makes them")
 	}
 	if _, err := botauth.ParseKeyDirectoryOrigin(s.KeyDirectoryOrigin); err != nil {
-		return newProjectFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
+		return NewFieldProblem("agent.signature.directory", "%q: %v", s.KeyDirectoryOrigin, err)
 	}
 	return nil
 }
 
-// readKeys reads the keys; the first one signs. It opens their files by open.
-func (s *Signing) readKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
+// ReadKeys reads the keys; the first one signs. It opens their files by open.
+func (s *Signing) ReadKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 	keys := make([]*botauth.Key, len(s.KeyFiles))
 	nameByID := map[string]string{}
 	for i, name := range s.KeyFiles {
@@ -79,12 +79,12 @@ func (s *Signing) readKeys(open inputfile.OpenFunc) ([]*botauth.Key, error) {
 	return keys, nil
 }
 
-// newSigner returns what signs the project's requests; nil: nothing does.
-func (s *Signing) newSigner(open inputfile.OpenFunc) (*botauth.Signer, error) {
+// NewSigner returns what signs the project's requests; nil: nothing does.
+func (s *Signing) NewSigner(open inputfile.OpenFunc) (*botauth.Signer, error) {
 	if !s.isUsed() {
 		return nil, nil
 	}
-	keys, err := s.readKeys(open)
+	keys, err := s.ReadKeys(open)
 	if err != nil {
 		return nil, err
 	}

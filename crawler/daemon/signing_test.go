@@ -32,8 +32,8 @@ func TestSigningRefused(t *testing.T) {
 		{"{agent_form: token}", `agent.signature.agent_form: "token" is not a form: expected dictionary or string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
-		if _, err := ReadProject(testfile.Write(t, "p.yaml", text)); err == nil || !strings.Contains(detailedErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, detailedErrorText(err), tt.says)
+		if _, err := ReadProject(testfile.Write(t, "p.yaml", text)); err == nil || !strings.Contains(DetailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, DetailedErrorText(err), tt.says)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (a *program) newSitemapCommand() *cobra.Command {
 	fs.BoolVar(&q.strictLocation, "strict", false, "leave out URLs that are not for this sitemap to list")
 	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
 	fs.StringVar(&q.baseURL, "base", "", "`URL` that a file is, or will be, found at")
-	q.projectFlags = addProjectFieldFlags(fs, "agent", "delay", "dialect")
+	q.projectFlags = AddFieldFlags(fs, "agent", "delay", "dialect")
 	q.addFetchFlags(fs)
 	return c
 }
@@ -138,13 +138,13 @@ func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	d := q.newProjectFromFlags()
 	d.Fetch.ContentTypes = nil
 	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
-	if err := applyProjectFieldFlags(d, q.projectFlags); err != nil {
+	if err := ApplyFieldFlags(d, q.projectFlags); err != nil {
 		return nil, err
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	gateConfig, err := d.gateConfig()
+	gateConfig, err := d.GateConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -152,13 +152,13 @@ func (d stateDir) saveProject(p Project, createdByAPI bool) error {
 // of which --resume would read no more than a part is refused.
 func encodeProject(p Project) ([]byte, error) {
 	var err error
-	p.forEachFilePath(func(_ filePathField, _ string, path *string) *fieldProblem {
+	p.ForEachFilePath(func(_ FilePathField, _ string, path *string) *FieldProblem {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
 		return nil
 	})
 	text, e := yaml.Marshal(p)
-	if len(text) > maxProjectFileSize {
+	if len(text) > MaxFileSize {
 		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
 	} else if _, exceeded := yamllimit.Tokenize(string(text), ""); exceeded != nil {
 		e = usage.Errorf("--resume could not read the project: %s", exceeded.Problem)

@@ -32,7 +32,7 @@ func openStores(p Project, opts bolt.Options) (crawlStores, error) {
 
 // openStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
 func openStoresAllowingPartialImport(p Project, opts bolt.Options) (s crawlStores, err error) {
-	if p.Store.Redis.isUsed() {
+	if p.Store.Redis.IsUsed() {
 		return openRedisStores(p, os.Open, opts)
 	}
 	dir := stateDir(p.Store.Path)

@@ -139,7 +139,7 @@ func (s *supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
 	entries, _ := os.ReadDir(s.dataDir.path(projectsDir)) // none before the first project
 	for _, e := range entries {
-		if e.IsDir() && projectNamePattern.MatchString(e.Name()) {
+		if e.IsDir() && NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

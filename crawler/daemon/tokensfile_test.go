@@ -44,8 +44,8 @@ func TestTokensFile(t *testing.T) {
 		{strings.Repeat("#\n", inputfile.MaxSmallBytes), "is longer than"},
 	} {
 		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
-		if err != nil && len(detailedErrorText(err)) > 1000 {
-			t.Errorf("%.80q: the error has %d bytes", tt.text, len(detailedErrorText(err)))
+		if err != nil && len(DetailedErrorText(err)) > 1000 {
+			t.Errorf("%.80q: the error has %d bytes", tt.text, len(DetailedErrorText(err)))
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)

@@ -76,7 +76,7 @@ func TestCostlyProjects(t *testing.T) {
 		for _, n := range []int{100_000, 400_000} {
 			text := tt.text(n)
 			var err error
-			cost := allocatedBytes(func() { _, err = parseProjectWithPositions("p.yaml", []byte(text)) })
+			cost := allocatedBytes(func() { _, err = ParseFile("p.yaml", []byte(text)) })
 			switch {
 			case err == nil, n == 100_000 && !strings.Contains(err.Error(), tt.wantErr):
 				t.Errorf("%s, %d bytes: %.300v; want %q", tt.name, len(text), err, tt.wantErr)
@@ -115,7 +115,7 @@ func TestLargeProjects(t *testing.T) {
 		"paragraphs of blank": strings.Repeat("# a\n"+strings.Repeat("\n", 100), 50) + "seeds: [http://a.example/]\n",
 	} {
 		var err error
-		cost := allocatedBytes(func() { _, err = parseProjectWithPositions("p.yaml", []byte(text)) })
+		cost := allocatedBytes(func() { _, err = ParseFile("p.yaml", []byte(text)) })
 		if err != nil {
 			t.Errorf("%s, %d bytes: %.300v", name, len(text), err)
 		}
@@ -127,11 +127,11 @@ func TestLargeProjects(t *testing.T) {
 
 // TestExceededLimitPosition: an excess names its line and column.
 func TestExceededLimitPosition(t *testing.T) {
-	_, err := parseProjectWithPositions("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
+	_, err := ParseFile("p.yaml", []byte("agent: {product: ü}\nseeds: [ü, "+strings.Repeat("[", 40)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:42: lists and mappings are nested more than 32 deep") {
 		t.Error(err)
 	}
-	_, err = parseProjectWithPositions("p.yaml", []byte("a: 1\r\nü: \""+strings.Repeat("\t", 300)))
+	_, err = ParseFile("p.yaml", []byte("a: 1\r\nü: \""+strings.Repeat("\t", 300)))
 	if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:2:261: the line has more than 256 tabs") {
 		t.Error(err)
 	}
@@ -155,7 +155,7 @@ func FuzzYAMLLimits(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		cost := allocatedBytes(func() { _, _ = parseProjectWithPositions("p.yaml", []byte(text)) })
+		cost := allocatedBytes(func() { _, _ = ParseFile("p.yaml", []byte(text)) })
 		if maxBytes := uint64(4*maxYAMLCost*len(text) + maxYAMLBase); cost > maxBytes {
 			t.Errorf("reading %d bytes allocated %d MB; want at most %d: %.400q", len(text), cost>>20, maxBytes>>20, text)
 		}
