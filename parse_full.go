@@ -28,7 +28,7 @@ func resolveFull(base URL, ref string) (URL, error) {
 	if b, err = appendAuthority(b, authority, scheme); err != nil {
 		return URL{}, err
 	}
-	return urlWithPathAndQuery(b, len(b), after)
+	return appendRefPathAndQuery(b, len(b), after)
 }
 
 // resolvePath resolves ref, which has no authority, against base.
@@ -45,12 +45,12 @@ func resolvePath(b []byte, base URL, ref string) (URL, error) {
 	default:
 		b = append(b, page[:strings.LastIndexByte(page, '/')+1]...)
 	}
-	return urlWithPathAndQuery(b, path, ref)
+	return appendRefPathAndQuery(b, path, ref)
 }
 
-// urlWithPathAndQuery appends path and query in ref to b, whose own path, if it has one
+// appendRefPathAndQuery appends path and query in ref to b, whose own path, if it has one
 // yet, begins at path.
-func urlWithPathAndQuery(b []byte, path int, ref string) (URL, error) {
+func appendRefPathAndQuery(b []byte, path int, ref string) (URL, error) {
 	refPath, query, hasQuery := strings.Cut(ref, "?")
 	if refPath != "" || len(b) == path {
 		b = appendPath(b, path, refPath)

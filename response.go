@@ -9,14 +9,14 @@ import (
 // A Response is what came back for one URL. Redirects are not followed, so a
 // 3xx is a Response like any other.
 type Response struct {
-	URL       URL            // what was asked for
-	Status    int            // of HTTP; ftp is answered as HTTP would be
-	Header    http.Header    // as it came, Content-Encoding included
-	Body      []byte         // without Content-Encoding, at most the fetcher's limit
-	Truncated bool           // the body went on past the limit and was cut
-	Addr      netip.AddrPort // the server's address; zero if the fetcher has none
-	Start     time.Time      // when the request began
-	End       time.Time      // when the body had been read to its end
+	URL               URL            // what was asked for
+	Status            int            // of HTTP; ftp is answered as HTTP would be
+	Header            http.Header    // as it came, Content-Encoding included
+	Body              []byte         // without Content-Encoding, at most the fetcher's limit
+	BodyLimitExceeded bool           // the body went on past the limit and was cut
+	Addr              netip.AddrPort // the server's address; zero if the fetcher has none
+	Start             time.Time      // when the request began
+	End               time.Time      // when the body had been read to its end
 }
 
 // Location returns the target of a redirect, and false if the response is no

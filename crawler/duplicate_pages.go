@@ -16,7 +16,7 @@ func (c *Crawler) countDuplicateOrNonCanonical(v *Visit) {
 	if to := v.CanonicalURL(); !to.IsZero() && to != v.URL() && c.cleanURL(to) != v.Lease.URL {
 		c.counters.nonCanonical.Add(1)
 	}
-	if len(v.Response.Body) > 0 && !v.Response.Truncated && c.contentSeen.addAndReportDuplicate(c.bodyHash(v), v.URL().String()) {
+	if len(v.Response.Body) > 0 && !v.Response.BodyLimitExceeded && c.contentSeen.addAndReportDuplicate(c.bodyHash(v), v.URL().String()) {
 		c.counters.duplicateBodies.Add(1)
 	}
 }

@@ -110,7 +110,7 @@ func (v *Visit) markLocalFailure(why string) {
 	if v.unsafeSendRecorded {
 		return
 	}
-	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &LocalNetworkError{why, v.Err}}
+	v.Err = &decorum.Error{Op: "fetch", URL: v.URL().String(), Kind: decorum.LocalFailure, Err: &NetworkOutageError{why, v.Err}}
 	v.interrupted = true
 }
 

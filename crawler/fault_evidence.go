@@ -11,16 +11,16 @@ import (
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
-// A LocalNetworkError is the error of a Fetcher that failed before it reached the host, for
+// A NetworkOutageError is the error of a Fetcher that failed before it reached the host, for
 // example because the proxy is unreachable. The crawl pauses for it unless other hosts
 // answer in the meantime.
-type LocalNetworkError struct {
+type NetworkOutageError struct {
 	Reason string // for people: "the proxy cannot be reached"
 	Err    error  // the cause; may be nil
 }
 
 // Error returns what failed, and the cause.
-func (f *LocalNetworkError) Error() string {
+func (f *NetworkOutageError) Error() string {
 	if f.Err == nil {
 		return f.Reason
 	}
@@ -28,7 +28,7 @@ func (f *LocalNetworkError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (f *LocalNetworkError) Unwrap() error { return f.Err }
+func (f *NetworkOutageError) Unwrap() error { return f.Err }
 
 // isLocalFault reports whether v failed on this machine; its URL then returns to the queue
 // and its host is not charged. A request that must not be sent twice and may have been
@@ -66,7 +66,7 @@ const reasonNoHostAnswers = "no host answers"
 func machineFaultLikelihood(err error) (e politeness.MachineFaultLikelihood, why string, ok bool) {
 	var (
 		dns   *net.DNSError // wraps the system's error as text only
-		fault *LocalNetworkError
+		fault *NetworkOutageError
 	)
 	lookup := errors.As(err, &dns)
 	for _, n := range faultErrnos {

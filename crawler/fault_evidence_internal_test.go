@@ -49,7 +49,7 @@ func TestEvidence(t *testing.T) {
 		{"firewall", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EPERM)}, probable},
 		{"no route to the name server", dns("dial udp 10.0.0.1:53: connect: network is unreachable", false), probable},
 		{"name server refuses", dns("read udp 127.0.0.1:4000->127.0.0.1:53: read: connection refused", false), probable},
-		{"proxy", &LocalNetworkError{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
+		{"proxy", &NetworkOutageError{"the proxy cannot be reached", connect("192.0.2.1:80", syscall.ECONNREFUSED)}, probable},
 		{"name server fails for a name", dns("server misbehaving", false), possible},
 		{"host refuses", connect("192.0.2.1:80", syscall.ECONNREFUSED), possible},
 		{"host unreachable", connect("192.0.2.1:80", syscall.EHOSTUNREACH), possible},

@@ -87,7 +87,7 @@ func pageObservation(v *Visit) frontier.PageObservation {
 		if v.ContentUsageAssessment().PurposeConflict == nil { // or it would not be had whole when it may be used
 			s.ETag, s.LastModified = storableValidator(res, "ETag"), storableValidator(res, "Last-Modified")
 		}
-		if v.BodyLen() > 0 || !res.Truncated {
+		if v.BodyLen() > 0 || !res.BodyLimitExceeded {
 			s.Hash = shortHash(v.BodySHA256())
 		}
 	default:

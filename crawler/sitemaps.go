@@ -122,9 +122,9 @@ func encodeSitemapDeclaration(declaringOrigin decorum.Origin, declaredURL decoru
 	return []byte(w)
 }
 
-// decodeSitemapDeclaration returns who vouches for the sitemap of v, and what it was named
+// decodeSitemapProvenance returns who vouches for the sitemap of v, and what it was named
 // as: the index or the redirect that led to it, if one did.
-func decodeSitemapDeclaration(v *Visit) (declaringOrigin decorum.Origin, declaredURL decorum.URL) {
+func decodeSitemapProvenance(v *Visit) (declaringOrigin decorum.Origin, declaredURL decorum.URL) {
 	origin, sitemap, _ := strings.Cut(string(v.Lease.CallbackData), " ")
 	declaringOrigin, _ = parseOrigin(origin)
 	declaredURL, err := decorum.ParseURL(sitemap)
@@ -140,7 +140,7 @@ func decodeSitemapDeclaration(v *Visit) (declaringOrigin decorum.Origin, declare
 // yet it may: scope and robots.txt are asked all the same, and the sitemap is not
 // read again when they are.
 func (r *sitemapReader) mayListOrigin(o decorum.Origin) bool {
-	declaringOrigin, declaredURL := decodeSitemapDeclaration(r.visit)
+	declaringOrigin, declaredURL := decodeSitemapProvenance(r.visit)
 	if declaringOrigin.Host() == o.Host() {
 		return true
 	}
@@ -237,6 +237,6 @@ func (c *Crawler) queueSitemapEntries(ctx context.Context, v *Visit, listed []si
 	if _, err := c.Frontier.Discover(ctx, pages...); err != nil {
 		return err
 	}
-	declaringOrigin, _ := decodeSitemapDeclaration(v)
+	declaringOrigin, _ := decodeSitemapProvenance(v)
 	return c.queueSitemaps(ctx, declaringOrigin, sitemaps)
 }

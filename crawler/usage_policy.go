@@ -105,7 +105,7 @@ func (c *Crawler) visitWithoutWithheldContent(v *Visit) *Visit {
 	}
 	redacted, res := *v, *v.Response
 	redacted.contentWithheld, redacted.withheldBytes = true, len(res.Body)
-	res.Body, res.Truncated = nil, true
+	res.Body, res.BodyLimitExceeded = nil, true
 	redacted.Response, redacted.Exchange, redacted.bodySHA256 = &res, v.Exchange.HeaderOnly(), nil
 	redacted.Err = &decorum.Error{Op: "use", URL: v.URL().String(), Kind: decorum.Disallowed, Err: v.ContentUsageAssessment().PurposeConflict}
 	if page := v.PageScanResult(); page != nil {

@@ -96,7 +96,7 @@ func (f *Frontier) refillReadyOrWait(ctx context.Context) error {
 		return ErrEmpty
 	case next.RemainingWorkKind == storage.RemainingRevisits && !f.cfg.WaitForRevisitsAndSuspensions:
 		return &OnlyRevisitsLeftError{FirstRevisit: next.Until}
-	case next.RemainingWorkKind == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxNextWait(next.Until.Sub(now)):
+	case next.RemainingWorkKind == storage.RemainingSuspended && !f.cfg.WaitForRevisitsAndSuspensions, f.exceedsMaxWaitInNext(next.Until.Sub(now)):
 		return ErrOnlySuspendedLeft
 	case want == 0:
 		return f.waitForTimerOrWake(ctx, wait, nil) // no event shortens the wait for the crawl's own budget
@@ -108,8 +108,8 @@ func (f *Frontier) refillReadyOrWait(ctx context.Context) error {
 	return f.waitForTimerOrWake(ctx, at.Sub(now), f.wake)
 }
 
-// exceedsMaxNextWait reports whether nobody should wait for so long.
-func (f *Frontier) exceedsMaxNextWait(d time.Duration) bool {
+// exceedsMaxWaitInNext reports whether nobody should wait for so long.
+func (f *Frontier) exceedsMaxWaitInNext(d time.Duration) bool {
 	return !f.cfg.WaitForRevisitsAndSuspensions && f.cfg.MaxNextWait > 0 && d > f.cfg.MaxNextWait
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A crawlPaceDemand is what a crawl asks for. It holds while visits are out, and until then.
-type crawlPaceDemand struct {
+// A crawlPaceRequirement is what a crawl asks for. It holds while visits are out, and until then.
+type crawlPaceRequirement struct {
 	limiter      *Limiter
 	delay        time.Duration
 	slots        int
@@ -15,43 +15,43 @@ type crawlPaceDemand struct {
 	expires      time.Time
 }
 
-// setDemandedDelayAndSlots notes what a crawl asks for from now on.
-func (p *visitSemaphore) setDemandedDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
+// setRequiredDelayAndSlots notes what a crawl asks for from now on.
+func (p *sharedVisitQueue) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
 	c := p.findCrawlDemand(crawl)
 	if c == nil {
-		p.crawlDemands = append(p.crawlDemands, crawlPaceDemand{limiter: crawl})
-		c = &p.crawlDemands[len(p.crawlDemands)-1]
+		p.crawlRequirements = append(p.crawlRequirements, crawlPaceRequirement{limiter: crawl})
+		c = &p.crawlRequirements[len(p.crawlRequirements)-1]
 	}
 	c.delay, c.slots, c.expires = delay, slots, laterTime(c.expires, now)
-	p.expireDemandsAndUpdateLimits(now)
+	p.expireRequirementsAndUpdateLimits(now)
 }
 
 // findCrawlDemand returns the claim of a crawl, nil if it has none.
-func (p *visitSemaphore) findCrawlDemand(crawl *Limiter) *crawlPaceDemand {
-	for i := range p.crawlDemands {
-		if p.crawlDemands[i].limiter == crawl {
-			return &p.crawlDemands[i]
+func (p *sharedVisitQueue) findCrawlDemand(crawl *Limiter) *crawlPaceRequirement {
+	for i := range p.crawlRequirements {
+		if p.crawlRequirements[i].limiter == crawl {
+			return &p.crawlRequirements[i]
 		}
 	}
 	return nil
 }
 
-// extendDemandExpiry keeps the claim of a crawl that can come again at a time.
-func (p *visitSemaphore) extendDemandExpiry(crawl *Limiter, at time.Time) {
+// extendRequirementExpiry keeps the claim of a crawl that can come again at a time.
+func (p *sharedVisitQueue) extendRequirementExpiry(crawl *Limiter, at time.Time) {
 	if c := p.findCrawlDemand(crawl); c != nil {
 		c.expires = laterTime(c.expires, at.Add(grantTimeout))
 	}
 }
 
-// expireDemandsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
+// expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *visitSemaphore) expireDemandsAndUpdateLimits(now time.Time) {
-	p.crawlDemands = slices.DeleteFunc(p.crawlDemands, func(c crawlPaceDemand) bool { return c.activeVisits == 0 && c.expires.Before(now) })
-	if len(p.crawlDemands) == 0 {
+func (p *sharedVisitQueue) expireRequirementsAndUpdateLimits(now time.Time) {
+	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
+	if len(p.crawlRequirements) == 0 {
 		return
 	}
-	p.minDemandedSlots, p.maxDemandedDelay = math.MaxInt, 0
-	for _, c := range p.crawlDemands {
-		p.minDemandedSlots, p.maxDemandedDelay = min(p.minDemandedSlots, c.slots), max(p.maxDemandedDelay, c.delay)
+	p.minRequiredSlots, p.maxRequiredDelay = math.MaxInt, 0
+	for _, c := range p.crawlRequirements {
+		p.minRequiredSlots, p.maxRequiredDelay = min(p.minRequiredSlots, c.slots), max(p.maxRequiredDelay, c.delay)
 	}
 }

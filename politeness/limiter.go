@@ -163,7 +163,7 @@ func (l *Limiter) requestPermitLocked(now time.Time, host string, req PermitRequ
 	p := l.sharedHosts.getOrCreateHost(now, host)
 	l.sharedHosts.maxDemandedDelay = max(l.sharedHosts.maxDemandedDelay, req.Delay)
 	slots := cmp.Or(max(req.HostSlots, 0), 1)
-	p.setDemandedDelayAndSlots(l, now, req.Delay, slots)
+	p.setRequiredDelayAndSlots(l, now, req.Delay, slots)
 	if p.dueSetBy == l && p.dueAt.After(now) && !p.nextStart().After(p.dueAt) {
 		l.passTurns(now, w)
 		return nil, NotDueError(p.dueAt.Sub(now))

@@ -126,7 +126,7 @@ func (p Policy) NextVisit(v FinishedVisit) NextVisit {
 	return next
 }
 
-// maxDemandedDelay bounds what a host can ask for, so that nobody's sums overflow.
+// maxRequiredDelay bounds what a host can ask for, so that nobody's sums overflow.
 const maxDelay = 365 * 24 * time.Hour
 
 // adaptiveDelay returns the rest that a slow answer asks for.

@@ -14,16 +14,16 @@ const grantTimeout = 10 * time.Second
 // nobody calls: a crash could leave it waiting.
 const maxWaitEstimate = 10 * time.Minute
 
-// A visitSemaphore is what several visitors share, the crawls of a host or the hosts of an
+// A sharedVisitQueue is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
 // Who finds no slot is put into the line, and called when it is its turn: the
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
-type visitSemaphore struct {
-	crawlDemands             []crawlPaceDemand // of the crawls that visit at the same time
-	minDemandedSlots         int               // the least of theirs
-	maxDemandedDelay         time.Duration     // the longest of theirs
-	skipsCrawlsWithoutWorker bool              // nobody is called who has no worker for it: see Limiter.SetWorkers
+type sharedVisitQueue struct {
+	crawlRequirements        []crawlPaceRequirement // of the crawls that visit at the same time
+	minRequiredSlots         int                    // the least of theirs
+	maxRequiredDelay         time.Duration          // the longest of theirs
+	skipsCrawlsWithoutWorker bool                   // nobody is called who has no worker for it: see Limiter.SetWorkers
 
 	activeVisits int       // visits under way
 	lastEnd      time.Time // the last visit
@@ -44,15 +44,15 @@ type crawlHostKey struct {
 }
 
 // nextStart is when the next visit may begin.
-func (p *visitSemaphore) nextStart() time.Time {
-	return laterTime(p.dueAt, p.lastEnd.Add(p.maxDemandedDelay))
+func (p *sharedVisitQueue) nextStart() time.Time {
+	return laterTime(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
+func (p *sharedVisitQueue) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
-	if !p.hasWaiters() && p.activeVisits < p.minDemandedSlots && !now.Before(start) {
+	if !p.hasWaiters() && p.activeVisits < p.minRequiredSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
@@ -68,7 +68,7 @@ func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until 
 	p.grantSlotsIncludingCaller(now, w)
 	delete(w.crawlLimiter.readyHosts, w.host) // it is here
 	switch {
-	case !p.isGranted(w), p.activeVisits >= p.minDemandedSlots: // of which there are less than when it was called
+	case !p.isGranted(w), p.activeVisits >= p.minRequiredSlots: // of which there are less than when it was called
 		until = p.estimateTurn(now, w)
 	case now.Before(start):
 		p.grantSlotTo(w, start)
@@ -78,17 +78,17 @@ func (p *visitSemaphore) acquireOrEnqueue(now time.Time, w crawlHostKey) (until 
 		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
-	p.extendDemandExpiry(w.crawlLimiter, until)
+	p.extendRequirementExpiry(w.crawlLimiter, until)
 	return until, false
 }
 
 // hasWaiters reports whether anybody waits, or was called.
-func (p *visitSemaphore) hasWaiters() bool {
+func (p *sharedVisitQueue) hasWaiters() bool {
 	return len(p.queuePositions) > 0 || len(p.grantedStartTimes) > 0
 }
 
 // addActiveVisit counts a visit of crawl that begins.
-func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
+func (p *sharedVisitQueue) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
 	p.addActiveOrGrantedVisits(crawl, 1)
 	if c := p.findCrawlDemand(crawl); c != nil {
@@ -97,7 +97,7 @@ func (p *visitSemaphore) addActiveVisit(crawl *Limiter) {
 }
 
 // removeActiveVisit counts a visit of crawl that is over, or is not made.
-func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
+func (p *sharedVisitQueue) removeActiveVisit(crawl *Limiter) {
 	if c := p.findCrawlDemand(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
@@ -106,14 +106,14 @@ func (p *visitSemaphore) removeActiveVisit(crawl *Limiter) {
 }
 
 // addActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *visitSemaphore) addActiveOrGrantedVisits(crawl *Limiter, n int) {
+func (p *sharedVisitQueue) addActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
 }
 
 // enqueue puts a waiter at the end of the line.
-func (p *visitSemaphore) enqueue(w crawlHostKey) {
+func (p *sharedVisitQueue) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
 	}
@@ -122,11 +122,13 @@ func (p *visitSemaphore) enqueue(w crawlHostKey) {
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *visitSemaphore) grantSlots(now time.Time) { p.grantSlotsIncludingCaller(now, crawlHostKey{}) }
+func (p *sharedVisitQueue) grantSlots(now time.Time) {
+	p.grantSlotsIncludingCaller(now, crawlHostKey{})
+}
 
 // grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
-func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
-	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minDemandedSlots; {
+func (p *sharedVisitQueue) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
+	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minRequiredSlots; {
 		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
 		waits = waits && position == p.headPosition+i
@@ -150,7 +152,7 @@ func (p *visitSemaphore) grantSlotsIncludingCaller(now time.Time, caller crawlHo
 }
 
 // compactQueue takes those who have left out of the line.
-func (p *visitSemaphore) compactQueue() {
+func (p *sharedVisitQueue) compactQueue() {
 	i := -1
 	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
 		i++
@@ -163,10 +165,10 @@ func (p *visitSemaphore) compactQueue() {
 }
 
 // isGranted reports whether a slot is kept for w.
-func (p *visitSemaphore) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
+func (p *sharedVisitQueue) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
 
 // grantSlotTo keeps a slot for w.
-func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
+func (p *sharedVisitQueue) grantSlotTo(w crawlHostKey, from time.Time) {
 	if p.grantedStartTimes == nil {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
@@ -177,7 +179,7 @@ func (p *visitSemaphore) grantSlotTo(w crawlHostKey, from time.Time) {
 }
 
 // clearGrant gives the slot back that is kept for w.
-func (p *visitSemaphore) clearGrant(w crawlHostKey) {
+func (p *sharedVisitQueue) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.grantedStartTimes, w)
 		p.addActiveOrGrantedVisits(w.crawlLimiter, -1)
@@ -185,14 +187,14 @@ func (p *visitSemaphore) clearGrant(w crawlHostKey) {
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
-func (p *visitSemaphore) grantSlot(w crawlHostKey, from time.Time) {
+func (p *sharedVisitQueue) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
-	p.extendDemandExpiry(w.crawlLimiter, from)
+	p.extendRequirementExpiry(w.crawlLimiter, from)
 	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
 // expireGrants takes back the turns of those who did not come.
-func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
+func (p *sharedVisitQueue) expireGrants(now time.Time) (expired bool) {
 	for w, since := range p.grantedStartTimes {
 		if now.Sub(since) > grantTimeout {
 			p.clearGrant(w)
@@ -203,7 +205,7 @@ func (p *visitSemaphore) expireGrants(now time.Time) (expired bool) {
 }
 
 // removeWaiter takes w out of the line, and its turn from it.
-func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
+func (p *sharedVisitQueue) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
 		p.crawlQueue = nil
@@ -215,7 +217,7 @@ func (p *visitSemaphore) removeWaiter(w crawlHostKey) {
 }
 
 // recordVisitEnd counts a visit of crawl that is over, which took so long.
-func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
+func (p *sharedVisitQueue) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
 	p.removeActiveVisit(crawl)
 	took = max(0, took)
 	if p.meanVisitDuration == 0 {
@@ -223,14 +225,14 @@ func (p *visitSemaphore) recordVisitEnd(crawl *Limiter, took time.Duration, end 
 	}
 	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
 	p.lastEnd = laterTime(p.lastEnd, end)
-	p.extendDemandExpiry(crawl, p.nextStart())
+	p.extendRequirementExpiry(crawl, p.nextStart())
 	p.postponeAndGrantSlots(end)
 }
 
 // postponeAndGrantSlots puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
-	p.expireDemandsAndUpdateLimits(now)
+func (p *sharedVisitQueue) postponeAndGrantSlots(now time.Time) {
+	p.expireRequirementsAndUpdateLimits(now)
 	start := p.nextStart()
 	for w, from := range p.grantedStartTimes {
 		if start.After(from) {
@@ -242,7 +244,7 @@ func (p *visitSemaphore) postponeAndGrantSlots(now time.Time) {
 
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
-func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
+func (p *sharedVisitQueue) removeCrawl(crawl *Limiter, now time.Time) {
 	for w := range p.grantedStartTimes {
 		if w.crawlLimiter == crawl {
 			p.removeWaiter(w)
@@ -265,15 +267,15 @@ func (p *visitSemaphore) removeCrawl(crawl *Limiter, now time.Time) {
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *visitSemaphore) estimateTurn(now time.Time, w crawlHostKey) time.Time {
-	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minDemandedSlots
-	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxDemandedDelay
+func (p *sharedVisitQueue) estimateTurn(now time.Time, w crawlHostKey) time.Time {
+	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
+	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
 	return laterTime(now, p.nextStart()).Add(wait)
 }
 
 // isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *visitSemaphore) isIdleAndDue(now time.Time) bool {
+func (p *sharedVisitQueue) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 

@@ -66,7 +66,7 @@ func (g *Gate) classifyResponse(now time.Time, c Clearance, res *decorum.Respons
 func (g *Gate) newFileResponse(now time.Time, res *decorum.Response) *storedResponse {
 	a := g.newNoFileResponse(now, res)
 	a.IsRobotsFile = true
-	a.body = storableBody(res.Body, res.Truncated)
+	a.body = storableBody(res.Body, res.BodyLimitExceeded)
 	sum := sha256.Sum256(a.body)
 	a.SHA256 = hex.EncodeToString(sum[:])
 	return a

@@ -255,7 +255,7 @@ func TestTruncated(t *testing.T) {
 			page := mustURL(t, "https://example.com/private")
 			s.fetchRobots(page, func(u decorum.URL) *decorum.Response {
 				res := respondWith(200, test.body)(u)
-				res.Truncated = test.truncated
+				res.BodyLimitExceeded = test.truncated
 				return res
 			})
 			s.wantCheck(page, test.want)

@@ -189,7 +189,7 @@ func TestTooLongForMemory(t *testing.T) {
 	cfg := hostileConfig
 	cfg.MaxBody, cfg.BodyMemory = 100<<20, memory
 	res, err := fetchPage(t, cfg, "http://"+address+"/page")
-	if err != nil || !res.Truncated || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
+	if err != nil || !res.BodyLimitExceeded || int64(len(res.Body)) != memory.MaxBodyLen(1) || !bytes.HasPrefix(noise.Bytes(), res.Body) {
 		t.Fatalf("got %v, want a body that was cut at %d bytes", err, memory.MaxBodyLen(1))
 	}
 	if use := memory.Usage(); use.Bytes != 0 || use.PeakBytes > memory.Size() {

@@ -309,8 +309,8 @@ func TestFetch(t *testing.T) {
 				case tt.fails:
 				case got.Response == nil:
 					t.Errorf("no response: %v", got.Err)
-				case got.Status() != tt.status || string(got.Response.Body) != tt.body || got.Response.Truncated != tt.truncated:
-					t.Errorf("got %d %q truncated=%v", got.Status(), got.Response.Body, got.Response.Truncated)
+				case got.Status() != tt.status || string(got.Response.Body) != tt.body || got.Response.BodyLimitExceeded != tt.truncated:
+					t.Errorf("got %d %q truncated=%v", got.Status(), got.Response.Body, got.Response.BodyLimitExceeded)
 				}
 			})
 		})

@@ -101,8 +101,8 @@ func TestContentEncoding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(res.Body, tt.want) || res.Truncated {
-				t.Errorf("got %d bytes (truncated %v), want %d", len(res.Body), res.Truncated, len(tt.want))
+			if !bytes.Equal(res.Body, tt.want) || res.BodyLimitExceeded {
+				t.Errorf("got %d bytes (truncated %v), want %d", len(res.Body), res.BodyLimitExceeded, len(tt.want))
 			}
 		})
 	}

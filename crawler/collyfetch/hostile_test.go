@@ -158,7 +158,7 @@ func TestHostileServers(t *testing.T) {
 			before := totalAllocated()
 			res, err := fetchPage(t, cfg, "http://"+address+"/page")
 			switch {
-			case h.err == "" && (err != nil || !res.Truncated || int64(len(res.Body)) != cfg.MaxBody):
+			case h.err == "" && (err != nil || !res.BodyLimitExceeded || int64(len(res.Body)) != cfg.MaxBody):
 				t.Errorf("got %v; want a body that was cut at %d bytes", err, cfg.MaxBody)
 			case h.err != "" && (err == nil || !strings.Contains(err.Error(), h.err)):
 				t.Errorf("got %v, want an error that says %q", err, h.err)

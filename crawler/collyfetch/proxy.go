@@ -82,7 +82,7 @@ func (d proxyServerDialer) Dial(network, addr string) (net.Conn, error) {
 func (d proxyServerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, &crawler.LocalNetworkError{Reason: "the proxy cannot be reached", Err: err}
+		return nil, &crawler.NetworkOutageError{Reason: "the proxy cannot be reached", Err: err}
 	}
 	return conn, nil
 }

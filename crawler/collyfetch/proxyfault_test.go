@@ -24,7 +24,7 @@ func TestProxyOutOfReach(t *testing.T) {
 		fetcher := collyfetch.NewWithNetwork(collyfetch.Config{UserAgent: userAgent, Resolver: resolver, Proxy: proxy, AllowPrivate: true}, nil, nil)
 		for _, u := range []string{"http://example.com/", "https://example.com/"} {
 			_, err := fetcher.Fetch(t.Context(), pageTicket(t, u))
-			if fault := new(crawler.LocalNetworkError); !errors.As(err, &fault) {
+			if fault := new(crawler.NetworkOutageError); !errors.As(err, &fault) {
 				t.Errorf("%s, %s: %v, want a NetworkFault", scheme, u, err)
 			}
 		}

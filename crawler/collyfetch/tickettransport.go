@@ -126,7 +126,7 @@ func (t *ticketTransport) sendAndRead(req *http.Request, p *roundTrip) (*http.Re
 	}
 	p.response = &decorum.Response{
 		URL: p.ticket.URL(), Status: res.StatusCode, Header: res.Header,
-		Body: body, Truncated: truncated, Addr: p.serverAddr, Start: start, End: time.Now(),
+		Body: body, BodyLimitExceeded: truncated, Addr: p.serverAddr, Start: start, End: time.Now(),
 	}
 	return res, nil
 }

@@ -126,7 +126,7 @@ func (p *roundTrip) truncation(ctx context.Context, err error) decorum.Truncatio
 		opErr   *net.OpError
 	)
 	switch {
-	case p.response != nil && !p.response.Truncated:
+	case p.response != nil && !p.response.BodyLimitExceeded:
 		return decorum.NotTruncated
 	case p.response != nil && (len(p.response.Body) > 0 || p.bodySpool != nil):
 		return decorum.TruncatedByLength

@@ -67,7 +67,7 @@ func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
 	}
 	cfg := warcConfig(&p, opts.log)
 	cfg.Root, cfg.LastDurableExtent = dir, opts.durable.warcExtent(p.Output.WARCDir)
-	files, err := warc.Open(cfg)
+	files, err := warc.OpenArchiveWriter(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}

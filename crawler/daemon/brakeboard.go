@@ -148,8 +148,8 @@ func (s *supervisor) setOrRemoveSharedBrake(ctx context.Context, host, encoded, 
 	return err
 }
 
-// getOrStartSharedBrakes returns the commons that a project belongs to, nil if it has none.
-func (s *supervisor) getOrStartSharedBrakes(loaded *loadedProject) *sharedBrakes {
+// getOrStartRedisBrakes returns the commons that a project belongs to, nil if it has none.
+func (s *supervisor) getOrStartRedisBrakes(loaded *loadedProject) *sharedBrakes {
 	r := loaded.project.Store.Redis
 	if !r.IsUsed() {
 		return nil
@@ -181,7 +181,7 @@ func (s *supervisor) sharedBrakesOfAllStores() (all []*sharedBrakes) {
 func (s *supervisor) startUsedCloseUnusedSharedBrakes() {
 	used := map[string]bool{}
 	for _, r := range s.allRunners() {
-		if loaded := r.loadedProject(); loaded != nil && s.getOrStartSharedBrakes(loaded) != nil {
+		if loaded := r.loadedProject(); loaded != nil && s.getOrStartRedisBrakes(loaded) != nil {
 			used[sharedBrakesID(&loaded.project.Store.Redis)] = true
 		}
 	}

@@ -63,7 +63,7 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, environment: environment{namedCallbacks: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, processResources: processResources{namedCallbacks: h}}
 	return a.main(args)
 }
 
@@ -73,7 +73,7 @@ type program struct {
 	stdout      *stickyErrorWriter
 	stderr      *statusLineWriter // standard error
 	signals     <-chan os.Signal
-	environment
+	processResources
 }
 
 // main runs the command line args and returns the exit code.

@@ -22,9 +22,9 @@ const (
 	workerTimeout     = 3 * sharedMaxAge
 )
 
-// A workerCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
+// A sharedLimitsCoordinator is the processes that work on a crawl: its crawler.Coordinator. Where there are
 // no limits of all together, it is the commons alone.
-type workerCoordinator struct {
+type sharedLimitsCoordinator struct {
 	*sharedBrakes
 	sendHeartbeat      func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error) // nil: there are no limits
 	politenessLimiter  *politeness.Limiter
@@ -40,12 +40,12 @@ type workerCoordinator struct {
 	pageLimitReached            bool                               // no more pages
 }
 
-// newWorkerCoordinator returns the crew of a project's crawl; nil if it has none.
-func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limiter) *workerCoordinator {
+// newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
+func newSharedLimitsCoordinator(g *engineConfig, p Project, limiter *politeness.Limiter) *sharedLimitsCoordinator {
 	if g.sharedBrakes == nil {
 		return nil
 	}
-	c := &workerCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitCountsReset: g.onLimitCountsReset}
+	c := &sharedLimitsCoordinator{sharedBrakes: g.sharedBrakes, politenessLimiter: limiter, log: g.log, onLimitCountsReset: g.onLimitCountsReset}
 	l := p.Limits
 	if l.Pages == 0 && l.Bytes == 0 && l.Duration == 0 && l.RequestsPerSecond == 0 && l.BytesPerSecond == 0 {
 		c.notifyIfLimitCountsReset(g.resetCountsIfLimitReached) // there is nothing to count
@@ -61,21 +61,21 @@ func newWorkerCoordinator(g *engineConfig, p Project, limiter *politeness.Limite
 }
 
 // notifyIfLimitCountsReset tells that limits count anew, if they do.
-func (c *workerCoordinator) notifyIfLimitCountsReset(renewed bool) {
+func (c *sharedLimitsCoordinator) notifyIfLimitCountsReset(renewed bool) {
 	if renewed && c.onLimitCountsReset != nil {
 		c.onLimitCountsReset()
 	}
 }
 
 // prepareJoinAsNewWorker has the next report be the first of a worker.
-func (c *workerCoordinator) prepareJoinAsNewWorker() {
+func (c *sharedLimitsCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
 	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.grantedPages, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
 // startHeartbeats reports until end is called, when all that was in hand has ended. A limit that
 // is reached ends the crawl by stop.
-func (c *workerCoordinator) startHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
+func (c *sharedLimitsCoordinator) startHeartbeats(stop context.CancelCauseFunc) (stopReporting func()) {
 	if c == nil || c.sendHeartbeat == nil {
 		return func() {}
 	}
@@ -96,7 +96,7 @@ func (c *workerCoordinator) startHeartbeats(stop context.CancelCauseFunc) (stopR
 }
 
 // reportLeaving tells, when all that was in hand has ended, that this worker works no more.
-func (c *workerCoordinator) reportLeaving() {
+func (c *sharedLimitsCoordinator) reportLeaving() {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedMaxAge)
 	defer cancel()
 	c.mu.Lock()
@@ -110,7 +110,7 @@ func (c *workerCoordinator) reportLeaving() {
 }
 
 // exchangeHeartbeat makes a report, and returns the limit that is reached.
-func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
+func (c *sharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sharedMaxAge)
 	defer cancel()
@@ -139,7 +139,7 @@ func (c *workerCoordinator) exchangeHeartbeat(ctx context.Context) error {
 
 // applyReply takes note of what is told to who asked at began, and is answered now. It needs
 // the lock.
-func (c *workerCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
+func (c *sharedLimitsCoordinator) applyReply(began, now time.Time, m redis.SharedLimitsHeartbeatReply) error {
 	if c.heartbeatToSend.Joining {
 		c.joinedAt = now
 	}
@@ -160,7 +160,7 @@ func (c *workerCoordinator) applyReply(began, now time.Time, m redis.SharedLimit
 }
 
 // CheckVisit implements crawler.Coordinator.
-func (c *workerCoordinator) CheckVisit(now time.Time) error {
+func (c *sharedLimitsCoordinator) CheckVisit(now time.Time) error {
 	if err := c.sharedBrakes.CheckFresh(now); err != nil || c.sendHeartbeat == nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func newWorkerLimitBusyError(now time.Time) error {
 }
 
 // AcquireCrawlPageBudget implements crawler.Coordinator.
-func (c *workerCoordinator) AcquireCrawlPageBudget() error {
+func (c *sharedLimitsCoordinator) AcquireCrawlPageBudget() error {
 	if c.sendHeartbeat == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (c *workerCoordinator) AcquireCrawlPageBudget() error {
 }
 
 // ReleaseCrawlPageBudget implements crawler.Coordinator.
-func (c *workerCoordinator) ReleaseCrawlPageBudget() {
+func (c *sharedLimitsCoordinator) ReleaseCrawlPageBudget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendHeartbeat != nil {
@@ -203,14 +203,14 @@ func (c *workerCoordinator) ReleaseCrawlPageBudget() {
 }
 
 // AddBodyBytes implements crawler.Coordinator.
-func (c *workerCoordinator) AddBodyBytes(bytes int64) {
+func (c *sharedLimitsCoordinator) AddBodyBytes(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heartbeatToSend.ReceivedBytesSinceJoin += bytes
 }
 
 // AvailableVisits implements frontier.VisitBudget: nothing is leased that would be given back.
-func (c *workerCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
+func (c *sharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (grant int, wait time.Duration) {
 	var busy *politeness.VisitDelayedError
 	if errors.As(c.CheckVisit(now), &busy) {
 		return 0, busy.Until.Sub(now)

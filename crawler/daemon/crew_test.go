@@ -12,8 +12,8 @@ import (
 )
 
 // newTestSharedLimits returns a crew with a limit of pages, of which the brakes are known for long.
-func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *workerCoordinator {
-	c := &workerCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
+func newTestSharedLimits(pages int64, sendHeartbeat func(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)) *sharedLimitsCoordinator {
+	c := &sharedLimitsCoordinator{sharedBrakes: &sharedBrakes{}, sendHeartbeat: sendHeartbeat, politenessLimiter: politeness.NewLimiter(politeness.LimiterConfig{}), log: slog.New(slog.DiscardHandler)}
 	c.sharedBrakes.freshUntil.Store(time.Now().Add(time.Hour).UnixNano())
 	c.heartbeatToSend.Limits.MaxPages = pages
 	c.prepareJoinAsNewWorker()

@@ -11,8 +11,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// An environment is what crawls have of the process that runs them.
-type environment struct {
+// A processResources is what crawls have of the process that runs them.
+type processResources struct {
 	log            *slog.Logger
 	standardOutput io.Writer       // for output.jsonl: "-"
 	namedCallbacks NamedCallbacks  // of the program
@@ -22,13 +22,13 @@ type environment struct {
 
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.BeforeWrite).
-func (e *environment) boltOptions(p Project, before func() error) bolt.Options {
+func (e *processResources) boltOptions(p Project, before func() error) bolt.Options {
 	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: e.logStoreWriteState, OnDamaged: e.logStoreDamage}
 }
 
 // logStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is
 // nil, that it can write again.
-func (e *environment) logStoreWriteState(err error) {
+func (e *processResources) logStoreWriteState(err error) {
 	switch {
 	case err == nil:
 		e.log.Info("the crawl goes on: its state can be written again")
@@ -40,6 +40,6 @@ func (e *environment) logStoreWriteState(err error) {
 }
 
 // logStoreDamage tells of something in the state that makes no sense.
-func (e *environment) logStoreDamage(err error) {
+func (e *processResources) logStoreDamage(err error) {
 	e.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
-// A politeFetcher fetches robots.txt files, and what they allow, one after the other,
+// A oneOffFetcher fetches robots.txt files, and what they allow, one after the other,
 // for a command that only asks. It goes through the same gate, with the same
 // tickets, as a crawl: what it says is what a crawl would do. It is not safe for
 // concurrent use.
-type politeFetcher struct {
+type oneOffFetcher struct {
 	gate             *robots.Gate
 	fetcher          crawler.Fetcher
 	policy           politeness.Policy
@@ -33,12 +33,12 @@ type hostVisitTiming struct {
 	longestCrawlDelay time.Duration // the longest pause that its origins ask for
 }
 
-func newPoliteFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*politeFetcher, error) {
+func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.Dialect) (*oneOffFetcher, error) {
 	d := q.newProjectFromFlags()
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	return newProjectPoliteFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
+	return newProjectOneOffFetcher(d, robots.GateConfig{Agent: agent, Dialect: dialect, SessionStart: time.Now()})
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
@@ -50,8 +50,8 @@ func (q robotsCheckOptions) newProjectFromFlags() *File {
 	return d
 }
 
-// newProjectPoliteFetcher returns an errand that fetches as the project says.
-func newProjectPoliteFetcher(d *File, gateConfig robots.GateConfig) (*politeFetcher, error) {
+// newProjectOneOffFetcher returns an errand that fetches as the project says.
+func newProjectOneOffFetcher(d *File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := newFetcher(&d.Project, nil, store, nil, bodyMemory)
@@ -62,7 +62,7 @@ func newProjectPoliteFetcher(d *File, gateConfig robots.GateConfig) (*politeFetc
 	if err != nil {
 		return nil, err
 	}
-	return &politeFetcher{
+	return &oneOffFetcher{
 		gate:    robots.NewGate(gateConfig, store),
 		fetcher: fetcher, policy: d.PolitenessPolicy(), limiter: politeness.NewLimiter(politeness.LimiterConfig{}),
 		hostVisitTimings: map[string]hostVisitTiming{},
@@ -71,7 +71,7 @@ func newProjectPoliteFetcher(d *File, gateConfig robots.GateConfig) (*politeFetc
 
 // fetchRules returns the rules of an origin, and fetches its robots.txt unless it
 // has already.
-func (e *politeFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
+func (e *oneOffFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robots.Rules, error) {
 	if _, err := e.clearanceFor(ctx, o.RobotsURL()); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *politeFetcher) fetchRules(ctx context.Context, o decorum.Origin) (*robo
 
 // clearanceFor clears the visit to u, and fetches its robots.txt first unless it has
 // already.
-func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
+func (e *oneOffFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots.Clearance, error) {
 	o := u.Origin()
 	c, err := e.gate.Check(ctx, time.Now(), u)
 	for err == nil && c.IsForRobots() {
@@ -105,7 +105,7 @@ func (e *politeFetcher) clearanceFor(ctx context.Context, u decorum.URL) (robots
 }
 
 // explainRobotsVerdict says what the robots.txt of an origin says of u.
-func (e *politeFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
+func (e *oneOffFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Origin, u decorum.URL) (robots.Explanation, error) {
 	rules, err := e.fetchRules(ctx, o)
 	if err != nil {
 		return robots.Explanation{}, err
@@ -117,7 +117,7 @@ func (e *politeFetcher) explainRobotsVerdict(ctx context.Context, o decorum.Orig
 }
 
 // fetchRobotsBody returns the robots.txt of an origin as it came.
-func (e *politeFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
+func (e *oneOffFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) ([]byte, error) {
 	if _, err := e.fetchRules(ctx, o); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (e *politeFetcher) fetchRobotsBody(ctx context.Context, o decorum.Origin) (
 }
 
 // fetchURL fetches what is at u, if its robots.txt allows it.
-func (e *politeFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
+func (e *oneOffFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.Response, error) {
 	c, err := e.clearanceFor(ctx, u)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (e *politeFetcher) fetchURL(ctx context.Context, u decorum.URL) (*decorum.R
 
 // visit makes the visit that c clears when its host is due. What came of a
 // robots.txt, or where that was redirected to, is learnt.
-func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
+func (e *oneOffFetcher) visit(ctx context.Context, c robots.Clearance) (result robots.FetchResult, err error) {
 	host := c.URL().Origin().Host()
 	due := e.hostVisitTimings[host].Due
 	if err := e.waitUntilDue(ctx, host, due); err != nil {
@@ -166,7 +166,7 @@ func (e *politeFetcher) visit(ctx context.Context, c robots.Clearance) (result r
 
 // setNextVisit has the host of an origin rest after a visit, for as long as the answer
 // and the rules now known ask for.
-func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
+func (e *oneOffFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visit politeness.FinishedVisit) {
 	host := e.hostVisitTimings[o.Host()]
 	if crawlDelay, _, err := e.gate.DelayAndNextAllowedTime(ctx, o, visit.End); err == nil {
 		host.longestCrawlDelay = max(host.longestCrawlDelay, crawlDelay)
@@ -183,7 +183,7 @@ func (e *politeFetcher) setNextVisit(ctx context.Context, o decorum.Origin, visi
 
 // waitUntilDue waits until a host is due. Nobody sits through more than the longest
 // Crawl-delay that a crawl waits for.
-func (e *politeFetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
+func (e *oneOffFetcher) waitUntilDue(ctx context.Context, host string, due time.Time) error {
 	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}

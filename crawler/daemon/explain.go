@@ -117,7 +117,7 @@ func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	e, err := newProjectPoliteFetcher(&File{Project: k.project}, cfg)
+	e, err := newProjectOneOffFetcher(&File{Project: k.project}, cfg)
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func (s *frontierStats) addHost(h *hostReport) {
 func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
-		store inspectableStore
+		store storeInspectorImporter
 	}{{storeFile, k.frontierStore}, {robotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)

@@ -73,12 +73,12 @@ func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lin
 		if format == "json" {
 			return errors.Join(addErr, writeJSON(a.stdout, result))
 		}
-		return errors.Join(addErr, writeAddURLsResult(a.stdout, result))
+		return errors.Join(addErr, printAddURLsResult(a.stdout, result))
 	})
 }
 
-// writeAddURLsResult says what became of the URLs.
-func writeAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
+// printAddURLsResult says what became of the URLs.
+func printAddURLsResult(w io.Writer, in *api.AddURLsResult) error {
 	var p textBuilder
 	p.writeLine("%d new, %d known already, %d refused", in.Added, in.Duplicates, in.Refused)
 	for _, r := range in.Refusals {

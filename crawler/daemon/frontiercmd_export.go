@@ -157,7 +157,7 @@ func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
 }
 
 // listOrigins returns the origins of a store.
-func (x *frontierExporter) listOrigins(ctx context.Context, s inspectableStore) (names []decorum.Origin) {
+func (x *frontierExporter) listOrigins(ctx context.Context, s storeInspectorImporter) (names []decorum.Origin) {
 	x.keepFirstError(s.Origins(ctx, func(o storage.OriginInfo) bool {
 		names = append(names, o.Origin)
 		return true
@@ -210,7 +210,7 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 }
 
 // writeStoredNotes writes what a store keeps for its origins.
-func (x *frontierExporter) writeStoredNotes(ctx context.Context, s inspectableStore, name string) {
+func (x *frontierExporter) writeStoredNotes(ctx context.Context, s storeInspectorImporter, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
 			if o.IsZero() && (key == importNoteKey || frontier.IsStoreSpecificNote(key)) {

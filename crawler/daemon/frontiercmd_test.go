@@ -399,7 +399,7 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			return true
 		}))
 	}
-	for name, s := range map[string]inspectableStore{"frontier": k.frontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]storeInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
 				if key == importNoteKey && o.IsZero() {

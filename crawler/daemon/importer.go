@@ -288,7 +288,7 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 	case imported && !storedStatus.Complete:
 		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
 	}
-	for _, s := range []inspectableStore{m.stores.frontier, m.stores.robots} {
+	for _, s := range []storeInspectorImporter{m.stores.frontier, m.stores.robots} {
 		if empty, err := isEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {

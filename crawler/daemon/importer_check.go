@@ -63,7 +63,7 @@ type importedRobotsRedirects struct {
 }
 
 // consumeIfImported reports whether a hop is there, and counts it off.
-func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s inspectableStore, k *storage.StoredEntry) (bool, error) {
+func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s storeInspectorImporter, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error

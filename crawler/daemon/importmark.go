@@ -21,7 +21,7 @@ type importMarker struct {
 }
 
 // readImportMarker returns the mark of a state; false if it was not imported.
-func readImportMarker(ctx context.Context, frontier inspectableStore) (m importMarker, imported bool, err error) {
+func readImportMarker(ctx context.Context, frontier storeInspectorImporter) (m importMarker, imported bool, err error) {
 	text, err := frontier.ReadNote(ctx, decorum.Origin{}, importNoteKey)
 	if err != nil || text == nil {
 		return m, false, err
@@ -29,7 +29,7 @@ func readImportMarker(ctx context.Context, frontier inspectableStore) (m importM
 	return m, true, json.Unmarshal(text, &m)
 }
 
-func (m importMarker) saveToFrontier(ctx context.Context, frontier inspectableStore) error {
+func (m importMarker) saveToFrontier(ctx context.Context, frontier storeInspectorImporter) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (m importMarker) saveToFrontier(ctx context.Context, frontier inspectableSt
 
 // requireCompleteImport returns an error if only a part of the state was imported: who crawls
 // with it would visit pages again that are still to come as seen.
-func requireCompleteImport(frontier inspectableStore) error {
+func requireCompleteImport(frontier storeInspectorImporter) error {
 	ctx, cancel := context.WithTimeout(context.Background(), redisOpenTimeout)
 	defer cancel()
 	m, imported, err := readImportMarker(ctx, frontier)
@@ -50,7 +50,7 @@ func requireCompleteImport(frontier inspectableStore) error {
 }
 
 // isEmptyStore reports whether a store was never used.
-func isEmptyStore(ctx context.Context, s inspectableStore) (bool, error) {
+func isEmptyStore(ctx context.Context, s storeInspectorImporter) (bool, error) {
 	empty := true
 	err := s.Origins(ctx, func(storage.OriginInfo) bool {
 		empty = false

@@ -13,7 +13,7 @@ import (
 // meanwhile.
 type inspector struct {
 	project        Project
-	frontierStore  inspectableStore
+	frontierStore  storeInspectorImporter
 	gate           *robots.Gate
 	scope          *frontier.Scope // nil if it is not known
 	paramCleaner   *frontier.ParamCleaner

@@ -18,7 +18,7 @@ import (
 type stoppedCrawl struct {
 	inspector
 	dir           stateDir
-	robotsStore   inspectableStore
+	robotsStore   storeInspectorImporter
 	directoryLock *directoryLock // nil if there is no crawl: the stores are empty
 }
 
@@ -107,7 +107,7 @@ func (k *stoppedCrawl) openStores(a *program) (err error) {
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []inspectableStore{k.frontierStore, k.robotsStore} { // in this order: see openBoltFrontier
+	for _, s := range []storeInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see openBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A rotatedFile is a file of lines that was full.
-type rotatedFile struct {
+// A rotatedFileInfo is a file of lines that was full.
+type rotatedFileInfo struct {
 	name   string
 	serial int
 }
@@ -28,7 +28,7 @@ var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 
 // rotatedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
-func rotatedFiles(name string) ([]rotatedFile, error) {
+func rotatedFiles(name string) ([]rotatedFileInfo, error) {
 	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
@@ -42,12 +42,12 @@ func rotatedFileNames(name string) (names []string, err error) {
 }
 
 // rotatedFilesIn is rotatedFiles for an open directory.
-func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
+func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFileInfo, error) {
 	entries, err := dir.readDirEntries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var rotated []rotatedFile
+	var rotated []rotatedFileInfo
 	stem, ext := splitExt(name)
 	for _, e := range entries {
 		suffix, hasStem := strings.CutPrefix(e.Name(), stem)
@@ -57,9 +57,9 @@ func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFile, error) {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		rotated = append(rotated, rotatedFile{filepath.Join(dir.path, e.Name()), serial})
+		rotated = append(rotated, rotatedFileInfo{filepath.Join(dir.path, e.Name()), serial})
 	}
-	slices.SortFunc(rotated, func(a, b rotatedFile) int { return cmp.Compare(a.serial, b.serial) })
+	slices.SortFunc(rotated, func(a, b rotatedFileInfo) int { return cmp.Compare(a.serial, b.serial) })
 	return rotated, err
 }
 

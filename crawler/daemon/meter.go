@@ -27,8 +27,8 @@ type remainingLimits struct {
 	duration     time.Duration
 }
 
-// beginLimitPeriod begins another term.
-func (m *projectStatsTracker) beginLimitPeriod() {
+// resetLimitUsage begins another term.
+func (m *projectStatsTracker) resetLimitUsage() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.limitPeriodStartStats, m.limitPeriodRunTime = m.totalStatsLocked(), 0

@@ -192,7 +192,7 @@ func (f *dryRunForecaster) simulatedHost(ctx context.Context, h *api.Host, out *
 // originWorkloadAndRules returns the pages of an origin, and the rules that pace them; nil if there
 // are none.
 func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum.Origin) (forecast.OriginWorkload, *robots.Rules, error) {
-	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.PrerequisiteFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
+	origin := forecast.OriginWorkload{Pages: f.skippedPagesByOrigin[o], Robots: forecast.RefetchedControlFile{RequestsPerFetch: f.lastRobotsFetchRequestsByOrigin[o]}}
 	var err error
 	if origin.Robots.ExpiresAt, err = f.gate.ExpiresAt(ctx, o); err != nil {
 		return origin, nil, err
@@ -209,7 +209,7 @@ func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum
 		return origin, nil, err
 	}
 	if !tdmrep.RefetchAt.IsZero() { // it was asked for
-		origin.TDMRep = forecast.PrerequisiteFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
+		origin.TDMRep = forecast.RefetchedControlFile{ExpiresAt: tdmrep.RefetchAt, TTL: time.Duration(f.project.Robots.MaxTTL)}
 	}
 	rules, err := f.gate.Rules(ctx, o)
 	return origin, rules, err
@@ -264,7 +264,7 @@ func addForecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, endT
 const minRefetchInterval = time.Minute
 
 // forecastFileRefetches returns how many requests are made for a file again until the crawl is over.
-func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.PrerequisiteFile, endTime time.Time) int64 {
+func forecastFileRefetches(t *forecast.Result, h *forecast.HostWorkload, f forecast.RefetchedControlFile, endTime time.Time) int64 {
 	first := f.ExpiresAt
 	if afterDelay := h.Due.Add(minRefetchInterval); afterDelay.After(first) {
 		first = afterDelay

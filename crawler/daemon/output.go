@@ -60,7 +60,7 @@ func refuseOverwrite(name string, resume bool) error {
 		return usage.Errorf("cannot look for earlier files of the output: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		existing = append(existing, rotatedFile{name: name})
+		existing = append(existing, rotatedFileInfo{name: name})
 	}
 	if len(existing) == 0 {
 		return nil

@@ -23,7 +23,7 @@ type queryParamAnalysis struct {
 	onlyHost string // host; empty: all
 
 	pagesByURL               *hashSampledMap[sampledPage] // by URL
-	variantByURLWithoutParam *hashSampledMap[paramVariantPage]
+	variantByURLWithoutParam *hashSampledMap[paramVariantSample]
 	seenBodies               *hashSampledMap[struct{}] // by host and hash
 	evidence                 map[hostDirectoryParam]*queryParamEvidence
 	duplicatesByHost         map[string]*hostDuplicates
@@ -37,8 +37,8 @@ type sampledPage struct {
 	isCompared bool
 }
 
-// A paramVariantPage is a page that has a parameter.
-type paramVariantPage struct {
+// A paramVariantSample is a page that has a parameter.
+type paramVariantSample struct {
 	fullURLHash, bodyHash uint64 // of its URL, of its body
 	shownURL              string // as it is shown
 }
@@ -104,7 +104,7 @@ func (s *queryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 
 // analyzeParams surveys an output: its file, and those that were full.
 func analyzeParams(ctx context.Context, name, onlyHost string) (*queryParamAnalysis, error) {
-	s := &queryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantPage](), seenBodies: newHashSampledMap[struct{}](),
+	s := &queryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[hostDirectoryParam]*queryParamEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
 	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
 		if err := forEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
@@ -185,7 +185,7 @@ func (s *queryParamAnalysis) compareVariants(evidence *queryParamEvidence, u dec
 	otherVariant, ok := s.variantByURLWithoutParam.get(key)
 	switch {
 	case !ok:
-		s.variantByURLWithoutParam.put(key, paramVariantPage{urlHash, hash, truncateURL(u.String())})
+		s.variantByURLWithoutParam.put(key, paramVariantSample{urlHash, hash, truncateURL(u.String())})
 	case otherVariant.fullURLHash != urlHash:
 		evidence.addBodyComparison(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}

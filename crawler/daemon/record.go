@@ -94,7 +94,7 @@ func (r *OutputRecord) setResponse(v *crawler.Visit) {
 	r.Bytes = len(res.Body)
 	switch {
 	case res.Status == http.StatusNotModified: // the body is the one of the last visit
-	case !res.Truncated:
+	case !res.BodyLimitExceeded:
 		sum := v.BodySHA256()
 		r.SHA256 = hex.EncodeToString(sum[:])
 	case r.Error != "":

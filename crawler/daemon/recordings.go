@@ -18,7 +18,7 @@ type projectOutputs struct {
 }
 
 // openForProject opens the outputs of a project, for its ground.
-func (r *projectOutputs) openForProject(env *environment, loaded *loadedProject, g *engineConfig) error {
+func (r *projectOutputs) openForProject(env *processResources, loaded *loadedProject, g *engineConfig) error {
 	durable, err := stateDir(loaded.project.Store.Path).durableOutputLengthsFromStores(context.Background(), g.stores, env.log)
 	if err != nil {
 		return err

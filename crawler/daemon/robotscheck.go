@@ -157,7 +157,7 @@ func newRobotsExplainFunc(q robotsCheckOptions, agent robots.Agent, dialect robo
 	if !hasURLScheme(q.file) && q.file != "" {
 		return newRobotsFileExplainFunc(q.file, agent, dialect)
 	}
-	e, err := newPoliteFetcher(q, agent, dialect)
+	e, err := newOneOffFetcher(q, agent, dialect)
 	if err != nil {
 		return nil, err
 	}

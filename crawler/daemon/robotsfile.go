@@ -67,7 +67,7 @@ func (q robotsCheckOptions) loadRobotsBody(ctx context.Context, dialect robots.D
 	if err != nil {
 		return nil, err
 	}
-	e, err := newPoliteFetcher(q, robots.Agent{}, dialect)
+	e, err := newOneOffFetcher(q, robots.Agent{}, dialect)
 	if err != nil {
 		return nil, err
 	}

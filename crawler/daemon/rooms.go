@@ -65,8 +65,8 @@ type crawlComponents struct {
 	frontier          *frontier.Frontier
 	crawler           *crawler.Crawler // nil: nobody crawls
 	refusalReporter   *refusalReporter
-	workerCoordinator *workerCoordinator // who else crawls; nil: nobody
-	closeIdleConns    func()             // when nobody crawls any more; nil: nobody did
+	workerCoordinator *sharedLimitsCoordinator // who else crawls; nil: nobody
+	closeIdleConns    func()                   // when nobody crawls any more; nil: nobody did
 }
 
 // politenessPolicyOf returns the pace of p.
@@ -135,7 +135,7 @@ func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*c
 	}
 	limiter := g.sharedHosts.NewLimiter(p.LimiterConfig(g.restartedAt))
 	var budget frontier.VisitBudget = limiter
-	coordinator := newWorkerCoordinator(&g, p, limiter)
+	coordinator := newSharedLimitsCoordinator(&g, p, limiter)
 	if coordinator != nil { // whose limits these are
 		budget, settings.MaxPages, settings.MaxReceivedBytes = coordinator, 0, 0
 	}

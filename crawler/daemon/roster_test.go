@@ -37,7 +37,7 @@ func encodedHostStats(tb testing.TB) []byte {
 // inspectorOfCrawl opens the state of a crawl that has met so many hosts.
 func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 	ctx, dir := context.Background(), tb.TempDir()
-	open := func(name string) inspectableStore {
+	open := func(name string) storeInspectorImporter {
 		s, err := openBoltStore(filepath.Join(dir, name), bolt.Options{})
 		if err != nil {
 			tb.Fatal(err)

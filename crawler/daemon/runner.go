@@ -20,15 +20,15 @@ import (
 // it alone crawls.
 type projectRunner struct {
 	name             string
-	env              *environment // its log says which project speaks
+	env              *processResources // its log says which project speaks
 	dir              stateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
-	robotsStore      inspectableStore // of all projects
+	robotsStore      storeInspectorImporter // of all projects
 	sharedResources
-	getOrStartSharedBrakes func(*loadedProject) *sharedBrakes
-	metrics                *metrics.Metrics
-	storeHandle            *storeHandle
+	getOrStartRedisBrakes func(*loadedProject) *sharedBrakes
+	metrics               *metrics.Metrics
+	storeHandle           *storeHandle
 
 	outputs        projectOutputs
 	appliedProject *loadedProject // whose seeds are planted, and by which parked URLs are judged; of live alone
@@ -57,7 +57,7 @@ func (s *supervisor) newProjectRunner(name string) *projectRunner {
 	env := *s.env
 	env.log = newProjectLogger(s.env.log, &s.eventBroker, name)
 	r := &projectRunner{
-		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartSharedBrakes: s.getOrStartSharedBrakes, metrics: s.metrics,
+		name: name, env: &env, dir: s.projectStateDir(name), eventBroker: &s.eventBroker, daemonStateStore: s.stateStore, robotsStore: s.robotsStore, sharedResources: s.sharedResources, getOrStartRedisBrakes: s.getOrStartRedisBrakes, metrics: s.metrics,
 		state: api.StateStopped, stateSince: time.Now().UTC(), storeAvailability: newStoreAvailability(), ended: make(chan struct{}),
 	}
 	r.commandChanged.L = &r.mu
@@ -308,7 +308,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 		hooks: hooks, onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisitsAndSuspensions: true,
 	}
-	if g.sharedBrakes = r.getOrStartSharedBrakes(loaded); g.sharedBrakes != nil {
+	if g.sharedBrakes = r.getOrStartRedisBrakes(loaded); g.sharedBrakes != nil {
 		hostDueStore := *r.hostDueStore
 		hostDueStore.Store, err = g.sharedBrakes.waitForStore(ctx)
 		g.hostDueStore = &hostDueStore

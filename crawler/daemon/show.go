@@ -36,7 +36,7 @@ func (r *projectRunner) setDesiredState(s api.ProjectState) error {
 	}
 	r.updateRunnerCommandLocked(func(o *runnerCommand) { o.desired = desiredState{State: s} })
 	if s == api.StateRunning {
-		r.statsTracker.beginLimitPeriod()
+		r.statsTracker.resetLimitUsage()
 		r.resetCountsIfLimitReached = true
 		r.setStateLocked(s, "")
 	}

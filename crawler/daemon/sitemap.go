@@ -130,8 +130,8 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 // many as sitemaps.org allows.
 const maxSitemapBytes = 50 << 20
 
-// newPoliteFetcher returns the errand that fetches sitemaps.
-func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
+// newOneOffFetcher returns the errand that fetches sitemaps.
+func (q sitemapOptions) newPoliteFetcher() (*oneOffFetcher, error) {
 	if q.limit < 0 {
 		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
 	}
@@ -148,5 +148,5 @@ func (q sitemapOptions) newPoliteFetcher() (*politeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProjectPoliteFetcher(d, gateConfig)
+	return newProjectOneOffFetcher(d, gateConfig)
 }

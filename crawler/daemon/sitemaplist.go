@@ -29,7 +29,7 @@ const (
 // A sitemapLister prints what sitemaps list.
 type sitemapLister struct {
 	options        sitemapOptions
-	fetcher        *politeFetcher
+	fetcher        *oneOffFetcher
 	out            *bufio.Writer
 	encoder        *json.Encoder // to out
 	stderr         io.Writer
@@ -67,7 +67,7 @@ type listedSitemapEntry struct {
 	Sitemap         string    `json:"sitemap,omitempty"`
 }
 
-func newSitemapLister(q sitemapOptions, e *politeFetcher, out, stderr io.Writer) *sitemapLister {
+func newSitemapLister(q sitemapOptions, e *oneOffFetcher, out, stderr io.Writer) *sitemapLister {
 	w := bufio.NewWriterSize(out, 1<<16)
 	encoder := jsonline.NewEscapingEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -14,7 +14,7 @@ import (
 // Stores keep the state of a crawl. What is known of robots.txt files has one of
 // its own, which crawls of one process share.
 type crawlStores struct {
-	frontier, robots inspectableStore
+	frontier, robots storeInspectorImporter
 	isRemote         bool // in Redis: others work on them too, and they may be out of reach
 }
 
@@ -53,7 +53,7 @@ func openStoresAllowingPartialImport(p Project, opts bolt.Options) (s crawlStore
 // openBoltFrontier opens the file of a frontier. What was learnt of robots.txt files is on
 // the disk before the frontier says that they have been asked for: else a crash between
 // the two would have a crawl wait for a redirect of a robots.txt that was followed.
-func openBoltFrontier(file string, opts bolt.Options, robots inspectableStore) (inspectableStore, error) {
+func openBoltFrontier(file string, opts bolt.Options, robots storeInspectorImporter) (storeInspectorImporter, error) {
 	beforeWrite := opts.BeforeWrite
 	opts.BeforeWrite = func() error {
 		err := robots.Flush(context.Background())
@@ -76,7 +76,7 @@ func (d stateDir) robotsStorePath() string {
 }
 
 // openBoltStore returns an interface that is nil where the store is.
-func openBoltStore(file string, opts bolt.Options) (inspectableStore, error) {
+func openBoltStore(file string, opts bolt.Options) (storeInspectorImporter, error) {
 	s, err := bolt.Open(file, opts)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
@@ -112,8 +112,8 @@ func (s crawlStores) closeProjectStores() error {
 	return s.frontier.Close()
 }
 
-// An inspectableStore is one that can be asked what it holds, and take over what another does.
-type inspectableStore interface {
+// A storeInspectorImporter is one that can be asked what it holds, and take over what another does.
+type storeInspectorImporter interface {
 	storage.Store
 	storage.Inspector
 	storage.Importer

@@ -85,7 +85,7 @@ func openRedisStores(p Project, open inputfile.OpenFunc, boltOpts bolt.Options) 
 }
 
 // openRedisStore returns an interface that is nil where the store is.
-func openRedisStore(opts redis.Options, prefix string) (inspectableStore, error) {
+func openRedisStore(opts redis.Options, prefix string) (storeInspectorImporter, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), redisOpenTimeout)
 	defer cancel()
 	opts.Prefix = prefix

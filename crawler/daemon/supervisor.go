@@ -22,7 +22,7 @@ import (
 
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
-	env                           *environment
+	env                           *processResources
 	dataDir                       stateDir
 	projectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
@@ -30,7 +30,7 @@ type supervisor struct {
 	directoryLock                 *directoryLock
 	// hasSocket says that listenSocket has made the socket, which Close removes.
 	hasSocket   bool
-	robotsStore inspectableStore // what is known of robots.txt files, by all projects
+	robotsStore storeInspectorImporter // what is known of robots.txt files, by all projects
 	sharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
@@ -61,7 +61,7 @@ type supervisorOptions struct {
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(env *environment, opts supervisorOptions) (*supervisor, error) {
+func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.projectFilesDir)
 	if err != nil {
 		return nil, err

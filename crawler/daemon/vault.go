@@ -224,7 +224,7 @@ func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 }
 
 // largestDelayShortfall returns the most by which a rest of any host fell short.
-func largestDelayShortfall(ctx context.Context, s inspectableStore) (shortfall time.Duration, err error) {
+func largestDelayShortfall(ctx context.Context, s storeInspectorImporter) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
 		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)
 		return true

@@ -70,7 +70,7 @@ func (p *pageReader) trackForeignTag(name []byte, end bool) (foreign bool) {
 		p.allowCDATA = p.isXHTML // until here it was text of the point itself
 		return false
 	case isBreakoutTag(lower):
-		p.exitForeignContent()
+		p.breakOutOfForeignContent()
 		return false
 	}
 	if point := integrationPointName(lower, top.isSVG); point != "" {
@@ -82,7 +82,7 @@ func (p *pageReader) trackForeignTag(name []byte, end bool) (foreign bool) {
 // closeForeignElement follows an end tag.
 func (p *pageReader) closeForeignElement(name []byte) {
 	if p.inForeignContent() && (string(name) == "p" || string(name) == "br") {
-		p.exitForeignContent()
+		p.breakOutOfForeignContent()
 		return
 	}
 	for i := len(p.foreignElements) - 1; i >= 0; i-- {
@@ -93,8 +93,8 @@ func (p *pageReader) closeForeignElement(name []byte) {
 	}
 }
 
-// exitForeignContent goes back to where HTML was last.
-func (p *pageReader) exitForeignContent() {
+// breakOutOfForeignContent goes back to where HTML was last.
+func (p *pageReader) breakOutOfForeignContent() {
 	n := len(p.foreignElements)
 	for n > 0 && !p.foreignElements[n-1].isIntegrationPoint {
 		n--

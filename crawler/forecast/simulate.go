@@ -45,14 +45,14 @@ type HostWorkload struct {
 
 // An OriginWorkload is the pages of one origin of a host, and what comes before them.
 type OriginWorkload struct {
-	Pages  int64            // to visit
-	Robots PrerequisiteFile // robots.txt
-	TDMRep PrerequisiteFile // tdmrep.json, which comes after it
+	Pages  int64                // to visit
+	Robots RefetchedControlFile // robots.txt
+	TDMRep RefetchedControlFile // tdmrep.json, which comes after it
 }
 
-// A PrerequisiteFile is one that must be asked for again when it is too old, before the next page.
+// A RefetchedControlFile is one that must be asked for again when it is too old, before the next page.
 // However short it holds, it does for the visit after its own.
-type PrerequisiteFile struct {
+type RefetchedControlFile struct {
 	ExpiresAt time.Time     // it is asked for again before the first visit after it
 	TTL       time.Duration // for how long it holds then; 0: for good
 	// RequestsPerFetch is how many it takes to have it: one more for each redirect, each at
@@ -64,7 +64,7 @@ type PrerequisiteFile struct {
 
 // finishRequest makes one of the requests for the file, which ends at end, and reports whether
 // it was the last.
-func (f *PrerequisiteFile) finishRequest(end time.Time) bool {
+func (f *RefetchedControlFile) finishRequest(end time.Time) bool {
 	if f.requestsMade++; f.requestsMade < f.RequestsPerFetch {
 		return false
 	}
@@ -74,7 +74,7 @@ func (f *PrerequisiteFile) finishRequest(end time.Time) bool {
 
 // isDue reports whether the file comes first at a moment. served says whether there was
 // a visit since it was asked for last.
-func (f *PrerequisiteFile) isDue(at time.Time, visited bool) bool {
+func (f *RefetchedControlFile) isDue(at time.Time, visited bool) bool {
 	return visited && f.TTL > 0 && !at.Before(f.ExpiresAt)
 }
 

@@ -113,17 +113,17 @@ var simulationTests = []struct {
 	{name: "time", crawl: forecast.CrawlLimits{MaxTime: 12 * time.Second}, end: forecast.TimeLimit,
 		hosts: repeatHost(1, host(10, 4*time.Second)), last: 11 * time.Second, pages: 3, left: 7},
 	{name: "robots.txt again, and a page each time", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
-		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
+		h.Origins[0].Robots = forecast.RefetchedControlFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 61 * time.Second, pages: 4, robots: 3},
 	{name: "robots.txt again, by a redirect", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
-		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second, RequestsPerFetch: 2}
+		h.Origins[0].Robots = forecast.RefetchedControlFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second, RequestsPerFetch: 2}
 	})), last: 91 * time.Second, pages: 4, robots: 6},
 	{name: "origins take turns", hosts: repeatHost(1, modifyHost(host(4, 9*time.Second), func(h *forecast.HostWorkload) {
-		h.Origins = append(h.Origins, forecast.OriginWorkload{Pages: 1, Robots: forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Hour}})
+		h.Origins = append(h.Origins, forecast.OriginWorkload{Pages: 1, Robots: forecast.RefetchedControlFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Hour}})
 	})), last: 51 * time.Second, pages: 5, robots: 1},
 	{name: "tdmrep.json again, after robots.txt, and a page each time", hosts: repeatHost(1, modifyHost(host(3, 9*time.Second), func(h *forecast.HostWorkload) {
-		h.Origins[0].Robots = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: 15 * time.Second}
-		h.Origins[0].TDMRep = forecast.PrerequisiteFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
+		h.Origins[0].Robots = forecast.RefetchedControlFile{ExpiresAt: noon.Add(5 * time.Second), TTL: 15 * time.Second}
+		h.Origins[0].TDMRep = forecast.RefetchedControlFile{ExpiresAt: noon.Add(5 * time.Second), TTL: time.Second}
 	})), last: 81 * time.Second, pages: 3, robots: 4, tdmrep: 2},
 }
 

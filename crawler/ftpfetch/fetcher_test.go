@@ -141,9 +141,9 @@ func TestFetch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := res.Header.Get("Content-Type"); res.Status != tt.status || got != tt.contentType || string(res.Body) != tt.body || res.Truncated != tt.truncated {
+			if got := res.Header.Get("Content-Type"); res.Status != tt.status || got != tt.contentType || string(res.Body) != tt.body || res.BodyLimitExceeded != tt.truncated {
 				t.Errorf("%d %q %q, truncated: %v; want %d %q %q, %v",
-					res.Status, got, res.Body, res.Truncated, tt.status, tt.contentType, tt.body, tt.truncated)
+					res.Status, got, res.Body, res.BodyLimitExceeded, tt.status, tt.contentType, tt.body, tt.truncated)
 			}
 			if to, _ := res.Location(); tt.location != "" && to != mustURL(t, "ftp://a.test"+tt.location) {
 				t.Errorf("it leads to %v, want %s", to, tt.location)
@@ -194,7 +194,7 @@ func TestListing(t *testing.T) {
 	}
 	// A listing is cut where it would be longer than a body may be.
 	short, err := newFetcher(t, server.Addr, ftpfetch.Config{MaxBody: 500}, true).Fetch(t.Context(), ticketFor(t, "ftp://a.test/"))
-	if err != nil || !short.Truncated || len(short.Body) > 500 || len(extract.ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
+	if err != nil || !short.BodyLimitExceeded || len(short.Body) > 500 || len(extract.ScanPage(short.Body, "text/html", res.URL).Links) < 2 {
 		t.Errorf("a listing of at most 500 bytes: %+v, %v", short, err)
 	}
 }

@@ -240,7 +240,7 @@ func TestEndlessData(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		res, err := f.Fetch(t.Context(), ticketFor(t, url))
 		runtime.ReadMemStats(&after)
-		if err != nil || !res.Truncated || len(res.Body) == 0 || len(res.Body) > limit {
+		if err != nil || !res.BodyLimitExceeded || len(res.Body) == 0 || len(res.Body) > limit {
 			t.Errorf("%s: %v, want an answer that is cut", url, err)
 		}
 		if spent := after.TotalAlloc - before.TotalAlloc; spent > 32*limit {

@@ -62,7 +62,7 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 	res.Status = http.StatusOK
 	res.Header.Set("Content-Type", contentType)
 	if !s.ticket.WantsContentType(contentType, s.cfg.ContentTypes) {
-		res.Truncated = true
+		res.BodyLimitExceeded = true
 		return nil // the end of the session ends the transfer
 	}
 	body := io.MultiReader(bytes.NewReader(head), answer)
@@ -70,11 +70,11 @@ func (s *session) fetchFile(name string, res *decorum.Response) error {
 		if s.bodySpool, err = s.memoryShare.NewCompressedSpool(s.ctx, s.cfg.BodyMemory.MaxBodyLen(1)); err != nil {
 			return err
 		}
-		res.Truncated, err = s.bodySpool.Fill(body, s.maxBodyBytes)
+		res.BodyLimitExceeded, err = s.bodySpool.Fill(body, s.maxBodyBytes)
 	} else {
-		res.Body, res.Truncated, err = s.memoryShare.ReadAll(s.ctx, body, s.maxBodyBytes, 0, nil)
+		res.Body, res.BodyLimitExceeded, err = s.memoryShare.ReadAll(s.ctx, body, s.maxBodyBytes, 0, nil)
 	}
-	if err != nil || res.Truncated {
+	if err != nil || res.BodyLimitExceeded {
 		return err
 	}
 	return errorUnlessComplete(answer.Close())
@@ -116,7 +116,7 @@ func (s *session) fetchListing(name string, res *decorum.Response) error {
 	res.Status = http.StatusOK
 	res.Header.Set("Content-Type", listingContentType)
 	if !s.ticket.WantsContentType(listingContentType, s.cfg.ContentTypes) {
-		res.Truncated = true
+		res.BodyLimitExceeded = true
 		return nil
 	}
 	s.isListing = true
@@ -125,7 +125,7 @@ func (s *session) fetchListing(name string, res *decorum.Response) error {
 	if err = errorUnlessComplete(err); err != nil && !truncated {
 		return err
 	}
-	res.Body, res.Truncated = listingPage(name, entries, s.maxBodyBytes)
-	res.Truncated = res.Truncated || truncated
+	res.Body, res.BodyLimitExceeded = listingPage(name, entries, s.maxBodyBytes)
+	res.BodyLimitExceeded = res.BodyLimitExceeded || truncated
 	return nil
 }

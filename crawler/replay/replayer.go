@@ -14,9 +14,9 @@ import (
 )
 
 // A Replayer replays the first run of a ledger. The crawl that is put together for it
-// has the Replayer's FrontierStore, clock (Now), and the Replayer for the transport of its fetcher.
+// has the Replayer's PerHostStore, clock (Now), and the Replayer for the transport of its fetcher.
 type Replayer struct {
-	Store *FrontierStore
+	Store *PerHostStore
 	// CurrentRunSettings is what the crawl that is put together works by, as a ledger says it.
 	CurrentRunSettings ledger.RunStart
 	// OnDifference is told of each difference.

@@ -48,7 +48,7 @@ func mirror(ctx context.Context, url, dir string, fetch collyfetch.Config, polic
 	if err != nil {
 		return err
 	}
-	archive, err := warc.Open(warc.Config{Dir: dir, FilePrefix: seed.Origin().Host()})
+	archive, err := warc.OpenArchiveWriter(warc.Config{Dir: dir, FilePrefix: seed.Origin().Host()})
 	if err != nil {
 		return err
 	}

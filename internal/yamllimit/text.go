@@ -141,18 +141,18 @@ func (s *textScanner) mayBeToken(i int) bool {
 	case '[', ']', '{', '}', ',', '"', '\'':
 		return true
 	case '-':
-		return isBlank(after) || i == s.lineStart && after == '-'
+		return isBlankOrNUL(after) || i == s.lineStart && after == '-'
 	case '?':
-		return isBlank(after)
+		return isBlankOrNUL(after)
 	case ':':
-		return isBlank(after) || s.sawBrace && after != '/'
+		return isBlankOrNUL(after) || s.sawBrace && after != '/'
 	case '&', '*', '!', '%', '|', '>', '@', '`', '#', '<', '.':
 		// Within a word they are part of it.
-		return isBlank(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0
+		return isBlankOrNUL(before) || strings.IndexByte("[]{},\"'-?:&*!%|>@`#<.", before) >= 0
 	}
 	return false
 }
 
-// isBlank reports whether c ends a mark. The lexer treats NUL as the end of the
+// isBlankOrNUL reports whether c ends a mark. The lexer treats NUL as the end of the
 // text.
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }
+func isBlankOrNUL(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }

@@ -257,7 +257,7 @@ func (s *Store) HasSeen(ctx context.Context, u decorum.URL) (known bool, err err
 
 // SeenURLFingerprints implements storage.Inspector. First come those that are not folded.
 func (s *Store) SeenURLFingerprints(ctx context.Context, name decorum.Origin, yield func(fingerprint uint64) bool) error {
-	var pending sortedSet[urlFingerprint]
+	var pending sortedSliceSet[urlFingerprint]
 	err := s.viewOrigin(ctx, name, func(_ *bbolt.Tx, o *loadedOrigin) {
 		for _, layer := range o.pendingLayers() {
 			for c := layer.seenURLFingerprints.cursorFrom(0); ; c.advance() {

@@ -34,7 +34,7 @@ func (s *Store) OutputFiles(ctx context.Context) ([]OutputFileExtent, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	return sortedByPath(s.outputFileExtents), nil
+	return outputFilesByPath(s.outputFileExtents), nil
 }
 
 // OutputMayBeTorn reports whether files of output may be torn: the store was not closed in
@@ -129,7 +129,7 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 				return errors.Join(err, checkNotTruncated(tx))
 			}
 			known, err := loadOutputFileRecords(tx)
-			files = sortedByPath(known)
+			files = outputFilesByPath(known)
 			return err
 		})
 	})
@@ -139,7 +139,7 @@ func ReadOutputFileRecords(path string) (files []OutputFileExtent, clean bool, e
 	return files, clean, nil
 }
 
-// sortedByPath returns files in the order of their paths.
-func sortedByPath(files map[string]OutputFileExtent) []OutputFileExtent {
+// outputFilesByPath returns files in the order of their paths.
+func outputFilesByPath(files map[string]OutputFileExtent) []OutputFileExtent {
 	return slices.SortedFunc(maps.Values(files), func(a, b OutputFileExtent) int { return strings.Compare(a.Path, b.Path) })
 }

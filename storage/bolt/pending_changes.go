@@ -13,8 +13,8 @@ func (c slotChange) compare(d slotChange) int { return c.laneSlot.compare(d.lane
 // originChanges are those of one origin that are in the log, or on their way to it,
 // and not in their place in the file.
 type originChanges struct {
-	urls                sortedSet[slotChange]
-	seenURLFingerprints sortedSet[urlFingerprint]
+	urls                sortedSliceSet[slotChange]
+	seenURLFingerprints sortedSliceSet[urlFingerprint]
 	notes               map[string][]byte               // nil deletes
 	revisitPositions    map[urlFingerprint]lanePosition // nowhere deletes
 	// weightedChangeCount is about how many they are, long ones counted for several:
@@ -163,8 +163,8 @@ func takeFirstSlot(sources []slotChangeCursor, from laneSlot) (first slotChange,
 	return first, ok
 }
 
-// getSlot returns what is in a slot; nil if nothing. It is lent.
-func (s *Store) getSlot(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
+// getQueuedURL returns what is in a slot; nil if nothing. It is lent.
+func (s *Store) getQueuedURL(tx *bbolt.Tx, o *loadedOrigin, at laneSlot) []byte {
 	for _, c := range o.pendingLayers() {
 		if found, ok := c.urls.get(slotChange{laneSlot: at}); ok {
 			return found.value

@@ -41,7 +41,7 @@ func (s *Store) rescheduleIfModified(tx *bbolt.Tx, o *loadedOrigin, g storage.Si
 	if !ok || slices.Contains(o.leasedSlots, at) {
 		return false
 	}
-	value := s.getSlot(tx, o, at)
+	value := s.getQueuedURL(tx, o, at)
 	e, err := parseEntry(value, o.number, o.name, at)
 	if err != nil || e.URL != g.URL { // if it is damaged, Lease will say so
 		return false

@@ -72,7 +72,7 @@ func TestFingerprints(t *testing.T) {
 func TestSortedRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, keyRange := range []int{10, 100_000} { // many of each, and few
-		var run sortedSet[slotChange]
+		var run sortedSliceSet[slotChange]
 		want := make(map[int64]byte)
 		for i := range 5000 {
 			at := r.Int64N(int64(keyRange))

@@ -5,23 +5,23 @@ import "slices"
 // maxUnmerged is how many elements a run keeps apart.
 const maxUnmerged = 256
 
-// A sortedSet is a sorted list to which elements are added in any order, one of each.
+// A sortedSliceSet is a sorted list to which elements are added in any order, one of each.
 // What does not belong at the end of old goes into young, which is merged into
 // old when it is full: so the cost of adding grows slowly with the length.
-type sortedSet[T sortedSetElement[T]] struct {
+type sortedSliceSet[T sortedSliceSetElement[T]] struct {
 	mergedElements, unmergedElements []T
 }
 
-type sortedSetElement[T any] interface{ compare(T) int }
+type sortedSliceSetElement[T any] interface{ compare(T) int }
 
-func binarySearch[T sortedSetElement[T]](list []T, x T) (int, bool) {
+func binarySearch[T sortedSliceSetElement[T]](list []T, x T) (int, bool) {
 	return slices.BinarySearchFunc(list, x, T.compare)
 }
 
-func (r *sortedSet[T]) len() int { return len(r.mergedElements) + len(r.unmergedElements) }
+func (r *sortedSliceSet[T]) len() int { return len(r.mergedElements) + len(r.unmergedElements) }
 
 // put adds x, or replaces what is equal to it.
-func (r *sortedSet[T]) put(x T) {
+func (r *sortedSliceSet[T]) put(x T) {
 	at, found := binarySearch(r.mergedElements, x)
 	switch {
 	case found:
@@ -43,9 +43,9 @@ func (r *sortedSet[T]) put(x T) {
 	}
 }
 
-func (r *sortedSet[T]) mergeUnmerged() {
+func (r *sortedSliceSet[T]) mergeUnmerged() {
 	merged := make([]T, 0, len(r.mergedElements)+len(r.mergedElements)/4+len(r.unmergedElements))
-	for c := (sortedSetCursor[T]{r.mergedElements, r.unmergedElements}); ; c.advance() {
+	for c := (sortedSliceSetCursor[T]{r.mergedElements, r.unmergedElements}); ; c.advance() {
 		x, ok := c.peek()
 		if !ok {
 			break
@@ -56,17 +56,17 @@ func (r *sortedSet[T]) mergeUnmerged() {
 }
 
 // takeFirstN takes the first n elements out of the run, and returns them.
-func (r *sortedSet[T]) takeFirstN(n int) sortedSet[T] {
+func (r *sortedSliceSet[T]) takeFirstN(n int) sortedSliceSet[T] {
 	if len(r.unmergedElements) > 0 {
 		r.mergeUnmerged()
 	}
-	first := sortedSet[T]{mergedElements: r.mergedElements[:n:n]}
+	first := sortedSliceSet[T]{mergedElements: r.mergedElements[:n:n]}
 	r.mergedElements = r.mergedElements[n:]
 	return first
 }
 
 // get returns the element that is equal to x.
-func (r *sortedSet[T]) get(x T) (T, bool) {
+func (r *sortedSliceSet[T]) get(x T) (T, bool) {
 	if at, found := binarySearch(r.mergedElements, x); found {
 		return r.mergedElements[at], true
 	}
@@ -77,18 +77,18 @@ func (r *sortedSet[T]) get(x T) (T, bool) {
 }
 
 // cursorFrom returns a cursor at the first element that is not before x.
-func (r *sortedSet[T]) cursorFrom(x T) *sortedSetCursor[T] {
+func (r *sortedSliceSet[T]) cursorFrom(x T) *sortedSliceSetCursor[T] {
 	sorted, _ := binarySearch(r.mergedElements, x)
 	unmerged, _ := binarySearch(r.unmergedElements, x)
-	return &sortedSetCursor[T]{r.mergedElements[sorted:], r.unmergedElements[unmerged:]}
+	return &sortedSliceSetCursor[T]{r.mergedElements[sorted:], r.unmergedElements[unmerged:]}
 }
 
-// A sortedSetCursor goes through a run in order. The run must not change meanwhile.
-type sortedSetCursor[T sortedSetElement[T]] struct {
+// A sortedSliceSetCursor goes through a run in order. The run must not change meanwhile.
+type sortedSliceSetCursor[T sortedSliceSetElement[T]] struct {
 	sorted, unmerged []T
 }
 
-func (c *sortedSetCursor[T]) peek() (x T, ok bool) {
+func (c *sortedSliceSetCursor[T]) peek() (x T, ok bool) {
 	switch {
 	case len(c.unmerged) == 0 && len(c.sorted) == 0:
 		return x, false
@@ -98,7 +98,7 @@ func (c *sortedSetCursor[T]) peek() (x T, ok bool) {
 	return c.unmerged[0], true
 }
 
-func (c *sortedSetCursor[T]) advance() {
+func (c *sortedSliceSetCursor[T]) advance() {
 	if c.nextIsFromSorted() {
 		c.sorted = c.sorted[1:]
 	} else {
@@ -106,6 +106,6 @@ func (c *sortedSetCursor[T]) advance() {
 	}
 }
 
-func (c *sortedSetCursor[T]) nextIsFromSorted() bool {
+func (c *sortedSliceSetCursor[T]) nextIsFromSorted() bool {
 	return len(c.unmerged) == 0 || len(c.sorted) > 0 && c.sorted[0].compare(c.unmerged[0]) < 0
 }

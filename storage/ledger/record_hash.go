@@ -79,8 +79,8 @@ func (v *verifier) checkExpectedRecord(hash string) {
 	}
 }
 
-// reportMissingExpectedRecords reports the ExpectedRecordHashes whose records are missing.
-func (v *verifier) reportMissingExpectedRecords() {
+// reportMissingExpectedHashes reports the ExpectedRecordHashes whose records are missing.
+func (v *verifier) reportMissingExpectedHashes() {
 	for i, h := range v.opts.ExpectedRecordHashes {
 		if !v.expectedHashesFound[i] {
 			v.recordNumber = h.Number

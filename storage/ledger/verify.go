@@ -269,7 +269,7 @@ func (v *verifier) checkEnd() {
 	for _, f := range v.verdictChecker.fileFindings {
 		v.addFinding(f)
 	}
-	v.reportMissingExpectedRecords()
+	v.reportMissingExpectedHashes()
 	v.recordNumber = v.possibleHeads[0].number
 	switch {
 	case v.opts.StillBeingWritten:

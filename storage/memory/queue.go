@@ -15,7 +15,7 @@ type memoryQueue struct {
 	lanes              [schedule.NumLanes]entryHeap
 	revisitAlternation schedule.RevisitAlternation
 	lastSequence       int64 // the last number given
-	schedule.QueuedURLCounts
+	schedule.OriginQueueCounts
 }
 
 // RevisitCountAndFirstDue implements schedule.OriginURLQueue.

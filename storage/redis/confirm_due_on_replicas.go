@@ -28,7 +28,7 @@ func (s *Store) replicateDueTimes(ctx context.Context, acks []*storage.Ack) erro
 		name, h := acks[i].Lease.URL.Origin().Host(), acks[i].HostState
 		return name, []string{name, s.scriptClock.timeArg(h.Due), strconv.FormatInt(durationMicros(h.LostVisitDelay), 10)}
 	})
-	err := s.sendBatches(ctx, batches, true, replicateDueScript, nil, func(int, byte, bool) error { return nil })
+	err := s.sendBatches(ctx, batches, true, confirmDueScript, nil, func(int, byte, bool) error { return nil })
 	if err != nil {
 		return fmt.Errorf("ack: %w", err)
 	}

@@ -24,7 +24,7 @@ var (
 	recordLeaseTTLScript  = assembleScript("record_lease_ttl")
 	ackScript             = assembleScript("ack")
 	summaryScript         = assembleScript("summary")
-	replicateDueScript    = assembleScript("confirm_due")
+	confirmDueScript      = assembleScript("confirm_due")
 	renewScript           = assembleScript("renew_lease")
 	markSentScript        = assembleScript("mark_sent")
 	returnLeasesScript    = assembleScript("return_leases")

@@ -32,7 +32,7 @@ type Config struct {
 	// opens files through it, so that no symbolic link leads out of the directory. nil:
 	// Open opens Dir.
 	Root *os.Root
-	// FileMode is the mode of new files. Default 0600. If Open creates Dir, users who may
+	// FileMode is the mode of new files. Default 0600. If OpenArchiveWriter creates Dir, users who may
 	// read the files may list it.
 	FileMode fs.FileMode
 	// FilePrefix begins the names of files: letters, digits, "_" and "-".
@@ -91,9 +91,9 @@ type ArchiveWriter struct {
 	closed     bool
 }
 
-// Open opens the archive in a directory. Files that a crash left open are
+// OpenArchiveWriter opens the archive in a directory. Files that a crash left open are
 // closed first. A file is begun when there is something to write.
-func Open(cfg Config) (*ArchiveWriter, error) {
+func OpenArchiveWriter(cfg Config) (*ArchiveWriter, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("warc: %w", err)
@@ -229,7 +229,7 @@ func (a *ArchiveWriter) finalizeFile() error {
 func (a *ArchiveWriter) Sync() error { return a.syncTracker.Sync() }
 
 // Close closes the archive and gives its file the final name; not if Sync has
-// failed: then the next Open sees what is left of it.
+// failed: then the next OpenArchiveWriter sees what is left of it.
 func (a *ArchiveWriter) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,7 +38,7 @@ func openArchive(t *testing.T, cfg Config) *ArchiveWriter {
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
-	a, err := Open(cfg)
+	a, err := OpenArchiveWriter(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func TestWriteCanBeRepeated(t *testing.T) {
 }
 
 // After Sync has failed nothing is written any more, and the file stays open
-// for the next Open to see what is left of it.
+// for the next OpenArchiveWriter to see what is left of it.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	a := openArchive(t, Config{})
 	v := newVisit("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
@@ -446,7 +446,7 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for _, cfg := range []Config{{}, {Dir: "x", FilePrefix: "a/b"}, {Dir: "x", MaxFileSize: -1}} {
-		if a, err := Open(cfg); err == nil {
+		if a, err := OpenArchiveWriter(cfg); err == nil {
 			t.Errorf("%+v was opened", cfg)
 			a.Close()
 		}
@@ -460,7 +460,7 @@ func BenchmarkWrite(b *testing.B) {
 	page := strings.Repeat("<p class=text>lorem ipsum dolor sit amet <a href=/page/1>page</a></p>\n", 300)[:20<<10]
 	v := newVisit(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(page), page))
 	v.MetadataFields = []Field{{"source", "link"}, {"referrer", "https://example.com/"}}
-	a, err := Open(Config{Dir: b.TempDir()})
+	a, err := OpenArchiveWriter(Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,7 +29,7 @@
 //
 // An ArchiveWriter is a directory of such files:
 //
-//	a, err := warc.Open(warc.Config{Dir: "archive", Prefix: "books"})
+//	a, err := warc.OpenArchiveWriter(warc.Config{Dir: "archive", Prefix: "books"})
 //	kept, err := a.Write(&warc.Visit{URL: "https://example.com/", Date: start, Exchange: exchange})
 //	err = a.Sync()
 //	err = a.Close()

@@ -23,7 +23,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	archive, err := warc.Open(warc.Config{Dir: dir, FilePrefix: "books"})
+	archive, err := warc.OpenArchiveWriter(warc.Config{Dir: dir, FilePrefix: "books"})
 	if err != nil {
 		log.Fatal(err)
 	}

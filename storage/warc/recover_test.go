@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // writeUntilKilled writes visits of all sizes, and says of each when it is written.
 func writeUntilKilled(dir string) {
-	a, err := Open(Config{Dir: dir, MaxFileSize: 1 << 20})
+	a, err := OpenArchiveWriter(Config{Dir: dir, MaxFileSize: 1 << 20})
 	for i := 0; err == nil; i++ {
 		body := make([]byte, rand.N(200<<10))
 		for j := range body {
@@ -199,7 +199,7 @@ func TestRecoveryWritesOverNothing(t *testing.T) {
 	if err := os.WriteFile(a.file.finalPath, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if other, err := Open(Config{Dir: a.cfg.Dir}); err == nil {
+	if other, err := OpenArchiveWriter(Config{Dir: a.cfg.Dir}); err == nil {
 		other.Close()
 		t.Error("opened over a file that is in the way")
 	}
@@ -244,7 +244,7 @@ func TestRecoveryOfDurableRecords(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, extent.FileName+".open"), torn, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Open(Config{Dir: dir, LastDurableExtent: extent})
+		again, err := OpenArchiveWriter(Config{Dir: dir, LastDurableExtent: extent})
 		if tt.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)

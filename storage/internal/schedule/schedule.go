@@ -34,14 +34,14 @@ type OriginURLQueue interface {
 	ReadyAt(robotsHops bool) (at int64, ok bool)
 }
 
-// A QueuedURLCounts counts what waits in the lanes of an OriginURLQueue, without resting pages.
-type QueuedURLCounts struct {
+// An OriginQueueCounts counts what waits in the lanes of an OriginURLQueue, without resting pages.
+type OriginQueueCounts struct {
 	Total      int
 	RobotsHops int // of Total, in hop lanes
 }
 
 // AddURLs counts n more in a lane.
-func (t *QueuedURLCounts) AddURLs(l LaneID, n int) {
+func (t *OriginQueueCounts) AddURLs(l LaneID, n int) {
 	if l == AwaitingRevisit {
 		return
 	}
@@ -52,7 +52,7 @@ func (t *QueuedURLCounts) AddURLs(l LaneID, n int) {
 }
 
 // QueuedCounts is that of OriginURLQueue.
-func (t *QueuedURLCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
+func (t *OriginQueueCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.
