@@ -29,32 +29,6 @@ type Inspector interface {
 	OriginNotes(ctx context.Context, o decorum.Origin, yield func(key string, value []byte) bool) error
 }
 
-// Fingerprint returns what stands for u among the URLs of its origin where only
-// so much is kept of it: 64 bits of FNV-1a over path and query. It is in files,
-// and stays as it is.
-func Fingerprint(u decorum.URL) uint64 { return fnv1a(fnvOffset, u.PathAndQuery()) }
-
-// RequestFingerprint returns what stands for e in the seen set: the RequestFingerprint of its
-// URL and, if it has a NonGETRequest, over a line feed, the method, a line feed and the
-// body as well.
-func (e *Entry) RequestFingerprint() uint64 {
-	h := Fingerprint(e.URL)
-	if e.Request != nil {
-		h = e.Request.addToFingerprint(h)
-	}
-	return h
-}
-
-const fnvOffset = 14695981039346656037
-
-// fnv1a goes on with a hash.
-func fnv1a[T string | []byte](h uint64, s T) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
-}
-
 // An EntryState is where a URL is kept.
 type EntryState uint8
 

@@ -18,7 +18,7 @@ type Signing struct {
 	SignatureAgentForm string `yaml:"agent_form"`
 }
 
-// IsUsed reports whether requests are signed.
+// isUsed reports whether requests are signed.
 func (s *Signing) isUsed() bool { return len(s.KeyFiles) > 0 }
 
 // NormalizedKeyDirectoryOrigin returns the origin of the key directory, of a project that has been checked.

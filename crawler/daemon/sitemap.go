@@ -130,7 +130,7 @@ func (q sitemapOptions) sitemapURL(name string) (decorum.URL, error) {
 // many as sitemaps.org allows.
 const maxSitemapBytes = 50 << 20
 
-// newOneOffFetcher returns the errand that fetches sitemaps.
+// newPoliteFetcher returns the errand that fetches sitemaps.
 func (q sitemapOptions) newPoliteFetcher() (*oneOffFetcher, error) {
 	if q.limit < 0 {
 		return nil, usage.Errorf("--limit: %d is less than 0", q.limit)
