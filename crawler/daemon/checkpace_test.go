@@ -14,7 +14,7 @@ import (
 // projectWithPoliteness returns the project of a file with the given politeness.
 func projectWithPoliteness(t *testing.T, politeness string) Project {
 	t.Helper()
-	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+"politeness:"+politeness))
+	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+"politeness:"+politeness))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,3 +204,8 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 		t.Error(diff)
 	}
 }
+
+// minimalProject is a project file with what is compulsory.
+const minimalProject = `agent: {contact: "mailto:bot@example.com"}
+seeds: [https://example.com/]
+`

@@ -121,14 +121,14 @@ func (s *supervisor) makePathsAbsolute(p *Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(project string, use FilePathUse, path string) string {
+func (s *supervisor) absolutePath(projectName string, use FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case use == InputFile:
 		return filepath.Join(s.projectFilesDir, path)
 	}
-	return s.projectStateDir(project).path(path)
+	return s.projectStateDir(projectName).path(path)
 }
 
 // lastValidProject returns the edition that a project followed last, in this process or

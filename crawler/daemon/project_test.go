@@ -17,13 +17,13 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// minimalProject is a project file with what is compulsory.
-const minimalProject = `agent: {contact: "mailto:bot@example.com"}
+// minimalFile is a project file with what is compulsory.
+const minimalFile = `agent: {contact: "mailto:bot@example.com"}
 seeds: [https://example.com/]
 `
 
 func TestReadProjectKeepsDefaults(t *testing.T) {
-	got, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+`politeness:
+	got, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+`politeness:
   delay: 2s
 limits: {workers: 8}
 fetch: {content_types: []}
@@ -45,7 +45,7 @@ fetch: {content_types: []}
 // In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
 // room the list is in.
 func TestReadProjectOfAddresses(t *testing.T) {
-	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalProject+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,27 +121,27 @@ p.yaml:1:21: politeness.delay: "5 seconds" is not a duration; write it as 500ms,
 p.yaml:2:13: fetch.max_body: "10 megs" is not a size; write it as 512KiB, 10MiB or 1GiB
   2 |   max_body: 10 megs
     |             ^`},
-		{"a header of the crawl's own", minimalProject + "fetch:\n  headers: {Accept-Language: en, cookie: a=b}\n", `
+		{"a header of the crawl's own", minimalFile + "fetch:\n  headers: {Accept-Language: en, cookie: a=b}\n", `
 p.yaml:4:42: fetch.headers.cookie: it may not be set: cookies are kept by host: see fetch.cookies
   4 |   headers: {Accept-Language: en, cookie: a=b}
     |                                          ^`},
-		{"a header twice", minimalProject + "fetch: {headers: {X-A: a, x-a: b}}\n", `
+		{"a header twice", minimalFile + "fetch: {headers: {X-A: a, x-a: b}}\n", `
 p.yaml:3:32: fetch.headers.x-a: the header is there twice, in other letters
   3 | fetch: {headers: {X-A: a, x-a: b}}
     |                                ^`},
-		{"a bad proxy; its password is not shown", minimalProject + "fetch: {proxy: 'ftp://me:geheim@proxy.example'}\n", `
+		{"a bad proxy; its password is not shown", minimalFile + "fetch: {proxy: 'ftp://me:geheim@proxy.example'}\n", `
 p.yaml:3:16: fetch.proxy: the scheme of a proxy is http, https, socks5 or socks5h
   3 | fetch: {proxy: 'ftp://*********@proxy.example'}
     |                ^`},
-		{"a proxy that cannot do all", minimalProject + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
+		{"a proxy that cannot do all", minimalFile + "fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}\n", `
 p.yaml:3:16: fetch.proxy: a proxy makes the connections, and does not know fetch.connect_to; leave one of the two out
   3 | fetch: {proxy: 'socks5://p.example', connect_to: ['::a.test:80']}
     |                ^`},
-		{"a part longer than the whole", minimalProject + "fetch: {timeout: 10s, first_byte: 20s}\n", `
+		{"a part longer than the whole", minimalFile + "fetch: {timeout: 10s, first_byte: 20s}\n", `
 p.yaml:3:35: fetch.first_byte: 20s is longer than fetch.timeout, 10s
   3 | fetch: {timeout: 10s, first_byte: 20s}
     |                                   ^`},
-		{"a header of no length", minimalProject + "fetch: {max_header: 10}\n", `
+		{"a header of no length", minimalFile + "fetch: {max_header: 10}\n", `
 p.yaml:3:21: fetch.max_header: 10 is out of range: expected 1024 to 16777216
   3 | fetch: {max_header: 10}
     |                     ^`},
@@ -165,7 +165,7 @@ p.yaml:1:10: anchors, aliases and tags have no place in a project file; write th
 p.yaml:1:39: lists and mappings are nested more than 32 deep
   1 | seeds: ` + strings.Repeat("[", 40) + `
     |                                       ^`},
-		{"project's name", minimalProject + "project: My Books\n", `
+		{"project's name", minimalFile + "project: My Books\n", `
 p.yaml:3:10: project: "My Books" is not a project's name: expected 1 to 64 of a-z, 0-9 and -
   3 | project: My Books
     |          ^`},
@@ -197,143 +197,143 @@ p.yaml: seeds: nothing to crawl: name URLs on the command line, or set seeds or 
 p.yaml:4:5: seeds[1]: "example.com" is not a URL the crawl can visit: expected https://host/path
   4 |   - example.com
     |     ^`},
-		{"scope", minimalProject + "scope: {within: subdomain}\n", `
+		{"scope", minimalFile + "scope: {within: subdomain}\n", `
 p.yaml:3:17: scope.within: "subdomain" is not one of origin, host, domain, any
   3 | scope: {within: subdomain}
     |                 ^`},
-		{"pattern", minimalProject + "scope:\n  exclude: ['\\.pdf$', '(']\n", `
+		{"pattern", minimalFile + "scope:\n  exclude: ['\\.pdf$', '(']\n", `
 p.yaml:4:23: scope.exclude[1]: "(" is not a regular expression (RE2): error parsing regexp: missing closing ): ` + "`(`" + `
   4 |   exclude: ['\.pdf$', '(']
     |                       ^`},
-		{"dialect", minimalProject + "robots: {dialect: bing}\n", `
+		{"dialect", minimalFile + "robots: {dialect: bing}\n", `
 p.yaml:3:19: robots.dialect: "bing" is not one of google, yandex, google-oss
   3 | robots: {dialect: bing}
     |                   ^`},
-		{"not a number", minimalProject + "politeness: {adaptive: .nan}\n", `
+		{"not a number", minimalFile + "politeness: {adaptive: .nan}\n", `
 p.yaml:3:24: politeness.adaptive: ".nan" is not a number
   3 | politeness: {adaptive: .nan}
     |                        ^`},
-		{"NaN in Go's way", minimalProject + "politeness: {adaptive: nan}\n", `
+		{"NaN in Go's way", minimalFile + "politeness: {adaptive: nan}\n", `
 p.yaml:3:24: politeness.adaptive: NaN is out of range: expected 0 to 1000
   3 | politeness: {adaptive: nan}
     |                        ^`},
-		{"range", minimalProject + "politeness:\n\n  concurrency: 0\n", `
+		{"range", minimalFile + "politeness:\n\n  concurrency: 0\n", `
 p.yaml:5:16: politeness.concurrency: 0 is out of range: expected 1 to 1000
   5 |   concurrency: 0
     |                ^`},
-		{"a rate without end", minimalProject + "limits: {requests_per_second: 1e-300}\n", `
+		{"a rate without end", minimalFile + "limits: {requests_per_second: 1e-300}\n", `
 p.yaml:3:31: limits.requests_per_second: 1e-300 is less than one request a day: expected 0, for no limit, or more
   3 | limits: {requests_per_second: 1e-300}
     |                               ^`},
-		{"control characters", minimalProject + "politeness: {hosts: {\"a\\e\": {}, 'b\x1b[2J': {}}}\n", `
+		{"control characters", minimalFile + "politeness: {hosts: {\"a\\e\": {}, 'b\x1b[2J': {}}}\n", `
 p.yaml:3:22: politeness.hosts.a�: "a\x1b" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {"a\e": {}, 'b�[2J': {}}}
     |                      ^`},
-		{"a long line", minimalProject + "handler: " + strings.Repeat("x", 1000) + "\nscope: {exclude: [" + strings.Repeat("abc, ", 100) + "'(', " + strings.Repeat("abc, ", 100) + "]}\n", `
+		{"a long line", minimalFile + "handler: " + strings.Repeat("x", 1000) + "\nscope: {exclude: [" + strings.Repeat("abc, ", 100) + "'(', " + strings.Repeat("abc, ", 100) + "]}\n", `
 p.yaml:4:519: scope.exclude[100]: "(" is not a regular expression (RE2): error parsing regexp: missing closing ): ` + "`(`" + `
   4 | …` + strings.Repeat("abc, ", 16)[1:] + "'(', " + strings.Repeat("abc, ", 15) + `…
     |                                                                                 ^`},
-		{"links of a page", minimalProject + "discover: {max_links: 0}\n", `
+		{"links of a page", minimalFile + "discover: {max_links: 0}\n", `
 p.yaml:3:23: discover.max_links: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_links: 0}
     |                       ^`},
-		{"no bytes of a sitemap", minimalProject + "fetch: {max_sitemap_body: 0}\n", `
+		{"no bytes of a sitemap", minimalFile + "fetch: {max_sitemap_body: 0}\n", `
 p.yaml:3:27: fetch.max_sitemap_body: 0 is out of range: expected 1 to 1099511627776
   3 | fetch: {max_sitemap_body: 0}
     |                           ^`},
-		{"sitemaps of a host", minimalProject + "discover: {max_sitemaps: 0}\n", `
+		{"sitemaps of a host", minimalFile + "discover: {max_sitemaps: 0}\n", `
 p.yaml:3:26: discover.max_sitemaps: 0 is out of range: expected 1 to 1000000
   3 | discover: {max_sitemaps: 0}
     |                          ^`},
-		{"images beside callbacks", minimalProject + "handler: books\ndiscover: {images: true}\n", `
+		{"images beside callbacks", minimalFile + "handler: books\ndiscover: {images: true}\n", `
 p.yaml:4:20: discover.images: the callbacks of handler "books" say what leads on from a page; leave one of the two out
   4 | discover: {images: true}
     |                    ^`},
-		{"zero", minimalProject + "fetch: {timeout: 0s}\n", `
+		{"zero", minimalFile + "fetch: {timeout: 0s}\n", `
 p.yaml:3:18: fetch.timeout: expected more than 0
   3 | fetch: {timeout: 0s}
     |                  ^`},
-		{"rest", minimalProject + "revisit: {mode: interval, every: 0s}\n", `
+		{"rest", minimalFile + "revisit: {mode: interval, every: 0s}\n", `
 p.yaml:3:34: revisit.every: 0s is out of range: expected 1s to 3650d
   3 | revisit: {mode: interval, every: 0s}
     |                                  ^`},
-		{"rests", minimalProject + "revisit: {mode: adaptive, min: 31d}\n", `
+		{"rests", minimalFile + "revisit: {mode: adaptive, min: 31d}\n", `
 p.yaml:3:32: revisit.min: 744h is longer than revisit.max, 720h
   3 | revisit: {mode: adaptive, min: 31d}
     |                                ^`},
-		{"revisit mode", minimalProject + "revisit: {mode: sometimes}\n", `
+		{"revisit mode", minimalFile + "revisit: {mode: sometimes}\n", `
 p.yaml:3:17: revisit.mode: "sometimes" is not one of none, interval, adaptive
   3 | revisit: {mode: sometimes}
     |                 ^`},
-		{"media type", minimalProject + "fetch: {content_types: [html]}\n", `
+		{"media type", minimalFile + "fetch: {content_types: [html]}\n", `
 p.yaml:3:25: fetch.content_types[0]: "html" is not a media type: expected type/subtype in lower case, as in text/html
   3 | fetch: {content_types: [html]}
     |                         ^`},
-		{"connect_to", minimalProject + "fetch: {connect_to: ['localhost:80']}\n", `
+		{"connect_to", minimalFile + "fetch: {connect_to: ['localhost:80']}\n", `
 p.yaml:3:22: fetch.connect_to[0]: "localhost:80" is not HOST:PORT:HOST2:PORT2 (IPv6 addresses in brackets)
   3 | fetch: {connect_to: ['localhost:80']}
     |                      ^`},
-		{"hours", minimalProject + "politeness: {window: {hours: 22-6}}\n", `
+		{"hours", minimalFile + "politeness: {window: {hours: 22-6}}\n", `
 p.yaml:3:30: politeness.window.hours: "22-6" is not a range of hours; write it as 22:00-06:00
   3 | politeness: {window: {hours: 22-6}}
     |                              ^`},
-		{"hours without length", minimalProject + "politeness: {window: {hours: \"08:00-09:00, 10:00-10:00\"}}\n", `
+		{"hours without length", minimalFile + "politeness: {window: {hours: \"08:00-09:00, 10:00-10:00\"}}\n", `
 p.yaml:3:30: politeness.window.hours: "10:00-10:00" is not a range of hours; write it as 22:00-06:00
   3 | politeness: {window: {hours: "08:00-09:00, 10:00-10:00"}}
     |                              ^`},
-		{"a zone without hours", minimalProject + "politeness: {window: {zone: UTC}}\n", `
+		{"a zone without hours", minimalFile + "politeness: {window: {zone: UTC}}\n", `
 p.yaml:3:14: politeness.window: expected hours, as in 22:00-06:00
   3 | politeness: {window: {zone: UTC}}
     |              ^`},
-		{"zone", minimalProject + "politeness:\n  hosts:\n    a.example: {window: {hours: \"22:00-06:00\", zone: Prague}}\n", `
+		{"zone", minimalFile + "politeness:\n  hosts:\n    a.example: {window: {hours: \"22:00-06:00\", zone: Prague}}\n", `
 p.yaml:5:54: politeness.hosts.a.example.window.zone: "Prague" is not a time zone: expected its IANA name, as in Europe/Prague
   5 |     a.example: {window: {hours: "22:00-06:00", zone: Prague}}
     |                                                      ^`},
-		{"address", minimalProject + "politeness: {ip: {concurrency: 0}}\n", `
+		{"address", minimalFile + "politeness: {ip: {concurrency: 0}}\n", `
 p.yaml:3:32: politeness.ip.concurrency: 0 is out of range: expected 1 to 1000
   3 | politeness: {ip: {concurrency: 0}}
     |                                ^`},
-		{"a host's name", minimalProject + "politeness: {hosts: {'https://a.example/': {delay: 1s}}}\n", `
+		{"a host's name", minimalFile + "politeness: {hosts: {'https://a.example/': {delay: 1s}}}\n", `
 p.yaml:3:22: politeness.hosts.https://a.example/: "https://a.example/" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {'https://a.example/': {delay: 1s}}}
     |                      ^`},
-		{"a wildcard", minimalProject + "politeness: {hosts: {'*.a.example': {delay: 1s}}}\n", `
+		{"a wildcard", minimalFile + "politeness: {hosts: {'*.a.example': {delay: 1s}}}\n", `
 p.yaml:3:22: politeness.hosts.*.a.example: "*.a.example" is not the name of a host: expected no scheme, port, path or wildcard, as in intranet.example
   3 | politeness: {hosts: {'*.a.example': {delay: 1s}}}
     |                      ^`},
-		{"a host twice", minimalProject + "politeness:\n  hosts:\n    A.example: {}\n    a.example: {}\n", `
+		{"a host twice", minimalFile + "politeness:\n  hosts:\n    A.example: {}\n    a.example: {}\n", `
 p.yaml:6:5: politeness.hosts.a.example: "a.example" is the same host as "A.example"
   6 |     a.example: {}
     |     ^`},
-		{"a host's field", minimalProject + "politeness:\n  hosts:\n    a.example: {dealy: 1s}\n", `
+		{"a host's field", minimalFile + "politeness:\n  hosts:\n    a.example: {dealy: 1s}\n", `
 p.yaml:5:17: unknown field "politeness.hosts.a.example.dealy"; expected one of delay, adaptive, concurrency, window, reason, expires
   5 |     a.example: {dealy: 1s}
     |                 ^`},
-		{"a host's concurrency", minimalProject + "politeness:\n  hosts:\n    a.example: {concurrency: 2000}\n", `
+		{"a host's concurrency", minimalFile + "politeness:\n  hosts:\n    a.example: {concurrency: 2000}\n", `
 p.yaml:5:30: politeness.hosts.a.example.concurrency: 2000 is out of range: expected 1 to 1000
   5 |     a.example: {concurrency: 2000}
     |                              ^`},
-		{"a host's adaptive delay", minimalProject + "politeness:\n  hosts:\n    a.example: {adaptive: -1}\n", `
+		{"a host's adaptive delay", minimalFile + "politeness:\n  hosts:\n    a.example: {adaptive: -1}\n", `
 p.yaml:5:27: politeness.hosts.a.example.adaptive: -1 is out of range: expected 0 to 1000
   5 |     a.example: {adaptive: -1}
     |                           ^`},
-		{"a day", minimalProject + "politeness:\n  hosts:\n    a.example: {expires: 31.1.2027}\n", `
+		{"a day", minimalFile + "politeness:\n  hosts:\n    a.example: {expires: 31.1.2027}\n", `
 p.yaml:5:26: politeness.hosts.a.example.expires: "31.1.2027" is not a day; write it as 2027-01-31
   5 |     a.example: {expires: 31.1.2027}
     |                          ^`},
-		{"a key without a ledger", minimalProject + "output: {ledger: false, ledger_key: k.pem}\n", `
+		{"a key without a ledger", minimalFile + "output: {ledger: false, ledger_key: k.pem}\n", `
 p.yaml:3:37: output.ledger_key: says something of the ledger, and there is none; leave it out, or output.ledger: false
   3 | output: {ledger: false, ledger_key: k.pem}
     |                                     ^`},
-		{"files of lines too small", minimalProject + "output: {jsonl_max_size: 1B}\n", `
+		{"files of lines too small", minimalFile + "output: {jsonl_max_size: 1B}\n", `
 p.yaml:3:26: output.jsonl_max_size: 1 is out of range: expected 0, for one file without end, or 1024 to 1099511627776
   3 | output: {jsonl_max_size: 1B}
     |                          ^`},
-		{"standard output of a size", minimalProject + "output: {jsonl: '-', jsonl_max_size: 1MiB}\n", `
+		{"standard output of a size", minimalFile + "output: {jsonl: '-', jsonl_max_size: 1MiB}\n", `
 p.yaml:3:38: output.jsonl_max_size: cannot be used with output.jsonl: "-", since standard output is no file; leave one of the two out
   3 | output: {jsonl: '-', jsonl_max_size: 1MiB}
     |                                      ^`},
-		{"WARC files too small", minimalProject + "output: {warc: a, warc_max_size: 1B}\n", `
+		{"WARC files too small", minimalFile + "output: {warc: a, warc_max_size: 1B}\n", `
 p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 1099511627776
   3 | output: {warc: a, warc_max_size: 1B}
     |                                  ^`},
@@ -428,7 +428,7 @@ func FuzzReadProject(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(sample), minimalProject, "", "{", "- - -", "a: b", "seeds: [", "? a", "---\n---", "a: |\n b", "\t"} {
+	for _, seed := range []string{string(sample), minimalFile, "", "{", "- - -", "a: b", "seeds: [", "? a", "---\n---", "a: |\n b", "\t"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

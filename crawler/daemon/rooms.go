@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -223,34 +222,3 @@ func queueSeeds(ctx context.Context, p *Project, open inputfile.OpenFunc, f *fro
 	}
 	return flush()
 }
-
-// errProxiedFTP refuses what would go around the proxy.
-var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
-
-// errFTPWithHandler refuses what callbacks would not be told of.
-var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
-
-// checkSeedURL returns why the crawl cannot begin at s, if so (LOC-18).
-func (p *Project) checkSeedURL(s string) error {
-	if err := p.seedURLProblem(s); err != nil {
-		return fmt.Errorf("%q %w", s, err)
-	}
-	return nil
-}
-
-// seedURLProblem returns what is wrong with a seed, without its text.
-func (p *Project) seedURLProblem(s string) error {
-	u, err := decorum.ParseURL(s)
-	switch {
-	case err != nil:
-		return errSeedNotURL
-	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
-		return fmt.Errorf("cannot be visited: %w", errProxiedFTP)
-	case !u.Origin().IsHTTP() && p.Handler != "":
-		return fmt.Errorf("cannot be visited: %w", errFTPWithHandler)
-	}
-	return nil
-}
-
-// errSeedNotURL is the error for a seed that is not a URL.
-var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https://host/path")

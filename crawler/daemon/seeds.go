@@ -3,6 +3,7 @@ package daemon
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"strings"
@@ -103,3 +104,34 @@ func (p *Project) FirstSeedPerOrigin(open inputfile.OpenFunc) ([]decorum.URL, er
 	}
 	return found, nil
 }
+
+// errProxiedFTP refuses what would go around the proxy.
+var errProxiedFTP = errors.New("ftp cannot go through fetch.proxy")
+
+// errFTPWithHandler refuses what callbacks would not be told of.
+var errFTPWithHandler = errors.New("the callbacks of a handler see http and https only")
+
+// checkSeedURL returns why the crawl cannot begin at s, if so (LOC-18).
+func (p *Project) checkSeedURL(s string) error {
+	if err := p.seedURLProblem(s); err != nil {
+		return fmt.Errorf("%q %w", s, err)
+	}
+	return nil
+}
+
+// seedURLProblem returns what is wrong with a seed, without its text.
+func (p *Project) seedURLProblem(s string) error {
+	u, err := decorum.ParseURL(s)
+	switch {
+	case err != nil:
+		return errSeedNotURL
+	case !u.Origin().IsHTTP() && p.Fetch.Proxy != "":
+		return fmt.Errorf("cannot be visited: %w", errProxiedFTP)
+	case !u.Origin().IsHTTP() && p.Handler != "":
+		return fmt.Errorf("cannot be visited: %w", errFTPWithHandler)
+	}
+	return nil
+}
+
+// errSeedNotURL is the error for a seed that is not a URL.
+var errSeedNotURL = errors.New("is not a URL the crawl can visit: expected https://host/path")
