@@ -58,9 +58,11 @@ var allowedImports = map[string][]string{
 	"crawler/ftpfetch":               {".", "crawler/bodymem", "crawler"},
 	"crawler/ftpfetch/ftptest":       {},
 	"crawler/crawltest":              {"."},
+	"crawler/project": {".", "internal/disk", "internal/inputfile", "internal/plaintext", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/ledger", "storage/redis", "storage/warc", "frontier",
+		"crawler", "crawler/botauth", "crawler/collyfetch"},
 	"crawler/daemon": {".", "internal/connlimit", "internal/disk", "internal/inputfile", "internal/jsonline", "internal/memlimit", "internal/plaintext", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/memory", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
 		"crawler", "crawler/bodymem", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
-		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page"},
+		"crawler/daemon/api", "crawler/daemon/metrics", "crawler/daemon/page", "crawler/project"},
 	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
 	"crawler/daemon/api":     {".", "internal/jsonline", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
 	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
@@ -84,6 +86,7 @@ var allowedThirdParty = map[string][]string{
 	"crawler/ftpfetch/ftptest": {"goftp.io/server/v2"},
 	"crawler/daemon/api":       {"github.com/aymanbagabas/go-udiff/lcs"},
 	"crawler/daemon/metrics":   {"github.com/prometheus/client_golang/"},
+	"crawler/project":          {"github.com/goccy/go-yaml", "github.com/spf13/pflag"},
 	"crawler/daemon":           {"github.com/spf13/", "github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"},
 }
 

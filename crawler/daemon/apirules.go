@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -66,19 +67,19 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement 
 }
 
 // checkProjectConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConfinement) *FieldProblem {
+func (s *supervisor) checkProjectConfinement(name string, p project.Project, c *pathConfinement) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
-	if f := p.ForEachFilePath(func(f FilePathField, field string, path *string) *FieldProblem {
-		if f.Use == StateDirectory || c.allowsPath(f.Use, s.absolutePath(name, f.Use, *path)) {
+	if f := p.ForEachFilePath(func(f project.FilePathField, field string, path *string) *project.FieldProblem {
+		if f.Use == project.StateDirectory || c.allowsPath(f.Use, s.absolutePath(name, f.Use, *path)) {
 			return nil
 		}
 		dir, flag := c.outputRoot, "--output-root"
-		if f.Use == InputFile {
+		if f.Use == project.InputFile {
 			dir, flag = c.inputRoot, "--files-root"
 		}
-		return NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
+		return project.NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
 			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
 			*path, dir, flag, c.projectFilesDir)
 	}); f != nil || c.allowPrivate {
@@ -94,7 +95,7 @@ func (s *supervisor) checkProjectConfinement(name string, p Project, c *pathConf
 		{"store.redis.addresses", p.Store.Redis.IsUsed()},
 	} {
 		if f.isSet {
-			return NewFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
+			return project.NewFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
 				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.projectFilesDir)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -50,7 +51,7 @@ const archiveLockFile = "warc.lock"
 
 // openArchive opens the archive of a project; nil if the project has none. It opens the
 // directory within opts.confinement.
-func openArchive(p Project, opts outputOptions) (*warcArchive, error) {
+func openArchive(p project.Project, opts outputOptions) (*warcArchive, error) {
 	if p.Output.WARCDir == "" {
 		return nil, nil
 	}
@@ -87,7 +88,7 @@ func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, e
 }
 
 // warcConfig returns where and how the WARC files of a project are written.
-func warcConfig(p *Project, log *slog.Logger) warc.Config {
+func warcConfig(p *project.Project, log *slog.Logger) warc.Config {
 	info := []warc.Field{
 		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
 		{Name: "operator", Value: p.Agent.Contact},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -31,7 +32,7 @@ const brakeExample = `  decorum brake shop.example --reason "they wrote: too man
 type brakeOptions struct {
 	daemonClientOptions
 	stop, withSubdomains, lift bool
-	delay, duration            Duration
+	delay, duration            project.Duration
 	reason                     string
 }
 
@@ -84,7 +85,7 @@ func (a *program) setOrLiftBrake(ctx context.Context, b *brakeOptions, name stri
 	}
 	parseHost := parseBrakeHost
 	if b.lift {
-		parseHost = CanonicalHost // a brake of an older version may have any name
+		parseHost = project.CanonicalHost // a brake of an older version may have any name
 	}
 	host, ok := parseHost(name)
 	if !ok {

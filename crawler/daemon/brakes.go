@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 )
 
@@ -64,7 +65,7 @@ const maxDNSLabel, maxHostName = 63, 253
 // name s: a brake on it would hold nothing without the operator's knowledge. The URL
 // parser accepts more: it drops line breaks and allows empty labels.
 func parseBrakeHost(s string) (string, bool) {
-	host, ok := CanonicalHost(s)
+	host, ok := project.CanonicalHost(s)
 	isBlank := func(r rune) bool { return r <= ' ' || unicode.IsControl(r) || unicode.IsSpace(r) }
 	if !ok || strings.ContainsFunc(s, isBlank) {
 		return "", false
@@ -87,7 +88,7 @@ func parseBrakeHost(s string) (string, bool) {
 // LiftBrake takes a brake off, when that is kept.
 // So is it in other processes: while they cannot be told, it stays on.
 func (s *supervisor) LiftBrake(ctx context.Context, name string) error {
-	host, _ := CanonicalHost(name)
+	host, _ := project.CanonicalHost(name)
 	s.brakesMu.Lock()
 	defer s.brakesMu.Unlock()
 	all := s.brakes.All()

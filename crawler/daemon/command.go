@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -190,7 +191,7 @@ func rejectEmptyFlags(fs *pflag.FlagSet) (err error) {
 // isEmptyFlagValue reports whether a flag that was given holds a text without a character.
 func isEmptyFlagValue(v pflag.Value) bool {
 	switch v := v.(type) {
-	case *FieldFlagValue:
+	case *project.FieldFlagValue:
 		return slices.Contains(v.Values, "")
 	case pflag.SliceValue:
 		given := v.GetSlice()

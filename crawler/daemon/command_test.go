@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -177,7 +178,7 @@ func TestExitCodes(t *testing.T) {
 // URLs are added to the seeds.
 func TestFlagsWin(t *testing.T) {
 	fs := pflag.NewFlagSet("crawl", pflag.ContinueOnError)
-	s := crawlOptions{projectFlags: AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
+	s := crawlOptions{projectFlags: project.AddFieldFlags(fs), configFile: testfile.Write(t, "p.yaml", minimalProject+`
 politeness: {delay: 1m, concurrency: 2}
 scope: {max_depth: 9}
 fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
@@ -192,13 +193,13 @@ fetch: {connect_to: ['x.example:1:y.example:2'], timeout: 5s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := DefaultProject()
+	want := project.Default()
 	want.Agent.Product, want.Agent.Version, want.Agent.Contact = "examplebot", "2.1", "mailto:bot@example.com"
 	want.Seeds = []string{"https://example.org/", "https://example.com/"}
-	want.Politeness.Delay, want.Politeness.Concurrency = Duration(5*time.Second), 2
+	want.Politeness.Delay, want.Politeness.Concurrency = project.Duration(5*time.Second), 2
 	want.Scope.MaxDepth = 0
 	want.Fetch.ConnectToRules = []string{"a.example:80:127.0.0.1:8080", ":443::8443"}
-	want.Fetch.Timeout, want.Fetch.AllowPrivate = Duration(5*time.Second), true
+	want.Fetch.Timeout, want.Fetch.AllowPrivate = project.Duration(5*time.Second), true
 	want.Output.JSONL = "-"
 	if diff := cmp.Diff(want, d.Project); diff != "" {
 		t.Error(diff)

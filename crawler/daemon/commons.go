@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis"
@@ -55,13 +56,13 @@ type mergeBrakesFunc func(board map[string]string, outdated func() bool) (missin
 const sharedBrakesSuffix = ":COMMONS"
 
 // key says which commons a project belongs to.
-func sharedBrakesID(r *RedisSettings) string {
+func sharedBrakesID(r *project.RedisSettings) string {
 	return fmt.Sprintf("%s at %s", r.Prefix, strings.Join(r.Addresses, ", "))
 }
 
 // startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startSharedBrakes(r RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
+func startSharedBrakes(r project.RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
 	c := &sharedBrakes{storeID: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
 		opts, err := redisOptions(&r, confinement.openInput)

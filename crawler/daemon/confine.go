@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -36,8 +37,8 @@ type pathConfinement struct {
 var errOutsideRoot = errors.New("it is outside of the directory that projects of the API may use")
 
 // allowsPath reports whether c lets a project use a path, judged by its name.
-func (c *pathConfinement) allowsPath(use FilePathUse, path string) bool {
-	if use == InputFile {
+func (c *pathConfinement) allowsPath(use project.FilePathUse, path string) bool {
+	if use == project.InputFile {
 		return isWithin(path, c.inputRoot)
 	}
 	return isWithin(path, c.projectDir) || isWithin(path, c.outputRoot)

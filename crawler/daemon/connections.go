@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -13,7 +14,7 @@ import (
 // leave most of the descriptors of the process to the crawl.
 type listenerConnectionLimits struct {
 	maxTrusted, maxUntrusted, maxBot, maxUntrustedPerAddress int
-	untrustedRequestTimeout                                  Duration
+	untrustedRequestTimeout                                  project.Duration
 }
 
 // The defaults for processes with enough descriptors.
@@ -22,7 +23,7 @@ const (
 	defaultMaxUntrusted            = 1024
 	defaultMaxBot                  = 512
 	defaultMaxUntrustedPerAddress  = 64
-	defaultUntrustedRequestTimeout = Duration(10 * time.Second)
+	defaultUntrustedRequestTimeout = project.Duration(10 * time.Second)
 )
 
 func (c *listenerConnectionLimits) addFlags(fs *pflag.FlagSet) {
@@ -95,7 +96,7 @@ func (c *listenerConnectionLimits) botListenerLimits() connlimit.Limits {
 }
 
 // A durationFlag is a flag of a duration as project files have them.
-type durationFlag struct{ *Duration }
+type durationFlag struct{ *project.Duration }
 
 // Set is part of pflag.Value.
 func (t durationFlag) Set(text string) error { return t.UnmarshalText([]byte(text)) }

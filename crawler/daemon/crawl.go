@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -39,7 +40,7 @@ type crawlOptions struct {
 	configFile         string
 	resume, startFresh bool
 	progressMode       string
-	bodyMemory         Size
+	bodyMemory         project.Size
 	fastRetries        bool // ask again soon where an answer failed: the demo's servers are its own
 	dryRunOptions      dryRunOptions
 	projectFlags       []*pflag.Flag
@@ -52,7 +53,7 @@ func (a *program) newCrawlCommand() *cobra.Command {
 		Long: crawlHelp, Example: crawlExample, Args: argsOrUsageError(cobra.ArbitraryArgs),
 	}
 	fs := c.Flags()
-	s.projectFlags = AddFieldFlags(fs)
+	s.projectFlags = project.AddFieldFlags(fs)
 	fs.StringVarP(&s.configFile, "config", "c", "", "read the project file `FILE`")
 	fs.BoolVar(&s.resume, "resume", false, "go on with the crawl in the data directory")
 	fs.BoolVar(&s.startFresh, "fresh", false, "start anew; the files of the crawl in the data directory are moved aside")
@@ -92,12 +93,12 @@ func (a *program) crawl(c *cobra.Command, s crawlOptions, urls []string) error {
 
 // loadProject returns the project: the defaults, under the project file or, if the
 // crawl goes on, the project it was started with, under the flags.
-func (s *crawlOptions) loadProject(urls []string) (*File, error) {
+func (s *crawlOptions) loadProject(urls []string) (*project.File, error) {
 	d, err := s.loadBaseProject()
 	if err != nil {
 		return nil, err
 	}
-	if err := ApplyFieldFlags(d, s.projectFlags); err != nil {
+	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	if len(urls) > 0 {
@@ -107,22 +108,22 @@ func (s *crawlOptions) loadProject(urls []string) (*File, error) {
 }
 
 // loadBaseProject returns the project that the flags are laid over.
-func (s *crawlOptions) loadBaseProject() (*File, error) {
+func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	switch {
 	case s.configFile != "":
-		return ReadFile(s.configFile)
+		return project.ReadFile(s.configFile)
 	case !s.resume:
-		return NewFile(), nil
+		return project.NewFile(), nil
 	}
-	d := NewFile() // for the flag that says where the crawl is kept
-	if err := ApplyFieldFlags(d, s.projectFlags); err != nil {
+	d := project.NewFile() // for the flag that says where the crawl is kept
+	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
 	dir := stateDir(d.Store.Path)
 	if hasCrawl, err := dir.hasCrawl(); err != nil || !hasCrawl {
 		return nil, errors.Join(dir.newNoCrawlError(), err)
 	}
-	saved, err := ReadFile(dir.path(projectFile))
+	saved, err := project.ReadFile(dir.path(projectFile))
 	if err != nil {
 		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
 			err, dir.path(projectFile))

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 )
@@ -26,7 +27,7 @@ func maxPolitenessDelay(p politeness.Policy) time.Duration {
 	return wait
 }
 
-func crawlerSettings(p *Project) (crawler.Settings, error) {
+func crawlerSettings(p *project.Project) (crawler.Settings, error) {
 	mode, err := frontier.ParseRevisitMode(p.Revisit.Mode)
 	return crawler.Settings{
 		Workers: p.Limits.Workers, MaxPages: int64(p.Limits.Pages), MaxReceivedBytes: int64(p.Limits.Bytes),
@@ -43,7 +44,7 @@ func crawlerSettings(p *Project) (crawler.Settings, error) {
 }
 
 // followedLinkKinds says what of a page leads on, where no callbacks do.
-func followedLinkKinds(p *Project) crawler.FollowedLinkKinds {
+func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
 	return crawler.FollowedLinkKinds{
 		NoLinks: !p.Discover.Links, NoFeeds: !p.Discover.Feeds || p.Handler != "", NoCanonical: !p.Discover.Canonical,
 		Images: p.Discover.Images,
@@ -52,7 +53,7 @@ func followedLinkKinds(p *Project) crawler.FollowedLinkKinds {
 
 // fetcherConfig returns how pages are requested, except for cookies. It opens key files
 // within c.
-func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
+func fetcherConfig(p *project.Project, c *pathConfinement) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
@@ -83,7 +84,7 @@ func fetcherConfig(p *Project, c *pathConfinement) (collyfetch.Config, error) {
 // newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func newFetcher(
-	p *Project, c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	p *project.Project, c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.HTTPFetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {
@@ -99,7 +100,7 @@ func newFetcher(
 // newMultiSchemeFetcher returns web for http and https, and beside it what fetches ftp: over
 // connections that web makes, so that what it refuses is refused. Where there is
 // a proxy, nothing fetches ftp.
-func newMultiSchemeFetcher(p *Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
+func newMultiSchemeFetcher(p *project.Project, httpFetcher *collyfetch.HTTPFetcher, bodyMemory *bodymem.Budget) (crawler.Fetcher, error) {
 	fetchers := crawler.MultiSchemeFetcher{"http": httpFetcher, "https": httpFetcher}
 	if p.Fetch.Proxy != "" {
 		return fetchers, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
@@ -41,7 +42,7 @@ type sharedLimitsCoordinator struct {
 }
 
 // newSharedLimitsCoordinator returns the crew of a project's crawl; nil if it has none.
-func newSharedLimitsCoordinator(g *engineConfig, p Project, limiter *politeness.Limiter) *sharedLimitsCoordinator {
+func newSharedLimitsCoordinator(g *engineConfig, p project.Project, limiter *politeness.Limiter) *sharedLimitsCoordinator {
 	if g.sharedBrakes == nil {
 		return nil
 	}

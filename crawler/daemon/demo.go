@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 const demoHelp = `Start a small web on loopback, with most of what makes crawling hard, and crawl
@@ -90,16 +91,16 @@ func (a *program) crawlDemo(ctx context.Context, web *crawltest.Web, server *cra
 }
 
 // demoProject returns the project that crawls the sample web at addr.
-func demoProject(plan crawltest.CrawlPlan, addr, dir string) Project {
-	p := DefaultProject()
+func demoProject(plan crawltest.CrawlPlan, addr, dir string) project.Project {
+	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Store.Path = demoContact, plan.Seeds, dir
-	p.Politeness.Delay, p.Limits.Duration = Duration(demoDelay), Duration(demoTimeout)
+	p.Politeness.Delay, p.Limits.Duration = project.Duration(demoDelay), project.Duration(demoTimeout)
 	p.Fetch.ConnectToRules, p.Fetch.AllowPrivate = []string{"::" + addr}, true
 	if plan.MaxDepth > 0 {
 		p.Scope.MaxDepth = plan.MaxDepth
 	}
 	if plan.RequestTimeout > 0 {
-		p.Fetch.Timeout = Duration(plan.RequestTimeout)
+		p.Fetch.Timeout = project.Duration(plan.RequestTimeout)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ func TestDocumentedFields(t *testing.T) {
 			if strings.HasPrefix(block, "scrape_configs:") || strings.HasPrefix(block, "- ") {
 				continue // of Prometheus; of --tokens
 			}
-			if _, err := ParseFile(name, []byte(block)); err != nil {
+			if _, err := project.ParseFile(name, []byte(block)); err != nil {
 				t.Errorf("%v in\n%s", err, block)
 			}
 			read++

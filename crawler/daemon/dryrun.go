@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -26,8 +27,8 @@ const defaultPageSize = 100 << 10
 // A dryRunOptions is a crawl that is only to be foreseen.
 type dryRunOptions struct {
 	enabled         bool
-	assumedPageSize Size   // of a page of a host that was never crawled
-	output          string // file for the forecast; empty: only the table
+	assumedPageSize project.Size // of a page of a host that was never crawled
+	output          string       // file for the forecast; empty: only the table
 }
 
 // addFlags adds the flags of a dry run.
@@ -58,7 +59,7 @@ func (r *dryRunOptions) checkFlagsAndSetOutput(fs *pflag.FlagSet) error {
 
 // forecastByDryRun visits what leads to pages, and says what a crawl of the project would
 // do. The crawl's own state is not touched, and none is left.
-func (a *program) forecastByDryRun(ctx context.Context, p Project, s crawlOptions) (err error) {
+func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s crawlOptions) (err error) {
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
@@ -112,11 +113,11 @@ func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
 // projectForDryRun returns p as its dry run is made: the state is kept in dir, and what
 // bounds pages does not bound what leads to them.
-func projectForDryRun(p Project, dir string) Project {
-	p.Store, p.Output = StoreSettings{Path: dir}, OutputSettings{}
+func projectForDryRun(p project.Project, dir string) project.Project {
+	p.Store, p.Output = project.StoreSettings{Path: dir}, project.OutputSettings{}
 	p.Limits.Pages, p.Limits.Bytes = 0, 0
 	p.Scope.MaxPagesPerHost = 0
-	p.Revisit.Mode = DefaultProject().Revisit.Mode
+	p.Revisit.Mode = project.Default().Revisit.Mode
 	return p
 }
 
@@ -131,7 +132,7 @@ type dryRun struct {
 }
 
 // newDryRun returns the scout of a project, ready to run on g.
-func newDryRun(g engineConfig, p Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
+func newDryRun(g engineConfig, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
 	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
 		crawlRun: crawlRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
 	g.hooks.Visited, g.hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
@@ -177,7 +178,7 @@ type hostAverages struct {
 
 // loadHostAverages returns what the crawl in the project's directory, if there is one,
 // remembers of its hosts. One that cannot be asked tells nothing.
-func (a *program) loadHostAverages(ctx context.Context, p Project) map[string]hostAverages {
+func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[string]hostAverages {
 	if hasCrawl, err := stateDir(p.Store.Path).hasCrawl(); err == nil && !hasCrawl {
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -100,10 +101,10 @@ func forecastSites() (sites []crawltest.Site, seeds []string) {
 }
 
 // forecastProject returns the project of a crawl of the county.
-func forecastProject(seeds []string) Project {
-	p := DefaultProject()
+func forecastProject(seeds []string) project.Project {
+	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Discover.Links = "mailto:bot@example.com", seeds, false
-	p.Politeness.Delay = Duration(2 * time.Second)
+	p.Politeness.Delay = project.Duration(2 * time.Second)
 	return p
 }
 
@@ -117,7 +118,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 }
 
 // runDryRun returns the forecast for the county, and what the servers saw of it.
-func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
+func runDryRun(t *testing.T, p project.Project) (*crawlForecast, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
@@ -138,7 +139,7 @@ func runDryRun(t *testing.T, p Project) (*crawlForecast, []crawltest.Exchange) {
 }
 
 // crawlForecastSites returns what the servers of the county saw of a crawl.
-func crawlForecastSites(t *testing.T, p Project) []crawltest.Exchange {
+func crawlForecastSites(t *testing.T, p project.Project) []crawltest.Exchange {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
@@ -182,35 +183,35 @@ func requestsByHost(log []crawltest.Exchange) (requests map[string]int64, lastRe
 // Forecasts of one county, under settings that each shape the crawl otherwise.
 var forecastTests = []struct {
 	name   string
-	change func(*Project)
+	change func(*project.Project)
 	// shared says that hosts compete for something: which of them comes first is
 	// chance, and only the crawl as a whole can be foreseen.
 	competing bool
 }{
-	{name: "as it is", change: func(*Project) {}},
-	{name: "one worker", change: func(p *Project) { p.Limits.Workers = 1 }},
-	{name: "hours", change: func(p *Project) { p.Politeness.Window = Window{Hours: "00:00-00:03,02:00-03:00"} }},
-	{name: "another pace for a host", change: func(p *Project) {
-		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(20 * time.Second))}}
+	{name: "as it is", change: func(*project.Project) {}},
+	{name: "one worker", change: func(p *project.Project) { p.Limits.Workers = 1 }},
+	{name: "hours", change: func(p *project.Project) { p.Politeness.Window = project.Window{Hours: "00:00-00:03,02:00-03:00"} }},
+	{name: "another pace for a host", change: func(p *project.Project) {
+		p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(project.Duration(20 * time.Second))}}
 	}},
-	{name: "requests a second", change: func(p *Project) { p.Limits.RequestsPerSecond = 0.2 }, competing: true},
-	{name: "a purpose", change: func(p *Project) { p.Robots.Purposes = []string{"ai-train"} }},
-	{name: "a purpose, and files that hold for an hour", change: func(p *Project) {
-		p.Robots.Purposes, p.Robots.MaxTTL = []string{"ai-train"}, Duration(time.Hour)
+	{name: "requests a second", change: func(p *project.Project) { p.Limits.RequestsPerSecond = 0.2 }, competing: true},
+	{name: "a purpose", change: func(p *project.Project) { p.Robots.Purposes = []string{"ai-train"} }},
+	{name: "a purpose, and files that hold for an hour", change: func(p *project.Project) {
+		p.Robots.Purposes, p.Robots.MaxTTL = []string{"ai-train"}, project.Duration(time.Hour)
 	}},
-	{name: "files that hold for an hour", change: func(p *Project) { p.Robots.MaxTTL = Duration(time.Hour) }},
-	{name: "a purpose, and pages of a host", change: func(p *Project) {
+	{name: "files that hold for an hour", change: func(p *project.Project) { p.Robots.MaxTTL = project.Duration(time.Hour) }},
+	{name: "a purpose, and pages of a host", change: func(p *project.Project) {
 		p.Robots.Purposes, p.Scope.MaxPagesPerHost = []string{"ai-train"}, 25
 	}},
-	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *Project) {
-		p.Robots.Purposes, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, Duration(time.Hour), 25
+	{name: "a purpose, files that hold for an hour, and pages of a host", change: func(p *project.Project) {
+		p.Robots.Purposes, p.Robots.MaxTTL, p.Scope.MaxPagesPerHost = []string{"ai-train"}, project.Duration(time.Hour), 25
 	}},
-	{name: "files that hold for an hour, one of them behind a redirect, for a slow host", change: func(p *Project) {
-		p.Robots.MaxTTL = Duration(time.Hour)
-		p.Politeness.Hosts = map[string]HostPoliteness{"moved.test": {Delay: new(Duration(3 * time.Minute))}}
+	{name: "files that hold for an hour, one of them behind a redirect, for a slow host", change: func(p *project.Project) {
+		p.Robots.MaxTTL = project.Duration(time.Hour)
+		p.Politeness.Hosts = map[string]project.HostPoliteness{"moved.test": {Delay: new(project.Duration(3 * time.Minute))}}
 	}},
-	{name: "pages of a host", change: func(p *Project) { p.Scope.MaxPagesPerHost = 25 }},
-	{name: "time", change: func(p *Project) { p.Limits.Duration = Duration(time.Hour) }},
+	{name: "pages of a host", change: func(p *project.Project) { p.Scope.MaxPagesPerHost = 25 }},
+	{name: "time", change: func(p *project.Project) { p.Limits.Duration = project.Duration(time.Hour) }},
 }
 
 // What a dry run foresees is what the crawl then does: as many requests to each

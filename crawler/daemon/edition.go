@@ -10,11 +10,12 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // A loadedProject is a project file that makes sense, as it was read.
 type loadedProject struct {
-	project            Project          // with the paths of the daemon
+	project            project.Project  // with the paths of the daemon
 	pathConfinement    *pathConfinement // of the files that the project names; nil: the file did not come by the API
 	firstSeedPerOrigin []decorum.URL
 	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
@@ -23,17 +24,17 @@ type loadedProject struct {
 
 // defaultStorePath is the only store.path that a project of a daemon may have: the
 // daemon says where its state is.
-var defaultStorePath = DefaultProject().Store.Path
+var defaultStorePath = project.Default().Store.Path
 
 // parseAndValidateProject parses the text of a project file and validates it. byAPI says that the text
 // came by the API.
 func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI bool) (*loadedProject, error) {
-	d, err := ParseFile(s.projectFilePath(name), text)
+	d, err := project.ParseFile(s.projectFilePath(name), text)
 	if err != nil {
 		return nil, err
 	}
 	c := s.confinementOf(name, byAPI)
-	for _, f := range []*FieldProblem{
+	for _, f := range []*project.FieldProblem{
 		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.namedCallbacks.checkHandler(d.Handler),
 	} {
 		if f != nil {
@@ -46,7 +47,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	loaded, err := s.newLoadedProject(name, d.Project, c)
 	if err == nil && loaded.project.Output.JSONL != "" {
 		if other := s.jsonlOutputOwner(loaded.project.Output.JSONL); other != "" && other != name {
-			return nil, d.FieldError(*NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
+			return nil, d.FieldError(*project.NewFieldProblem("output.jsonl", "%q is written by project %s: name another file",
 				loaded.project.Output.JSONL, other))
 		}
 	}
@@ -64,7 +65,7 @@ func (s *supervisor) jsonlOutputOwner(output string) string {
 }
 
 // newLoadedProject makes an edition of a project that has been checked.
-func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement) (*loadedProject, error) {
+func (s *supervisor) newLoadedProject(name string, p project.Project, c *pathConfinement) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(c.openInput)
@@ -79,18 +80,18 @@ func (s *supervisor) newLoadedProject(name string, p Project, c *pathConfinement
 }
 
 // checkProjectForDaemon returns what a daemon cannot do for a project, and a command could.
-func (s *supervisor) checkProjectForDaemon(name string, p *Project) *FieldProblem {
+func (s *supervisor) checkProjectForDaemon(name string, p *project.Project) *project.FieldProblem {
 	switch {
 	case p.Name != "" && p.Name != name:
-		return NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
+		return project.NewFieldProblem("project", "%q is not the name of its file: expected %s", p.Name, name)
 	case p.Store.Path != defaultStorePath:
-		return NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
+		return project.NewFieldProblem("store.path", "%q cannot be set in a daemon, which keeps the state of all projects under --data; leave it out", p.Store.Path)
 	case p.Output.JSONL == "-":
-		return NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
+		return project.NewFieldProblem("output.jsonl", `"-" cannot be used in a daemon, whose standard output all projects would share; name a file`)
 	case s.isForbiddenOutputPath(name, p.Output.JSONL):
-		return NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
+		return project.NewFieldProblem("output.jsonl", reservedPathText, p.Output.JSONL)
 	case s.isForbiddenOutputPath(name, p.Output.WARCDir):
-		return NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
+		return project.NewFieldProblem("output.warc", reservedPathText, p.Output.WARCDir)
 	}
 	return nil
 }
@@ -110,10 +111,10 @@ func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
 // directory, what it reads is beside its file.
-func (s *supervisor) makePathsAbsolute(p *Project) {
+func (s *supervisor) makePathsAbsolute(p *project.Project) {
 	p.Store.Path = string(s.projectStateDir(p.Name))
-	p.ForEachFilePath(func(f FilePathField, _ string, path *string) *FieldProblem {
-		if f.Use != StateDirectory {
+	p.ForEachFilePath(func(f project.FilePathField, _ string, path *string) *project.FieldProblem {
+		if f.Use != project.StateDirectory {
 			*path = s.absolutePath(p.Name, f.Use, *path)
 		}
 		return nil
@@ -121,11 +122,11 @@ func (s *supervisor) makePathsAbsolute(p *Project) {
 }
 
 // absolutePath returns the absolute path of a name in a project.
-func (s *supervisor) absolutePath(projectName string, use FilePathUse, path string) string {
+func (s *supervisor) absolutePath(projectName string, use project.FilePathUse, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
-	case use == InputFile:
+	case use == project.InputFile:
 		return filepath.Join(s.projectFilesDir, path)
 	}
 	return s.projectStateDir(projectName).path(path)
@@ -134,7 +135,7 @@ func (s *supervisor) absolutePath(projectName string, use FilePathUse, path stri
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
-	d, err := ReadFile(s.projectStateDir(name).path(projectFile))
+	d, err := project.ReadFile(s.projectStateDir(name).path(projectFile))
 	if err != nil || d.Check() != nil || s.env.namedCallbacks.checkHandler(d.Handler) != nil {
 		return nil
 	}

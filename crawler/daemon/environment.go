@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -22,7 +23,7 @@ type processResources struct {
 
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.BeforeWrite).
-func (e *processResources) boltOptions(p Project, before func() error) bolt.Options {
+func (e *processResources) boltOptions(p project.Project, before func() error) bolt.Options {
 	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: e.logStoreWriteState, OnDamaged: e.logStoreDamage}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -42,8 +43,8 @@ func newOneOffFetcher(q robotsCheckOptions, agent robots.Agent, dialect robots.D
 }
 
 // newProjectFromFlags returns a project of what the flags of a command that fetches say.
-func (q robotsCheckOptions) newProjectFromFlags() *File {
-	d := NewFile()
+func (q robotsCheckOptions) newProjectFromFlags() *project.File {
+	d := project.NewFile()
 	d.Agent.Contact, d.Seeds = q.contact, []string{"https://" + decorum.ModulePath}
 	d.Fetch.AllowPrivate, d.Fetch.ConnectToRules = q.allowPrivate, q.connectToRules
 	d.CommandLineArgByField["agent.contact"], d.CommandLineArgByField["fetch.connect_to"] = "--contact", "--connect-to"
@@ -51,7 +52,7 @@ func (q robotsCheckOptions) newProjectFromFlags() *File {
 }
 
 // newProjectOneOffFetcher returns an errand that fetches as the project says.
-func newProjectOneOffFetcher(d *File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
+func newProjectOneOffFetcher(d *project.File, gateConfig robots.GateConfig) (*oneOffFetcher, error) {
 	store := memory.New(memory.Config{})
 	bodyMemory := bodymem.NewDefault()
 	httpFetcher, err := newFetcher(&d.Project, nil, store, nil, bodyMemory)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -35,7 +36,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // exitCode returns the exit code for the error that a command ended with.
 func exitCode(err error) int {
-	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*FileError)(nil)
+	exit, wrongUsage, wrongFile := (*exitError)(nil), (*usage.Error)(nil), (*project.Error)(nil)
 	switch {
 	case err == nil:
 		return ExitDone
@@ -49,7 +50,7 @@ func exitCode(err error) int {
 
 // printError tells what went wrong, and returns the exit code for it.
 func printError(w io.Writer, err error) int {
-	if text := DetailedErrorText(err); text != "" {
+	if text := project.DetailedErrorText(err); text != "" {
 		fmt.Fprintln(w, "decorum:", text)
 	}
 	return exitCode(err)

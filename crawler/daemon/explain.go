@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -96,7 +97,7 @@ func (a *program) openCrawlToExplain(q explainOptions) (*stoppedCrawl, error) {
 	if q.configFile == "" {
 		return a.openStoppedCrawl(q.dataDir)
 	}
-	p, err := ReadProject(q.configFile)
+	p, err := project.Read(q.configFile)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (k *stoppedCrawl) ensureRobotsFetched(ctx context.Context, text string) err
 	if err != nil {
 		return err
 	}
-	e, err := newProjectOneOffFetcher(&File{Project: k.project}, cfg)
+	e, err := newProjectOneOffFetcher(&project.File{Project: k.project}, cfg)
 	if err != nil {
 		return err
 	}

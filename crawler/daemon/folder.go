@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // projectExt is how the names of project files end.
@@ -62,7 +63,7 @@ func parseProjectFileName(file string) (name, why string) {
 		return "", fmt.Sprintf("project files are named NAME%s", projectExt)
 	case !isProject:
 		return "", ""
-	case !NamePattern.MatchString(name):
+	case !project.NamePattern.MatchString(name):
 		return "", fmt.Sprintf("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
 	return name, ""
@@ -156,6 +157,6 @@ func readProjectFileBytes(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, project.MaxFileSize+1))
 	return text, errors.Join(err, f.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -48,21 +49,21 @@ func (a *program) newFrontierImportCommand() *cobra.Command {
 		Example: frontierImportExample, Args: argsOrUsageError(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return a.importFrontier(c.Context(), c.InOrStdin(), q) },
 	}
-	q.projectFlags = AddFieldFlags(c.Flags(), "data")
+	q.projectFlags = project.AddFieldFlags(c.Flags(), "data")
 	c.Flags().StringVarP(&q.configFile, "config", "c", "", "read the project file `FILE`; without it, the project is the one of the export")
 	return c
 }
 
 // loadProject returns the project that the crawl is to have.
-func (q *importOptions) loadProject(head *exportHeader) (p Project, err error) {
-	var d *File
+func (q *importOptions) loadProject(head *exportHeader) (p project.Project, err error) {
+	var d *project.File
 	if q.configFile != "" {
-		d, err = ReadFile(q.configFile)
-	} else if d, err = ParseFile("the project of the export", []byte(head.ProjectYAML)); err == nil {
-		d.Store = DefaultProject().Store // where the old one was
+		d, err = project.ReadFile(q.configFile)
+	} else if d, err = project.ParseFile("the project of the export", []byte(head.ProjectYAML)); err == nil {
+		d.Store = project.Default().Store // where the old one was
 	}
 	if err == nil {
-		err = ApplyFieldFlags(d, q.projectFlags)
+		err = project.ApplyFieldFlags(d, q.projectFlags)
 	}
 	if err == nil {
 		err = d.Check()
@@ -120,7 +121,7 @@ func parseExportHeader(line string) (*exportHeader, error) {
 
 // withStores opens the stores of the project, which must be empty or hold a part of this
 // export, for as long as do works with them.
-func (m *importer) withStores(p Project, do func() error) (err error) {
+func (m *importer) withStores(p project.Project, do func() error) (err error) {
 	dir := stateDir(p.Store.Path)
 	lock, err := dir.lock()
 	if err != nil {

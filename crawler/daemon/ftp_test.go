@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch/ftptest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -162,12 +163,12 @@ func TestFTPAndProxy(t *testing.T) {
 		{"seeds: ['https://a.example/']\nfetch: {ftp: true, proxy: 'http://proxy.example:3128'}\n", "fetch.ftp: ftp cannot go through fetch.proxy; leave one of the two out"},
 		{"seeds: ['ftp://a.example/']\nfetch: {proxy: 'http://proxy.example:3128'}\n", `"ftp://a.example/" cannot be visited: ftp cannot go through fetch.proxy`},
 	} {
-		_, err := ReadProject(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
-		if err == nil || !strings.Contains(DetailedErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, DetailedErrorText(err), tt.says)
+		_, err := project.Read(testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+tt.text))
+		if err == nil || !strings.Contains(project.DetailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, project.DetailedErrorText(err), tt.says)
 		}
 	}
-	p := Project{SeedFiles: []string{list}, Fetch: FetchSettings{Proxy: "http://proxy.example:3128"}}
+	p := project.Project{SeedFiles: []string{list}, Fetch: project.FetchSettings{Proxy: "http://proxy.example:3128"}}
 	if _, err := p.FirstSeedPerOrigin(os.Open); err == nil || !strings.Contains(err.Error(), "seeds.txt:1: ") || !strings.Contains(err.Error(), "fetch.proxy") {
 		t.Errorf("a seed of a file: %v", err)
 	}

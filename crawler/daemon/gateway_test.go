@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"io"
 	"log/slog"
 	"net"
@@ -79,7 +80,7 @@ func TestDaemonServerTLS(t *testing.T) {
 func TestBotListenerIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit, callers = 4, 20
-	opts := listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: Duration(time.Hour)}}
+	opts := listenOptions{addr: "127.0.0.1:0", botPageAddr: "127.0.0.1:0", listenerConnectionLimits: listenerConnectionLimits{maxBot: limit, untrustedRequestTimeout: project.Duration(time.Hour)}}
 	g, _ := openServer(t, opts)
 	closed := make(chan int, callers)
 	for i := range callers {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // NamedCallbacks are the callbacks of a program, by the name that a project's handler
@@ -16,19 +17,19 @@ type NamedCallbacks map[string]func(*collyfetch.Collector)
 
 // checkHandler returns a fault if h has no callbacks of that name; the empty name
 // asks for none.
-func (h NamedCallbacks) checkHandler(name string) *FieldProblem {
+func (h NamedCallbacks) checkHandler(name string) *project.FieldProblem {
 	if name == "" || h[name] != nil {
 		return nil
 	}
 	if len(h) == 0 {
-		return NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
+		return project.NewFieldProblem("handler", "%q names Go callbacks, and this program has none: they come from a program of your own that calls daemon.Main", name)
 	}
-	return NewFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
+	return project.NewFieldProblem("handler", "%q is not one of this program's handlers: %s", name, strings.Join(slices.Sorted(maps.Keys(h)), ", "))
 }
 
 // attachCallbacks gives the crawl of p its callbacks, if it has any: without, the crawler
 // follows what is to be discovered.
-func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p Project, fetcher *collyfetch.HTTPFetcher) {
+func (h NamedCallbacks) attachCallbacks(c *crawler.Crawler, p project.Project, fetcher *collyfetch.HTTPFetcher) {
 	register := h[p.Handler]
 	if register == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -54,7 +55,7 @@ func (a *program) createIdentityKey(name string) error {
 }
 
 func (a *program) printKeyDirectory(names []string) error {
-	keys, err := (&Signing{KeyFiles: names}).ReadKeys(os.Open)
+	keys, err := (&project.Signing{KeyFiles: names}).ReadKeys(os.Open)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -12,7 +13,7 @@ import (
 // crawl's own stores and rooms, and changes nothing; the crawl may go on
 // meanwhile.
 type inspector struct {
-	project        Project
+	project        project.Project
 	frontierStore  storeInspectorImporter
 	gate           *robots.Gate
 	scope          *frontier.Scope // nil if it is not known

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -55,7 +56,7 @@ const lastFlushTimeout = 5 * time.Second
 func (in *urlBatchAdder) addLine(ctx context.Context, line string) error {
 	e, ok := parseURLOrJSONLine(line)
 	switch {
-	case ParseSeedLine(line) == "": // blank, or a comment
+	case project.ParseSeedLine(line) == "": // blank, or a comment
 	case !ok:
 		in.counts.InvalidLines++
 	default:
@@ -97,7 +98,7 @@ func parseURLOrJSONLine(line string) (e storage.Entry, ok bool) {
 		URL      string `json:"url"`
 		Depth    int    `json:"depth"`
 		Referrer string `json:"referrer"`
-	}{URL: ParseSeedLine(line)}
+	}{URL: project.ParseSeedLine(line)}
 	if line = strings.TrimSpace(strings.TrimPrefix(line, plaintext.ByteOrderMark)); strings.HasPrefix(line, "{") {
 		if json.Unmarshal([]byte(line), &named) != nil {
 			return e, false

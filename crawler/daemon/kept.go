@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -24,7 +25,7 @@ type stoppedCrawl struct {
 
 // addDataFlag adds the flag that says which crawl is meant.
 func addDataFlag(fs *pflag.FlagSet, dir *string) {
-	fs.StringVar(dir, "data", DefaultProject().Store.Path, "`DIR` that keeps the state of the crawl")
+	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
 }
 
 // withStoppedCrawl opens the crawl in a directory for as long as do works with it, or until
@@ -54,7 +55,7 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 	if err := dir.requireCrawl(); err != nil {
 		return nil, err
 	}
-	d, err := ReadFile(dir.path(projectFile))
+	d, err := project.ReadFile(dir.path(projectFile))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 // openStoppedProjectCrawl opens the crawl in the project's directory as the project is now, which
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
-func (a *program) openStoppedProjectCrawl(p Project) (_ *stoppedCrawl, err error) {
+func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, err error) {
 	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: stateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.hasCrawl()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -156,7 +157,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := stateDir(v.dataDir()).readDurableOutputLengths(DefaultProject(), nil)
+	recorded, err := stateDir(v.dataDir()).readDurableOutputLengths(project.Default(), nil)
 	if err != nil || len(recorded.files) != 3 || recorded.uncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -29,7 +30,7 @@ var (
 // domain and visited few: the first fiftieth. Each has one origin and one URL.
 func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
-	p := DefaultProject()
+	p := project.Default()
 	p.Store.Path = dir
 	if err := stateDir(dir).saveProject(p, false); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestReportMemory(t *testing.T) {
 	const hosts = 5000
 	store := memory.New(memory.Config{})
 	fillLargeCrawl(t, store, hosts)
-	p := DefaultProject()
+	p := project.Default()
 	gate, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -54,7 +55,7 @@ func TestSync(t *testing.T) {
 
 // Acks become durable only when the lines of output are on the disk.
 func TestAcksWaitForLines(t *testing.T) {
-	p := DefaultProject()
+	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {

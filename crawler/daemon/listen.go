@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -45,7 +46,7 @@ func (d *listenOptions) addFlags(fs *pflag.FlagSet) {
 func (d *listenOptions) check() error {
 	_, _, err := net.SplitHostPort(d.addr)
 	badHost := slices.IndexFunc(d.allowedHosts, func(h string) bool {
-		_, ok := CanonicalHost(h)
+		_, ok := project.CanonicalHost(h)
 		return !ok
 	})
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/storage"
@@ -19,7 +20,7 @@ import (
 func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	var log bytes.Buffer
 	a := &program{processResources: processResources{log: slog.New(slog.NewTextHandler(&log, nil))}}
-	p := DefaultProject()
+	p := project.Default()
 	p.Agent.Contact, p.Seeds, p.Scope.ScopeMode = "mailto:a@b.test", []string{"http://a.test/"}, "any"
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {

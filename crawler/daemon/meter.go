@@ -6,6 +6,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // A projectStatsTracker adds up what the runs of a project did. The project's limits are of a
@@ -35,7 +36,7 @@ func (m *projectStatsTracker) resetLimitUsage() {
 }
 
 // remainingLimits returns what is left of the limits, or which of them is reached.
-func (m *projectStatsTracker) remainingLimits(l LimitSettings) (remaining remainingLimits, err error) {
+func (m *projectStatsTracker) remainingLimits(l project.LimitSettings) (remaining remainingLimits, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.totalStatsLocked()

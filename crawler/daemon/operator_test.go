@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -153,7 +154,7 @@ func TestParseSeedLine(t *testing.T) {
 		"":                            "",
 		"\ufeffhttp://a.test/":        "http://a.test/",
 	} {
-		if got := ParseSeedLine(line); got != want {
+		if got := project.ParseSeedLine(line); got != want {
 			t.Errorf("%q names %q, want %q", line, got, want)
 		}
 	}

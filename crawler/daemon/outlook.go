@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/forecast"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/robots"
@@ -61,7 +62,7 @@ type crawlForecast struct {
 	RefusalCounts   []frontier.RefusalCount `json:"refused,omitempty"` // where they were found
 	hosts           []*hostForecast
 	parkedByRule    []api.RefusalSummary
-	assumedPageSize Size
+	assumedPageSize project.Size
 }
 
 // forecastUnknowns is what no dry run can know.
@@ -75,14 +76,14 @@ var forecastUnknowns = []string{
 // A dryRunForecaster turns what a scout has found into an outlook.
 type dryRunForecaster struct {
 	*dryRun
-	project         Project // as it is to be crawled
+	project         project.Project // as it is to be crawled
 	averagesByHost  map[string]hostAverages
-	assumedPageSize Size
+	assumedPageSize project.Size
 	dryRunReport    *api.CrawlReport
 }
 
 // newForecast says what a crawl of p would do, which began when the scout did.
-func (s *dryRun) newForecast(ctx context.Context, p Project, averages map[string]hostAverages, pageSize Size) (*crawlForecast, error) {
+func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*crawlForecast, error) {
 	report, err := newInspector(s.crawlComponents).crawlReport(ctx, "", 0)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
@@ -95,7 +96,7 @@ func roundedDurationText(d time.Duration) string {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%.1f days", d.Hours()/24)
 	case d >= time.Minute:
-		return Duration(d.Round(time.Second)).String()
+		return project.Duration(d.Round(time.Second)).String()
 	}
-	return Duration(d.Round(time.Millisecond)).String()
+	return project.Duration(d.Round(time.Millisecond)).String()
 }

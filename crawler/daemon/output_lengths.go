@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 	"github.com/decorum-crawler/decorum/storage/warc"
@@ -73,7 +74,7 @@ func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
 
 // readDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d stateDir) readDurableOutputLengths(p Project, log *slog.Logger) (k durableOutputLengths, err error) {
+func (d stateDir) readDurableOutputLengths(p project.Project, log *slog.Logger) (k durableOutputLengths, err error) {
 	if p.Store.Redis.IsUsed() {
 		return d.readOutputLengths(log)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -28,7 +29,7 @@ type outputs struct {
 }
 
 // openOutputs opens the outputs of a project.
-func openOutputs(p Project, opts outputOptions) (o outputs, err error) {
+func openOutputs(p project.Project, opts outputOptions) (o outputs, err error) {
 	if o.jsonl, err = openJSONLAndMoveOldIfFresh(stateDir(p.Store.Path), p, opts); err != nil {
 		return outputs{}, err
 	}
@@ -75,7 +76,7 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 
 // openJSONLAndMoveOldIfFresh opens the output, and moves what is in the way of a crawl that
 // starts anew: an output of the user's choice is tried first.
-func openJSONLAndMoveOldIfFresh(dir stateDir, p Project, opts outputOptions) (out *jsonlRecorder, err error) {
+func openJSONLAndMoveOldIfFresh(dir stateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
 	name := p.Output.JSONL
 	if name != "" {
 		if dir.isOwnStateFile(name) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
@@ -109,7 +110,7 @@ func TestLimitFields(t *testing.T) {
 			continue
 		}
 		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:a@b.example'}\nseeds: ['http://a.test/']\n%s: {%s: 16}\n", section, name))
-		if _, err := ReadProject(file); err != nil {
+		if _, err := project.Read(file); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}

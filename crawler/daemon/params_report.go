@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -78,7 +79,7 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	if err := dir.requireCrawl(); err != nil {
 		return err
 	}
-	d, err := ReadFile(dir.path(projectFile))
+	d, err := project.ReadFile(dir.path(projectFile))
 	if err != nil {
 		return err
 	}

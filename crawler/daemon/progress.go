@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -26,7 +27,7 @@ func checkProgressFlag(mode string) error {
 type progressReporter struct {
 	crawlStats     func() crawler.Stats
 	frontierCounts func(context.Context) (storage.Counts, error)
-	limits         LimitSettings
+	limits         project.LimitSettings
 	start          time.Time
 	lastSample     progressSample
 }

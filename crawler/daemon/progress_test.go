@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -28,7 +29,7 @@ func fixedCounts(context.Context) (storage.Counts, error) {
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
-		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: LimitSettings{Pages: 500, Duration: Duration(time.Hour)}}
+		p := &progressReporter{crawlStats: steadyStats(time.Now()), frontierCounts: fixedCounts, start: time.Now(), limits: project.LimitSettings{Pages: 500, Duration: project.Duration(time.Hour)}}
 		done := make(chan struct{})
 		time.AfterFunc(25*time.Second, func() { close(done) })
 		p.run(done, newStatusLineWriter(&b), false)
@@ -60,22 +61,22 @@ func TestProgressLeft(t *testing.T) {
 	start := time.Unix(0, 0)
 	for _, tt := range []struct {
 		name   string
-		limits LimitSettings
+		limits project.LimitSettings
 		pages  int64
 		rate   float64
 		want   time.Duration
 		ok     bool
 	}{
-		{"no limit", LimitSettings{}, 10, 1, 0, false},
-		{"pages", LimitSettings{Pages: 100}, 40, 2, 30 * time.Second, true},
-		{"pages at a standstill", LimitSettings{Pages: 100}, 40, 0, 0, false},
-		{"pages, hardly moving", LimitSettings{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
-		{"bytes", LimitSettings{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
-		{"bytes before pages", LimitSettings{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
-		{"bytes, none yet", LimitSettings{Bytes: 100 << 10}, 0, 2, 0, false},
-		{"time", LimitSettings{Duration: Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
-		{"time that is over", LimitSettings{Duration: Duration(time.Second)}, 40, 2, 0, true},
-		{"whichever ends first", LimitSettings{Pages: 100, Duration: Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
+		{"no limit", project.LimitSettings{}, 10, 1, 0, false},
+		{"pages", project.LimitSettings{Pages: 100}, 40, 2, 30 * time.Second, true},
+		{"pages at a standstill", project.LimitSettings{Pages: 100}, 40, 0, 0, false},
+		{"pages, hardly moving", project.LimitSettings{Pages: 100}, 40, 1e-12, 3e9 * time.Second, true},
+		{"bytes", project.LimitSettings{Bytes: 100 << 10}, 40, 2, 30 * time.Second, true},
+		{"bytes before pages", project.LimitSettings{Pages: 100, Bytes: 60 << 10}, 40, 2, 10 * time.Second, true},
+		{"bytes, none yet", project.LimitSettings{Bytes: 100 << 10}, 0, 2, 0, false},
+		{"time", project.LimitSettings{Duration: project.Duration(time.Minute)}, 40, 2, 50 * time.Second, true},
+		{"time that is over", project.LimitSettings{Duration: project.Duration(time.Second)}, 40, 2, 0, true},
+		{"whichever ends first", project.LimitSettings{Pages: 100, Duration: project.Duration(time.Minute)}, 40, 2, 30 * time.Second, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &progressReporter{limits: tt.limits, start: start}

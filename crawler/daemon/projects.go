@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // Projects returns all projects, by name.
@@ -47,10 +48,10 @@ func (s *supervisor) ReadProjectFile(_ context.Context, name string) ([]byte, er
 
 // PutProject writes the file of a project, and has the project follow it.
 func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (created bool, err error) {
-	if !NamePattern.MatchString(name) {
+	if !project.NamePattern.MatchString(name) {
 		return false, api.InvalidInput("%q is not a project's name: expected 1 to 64 of a-z, 0-9 and -", name)
 	}
-	if len(file) > MaxFileSize {
+	if len(file) > project.MaxFileSize {
 		return false, api.InvalidInput("a project file may not be longer than 1 MiB; put long lists of seeds into seed_files")
 	}
 	s.projectFilesMu.Lock()

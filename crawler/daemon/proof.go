@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -24,7 +25,7 @@ type ledgerWriter struct {
 
 // openLedgerWriter opens the ledger of a project, nil if it has none. The project's
 // directory is locked.
-func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
+func openLedgerWriter(p project.Project, opts outputOptions) (*ledgerWriter, error) {
 	if !p.Output.WriteLedger {
 		return nil, nil
 	}
@@ -50,7 +51,7 @@ func openLedgerWriter(p Project, opts outputOptions) (*ledgerWriter, error) {
 }
 
 // newLedgerRunStart returns what a project's records are made by.
-func newLedgerRunStart(p *Project) ledger.RunStart {
+func newLedgerRunStart(p *project.Project) ledger.RunStart {
 	agent, _ := p.RobotsAgent() // it has been checked
 	run := crawler.NewLedgerRunStart(p.PolitenessPolicy())
 	run.Project, run.UserAgent, run.ProductToken = p.Name, p.UserAgent(), p.Agent.Product

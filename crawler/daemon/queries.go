@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -174,7 +175,7 @@ func parseHostParam(text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	host, ok := CanonicalHost(text)
+	host, ok := project.CanonicalHost(text)
 	if !ok {
 		return "", api.InvalidInput("%q is not the name of a host, as in example.com", text)
 	}

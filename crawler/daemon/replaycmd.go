@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -96,27 +97,27 @@ func (a *program) replayCrawl(ctx context.Context, dir stateDir, warcDir string,
 }
 
 // loadProjectForReplay returns the project of the crawl in a directory, and its roots.
-func (a *program) loadProjectForReplay(dir stateDir) (Project, []decorum.URL, error) {
+func (a *program) loadProjectForReplay(dir stateDir) (project.Project, []decorum.URL, error) {
 	if err := dir.requireCrawl(); err != nil {
-		return Project{}, nil, err
+		return project.Project{}, nil, err
 	}
-	d, err := ReadFile(dir.path(projectFile))
+	d, err := project.ReadFile(dir.path(projectFile))
 	if err != nil {
-		return Project{}, nil, err
+		return project.Project{}, nil, err
 	}
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
-		return Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
+		return project.Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
 	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
-		return Project{}, nil, d.FieldError(*f)
+		return project.Project{}, nil, d.FieldError(*f)
 	}
 	seedPerOrigin, err := d.FirstSeedPerOrigin(os.Open)
 	return d.Project, seedPerOrigin, err
 }
 
 // replayRecordedCrawl puts a crawl together on the player, and plays it.
-func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
-	p.Agent.Signature = Signing{} // nothing is sent, and the key may be elsewhere
+func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
+	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  crawlStores{frontier: replayer.Store, robots: memory.New(memory.Config{})},
 		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedCallbacks: a.namedCallbacks, log: a.log,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -160,7 +161,7 @@ func parseHostFlag(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	host, ok := CanonicalHost(s)
+	host, ok := project.CanonicalHost(s)
 	if !ok {
 		return "", usage.Errorf("--host: %q is not the name of a host, as in example.com", s)
 	}

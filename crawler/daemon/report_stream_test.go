@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -60,7 +61,7 @@ func inspectorOfHosts(t testing.TB, n int) *inspector {
 			t.Fatal(err)
 		}
 	}
-	p := DefaultProject()
+	p := project.Default()
 	gate, err := p.GateConfig()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
@@ -208,7 +209,7 @@ func hostStateFromOrigin(o *storage.OriginInfo, now time.Time) string {
 
 // markSuspendedIfCrawlDelayTooLong sets a host aside that asks for more than the longest delay: no page of it
 // is visited, whether the crawl has come to hold it or not.
-func (h *hostReport) markSuspendedIfCrawlDelayTooLong(maxDelay Duration) {
+func (h *hostReport) markSuspendedIfCrawlDelayTooLong(maxDelay project.Duration) {
 	if h.QueuedURLs == 0 || time.Duration(h.CrawlDelay) <= time.Duration(maxDelay) {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // townSites is the shop, and two hosts that a crawl does not get into: one asks for
@@ -206,7 +207,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	file := filepath.Join(v.dataDir(), projectFile)
-	d, err := ReadFile(file)
+	d, err := project.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

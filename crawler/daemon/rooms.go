@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -57,7 +58,7 @@ type sharedResources struct {
 // Rooms are the house, put together for a project.
 type crawlComponents struct {
 	stores            crawlStores
-	project           Project
+	project           project.Project
 	pathConfinement   *pathConfinement // of the files that the project names
 	scope             *frontier.Scope
 	gate              *robots.Gate
@@ -69,7 +70,7 @@ type crawlComponents struct {
 }
 
 // politenessPolicyOf returns the pace of p.
-func (g engineConfig) politenessPolicyOf(p Project) politeness.Policy {
+func (g engineConfig) politenessPolicyOf(p project.Project) politeness.Policy {
 	policy := p.PolitenessPolicy()
 	if g.fastRetries {
 		setFastHostRetries(&policy)
@@ -79,7 +80,7 @@ func (g engineConfig) politenessPolicyOf(p Project) politeness.Policy {
 
 // newEngineWithoutCrawler puts those rooms together that need no crawl to go on, for a project that
 // has been checked: all that judges and queues URLs. budget may be nil.
-func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlComponents, error) {
+func (g engineConfig) newEngineWithoutCrawler(p project.Project, seedPerOrigin []decorum.URL, budget frontier.VisitBudget) (*crawlComponents, error) {
 	scopeConfig, err := p.ScopeConfig()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (g engineConfig) newEngineWithoutCrawler(p Project, seedPerOrigin []decorum
 }
 
 // newCrawlEngine puts all rooms together for a project that has been checked.
-func (g engineConfig) newCrawlEngine(p Project, seedPerOrigin []decorum.URL) (*crawlComponents, error) {
+func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.URL) (*crawlComponents, error) {
 	settings, err := crawlerSettings(&p)
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (r *crawlComponents) queueSeeds(ctx context.Context) error {
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *File) error {
+func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err
@@ -204,7 +205,7 @@ func setFastHostRetries(policy *politeness.Policy) {
 const seedBatch = 1000
 
 // queueSeeds discovers all seeds. Those of an earlier start are known already.
-func queueSeeds(ctx context.Context, p *Project, open inputfile.OpenFunc, f *frontier.Frontier) error {
+func queueSeeds(ctx context.Context, p *project.Project, open inputfile.OpenFunc, f *frontier.Frontier) error {
 	batch := make([]storage.Entry, 0, seedBatch)
 	flush := func() error {
 		_, err := f.Discover(ctx, batch...)

@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -45,7 +46,7 @@ func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &inspector{project: DefaultProject(), frontierStore: open(storeFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q := &inspector{project: project.Default(), frontierStore: open(storeFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
 	q.gate = robots.NewGate(robots.GateConfig{}, open(robotsFile))
 	var entries []storage.Entry
 	for i := range hosts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -47,7 +48,7 @@ func (h *visitedHostSet) count() int {
 }
 
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
-func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *crawlRun, err error) {
+func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *crawlRun, err error) {
 	j := &crawlRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(stateDir(p.Store.Path)) }
@@ -76,7 +77,7 @@ func (a *program) openCrawlRun(p Project, seedPerOrigin []decorum.URL, o outputs
 
 // followSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *crawlRun) followSharedBrakes(r RedisSettings, g *engineConfig) (err error) {
+func (j *crawlRun) followSharedBrakes(r project.RedisSettings, g *engineConfig) (err error) {
 	g.brakes = &politeness.Brakes{}
 	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
@@ -96,7 +97,7 @@ func (j *crawlRun) followSharedBrakes(r RedisSettings, g *engineConfig) (err err
 func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
 
 // runProject runs a crawl whose project has been checked, and tells how it ended.
-func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (err error) {
+func (a *program) runProject(ctx context.Context, p project.Project, s crawlOptions) (err error) {
 	dir := stateDir(p.Store.Path)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *program) runProject(ctx context.Context, p Project, s crawlOptions) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	previous, _ := ReadFile(dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(dir.path(projectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
 		if err := dir.saveProject(p, false); err != nil {

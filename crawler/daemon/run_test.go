@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/doctest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -170,7 +171,7 @@ func TestLimitAndResume(t *testing.T) {
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	d, err := ReadFile(filepath.Join(v.dataDir(), projectFile))
+	d, err := project.ReadFile(filepath.Join(v.dataDir(), projectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -92,7 +93,7 @@ func (r *projectRunner) openStores() (crawlStores, error) {
 }
 
 func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err error) {
-	p, confinement := DefaultProject(), (*pathConfinement)(nil)
+	p, confinement := project.Default(), (*pathConfinement)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
 	}
@@ -260,7 +261,7 @@ func (r *projectRunner) pauseAtLimit(version int, limit error) {
 func (r *projectRunner) crawlLoadedProject(ctx context.Context, loaded *loadedProject) (err error) {
 	limits := loaded.project.Limits
 	if loaded.project.Store.Redis.IsUsed() {
-		limits = LimitSettings{} // they are the crew's
+		limits = project.LimitSettings{} // they are the crew's
 	}
 	remaining, err := r.statsTracker.remainingLimits(limits)
 	if err != nil {
@@ -332,7 +333,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 	if r.appliedProject == loaded {
 		return nil
 	}
-	previous, _ := ReadFile(r.dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(r.dir.path(projectFile)) // nil: not known, and so not the same
 	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/spf13/cobra"
 )
 
@@ -37,7 +38,7 @@ const serveExample = `  decorum serve --data /var/lib/decorum --projects /etc/de
 // A serveOptions is how a daemon is started.
 type serveOptions struct {
 	supervisorOptions
-	bodyMemory    Size
+	bodyMemory    project.Size
 	listenOptions listenOptions
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/botauth"
 	"github.com/decorum-crawler/decorum/crawler/botauth/authtest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -32,8 +33,8 @@ func TestSigningRefused(t *testing.T) {
 		{"{agent_form: token}", `agent.signature.agent_form: "token" is not a form: expected dictionary or string`},
 	} {
 		text := "agent:\n  contact: mailto:bot@example.com\n  signature: " + tt.text + "\nseeds: [https://example.com/]\n"
-		if _, err := ReadProject(testfile.Write(t, "p.yaml", text)); err == nil || !strings.Contains(DetailedErrorText(err), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.text, DetailedErrorText(err), tt.says)
+		if _, err := project.Read(testfile.Write(t, "p.yaml", text)); err == nil || !strings.Contains(project.DetailedErrorText(err), tt.says) {
+			t.Errorf("%s: %v, want %q", tt.text, project.DetailedErrorText(err), tt.says)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -68,7 +69,7 @@ func (a *program) newSitemapCommand() *cobra.Command {
 	fs.BoolVar(&q.strictLocation, "strict", false, "leave out URLs that are not for this sitemap to list")
 	fs.IntVar(&q.limit, "limit", 0, "stop after `N` entries; 0: no limit")
 	fs.StringVar(&q.baseURL, "base", "", "`URL` that a file is, or will be, found at")
-	q.projectFlags = AddFieldFlags(fs, "agent", "delay", "dialect")
+	q.projectFlags = project.AddFieldFlags(fs, "agent", "delay", "dialect")
 	q.addFetchFlags(fs)
 	return c
 }
@@ -138,7 +139,7 @@ func (q sitemapOptions) newPoliteFetcher() (*oneOffFetcher, error) {
 	d := q.newProjectFromFlags()
 	d.Fetch.ContentTypes = nil
 	d.Fetch.MaxBody = maxSitemapBytes + 1 // shows that there is more
-	if err := ApplyFieldFlags(d, q.projectFlags); err != nil {
+	if err := project.ApplyFieldFlags(d, q.projectFlags); err != nil {
 		return nil, err
 	}
 	if err := d.Check(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/internal/yamllimit"
@@ -134,7 +135,7 @@ func (d stateDir) moveOldCrawl(now time.Time, rotatedOutputs []string) error {
 
 // saveProject writes p for a later --resume. The text records whether p came by the API of
 // a daemon.
-func (d stateDir) saveProject(p Project, createdByAPI bool) error {
+func (d stateDir) saveProject(p project.Project, createdByAPI bool) error {
 	text, err := encodeProject(p)
 	if createdByAPI {
 		text = append([]byte(apiCreatedProjectHeader), text...)
@@ -150,15 +151,15 @@ func (d stateDir) saveProject(p Project, createdByAPI bool) error {
 
 // encodeProject returns p as save writes it: --resume may be called from elsewhere. A project
 // of which --resume would read no more than a part is refused.
-func encodeProject(p Project) ([]byte, error) {
+func encodeProject(p project.Project) ([]byte, error) {
 	var err error
-	p.ForEachFilePath(func(_ FilePathField, _ string, path *string) *FieldProblem {
+	p.ForEachFilePath(func(_ project.FilePathField, _ string, path *string) *project.FieldProblem {
 		full, e := filepath.Abs(*path)
 		*path, err = full, errors.Join(err, e)
 		return nil
 	})
 	text, e := yaml.Marshal(p)
-	if len(text) > MaxFileSize {
+	if len(text) > project.MaxFileSize {
 		e = usage.Errorf("the project is longer than 1 MiB as --resume reads it; put long lists of seeds into seed_files")
 	} else if _, exceeded := yamllimit.Tokenize(string(text), ""); exceeded != nil {
 		e = usage.Errorf("--resume could not read the project: %s", exceeded.Problem)

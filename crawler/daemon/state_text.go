@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -17,9 +18,9 @@ func delayText(m api.Milliseconds) string {
 	case d == 0:
 		return "-"
 	case d >= 10*time.Second:
-		return Duration(d.Round(time.Second)).String()
+		return project.Duration(d.Round(time.Second)).String()
 	}
-	return Duration(d.Round(time.Millisecond)).String()
+	return project.Duration(d.Round(time.Millisecond)).String()
 }
 
 func reasonSuffix(reason string) string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -19,7 +20,7 @@ type crawlStores struct {
 }
 
 // openStores opens the state of the crawl, which must be whole.
-func openStores(p Project, opts bolt.Options) (crawlStores, error) {
+func openStores(p project.Project, opts bolt.Options) (crawlStores, error) {
 	s, err := openStoresAllowingPartialImport(p, opts)
 	if err != nil {
 		return crawlStores{}, err
@@ -31,7 +32,7 @@ func openStores(p Project, opts bolt.Options) (crawlStores, error) {
 }
 
 // openStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
-func openStoresAllowingPartialImport(p Project, opts bolt.Options) (s crawlStores, err error) {
+func openStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s crawlStores, err error) {
 	if p.Store.Redis.IsUsed() {
 		return openRedisStores(p, os.Open, opts)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -17,7 +18,7 @@ import (
 )
 
 // redisOptions returns the options for the project's Redis. It opens files by open.
-func redisOptions(r *RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
+func redisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
 		text, err := inputfile.ReadSmall(open, r.PasswordFile)
@@ -48,7 +49,7 @@ const redisOpenTimeout = 30 * time.Second
 
 // openRedisStores opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedisStores(p Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s crawlStores, err error) {
+func openRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s crawlStores, err error) {
 	dir := stateDir(p.Store.Path)
 	if _, err := os.Stat(dir.path(storeFile)); err == nil {
 		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",

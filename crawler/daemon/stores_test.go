@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -15,7 +16,7 @@ import (
 // TestRobotsAreWrittenFirst: whatever is on the disk of a frontier, what was learnt
 // of robots.txt files before is there too.
 func TestRobotsAreWrittenFirst(t *testing.T) {
-	p := DefaultProject()
+	p := project.Default()
 	p.Store.Path = t.TempDir()
 	recorded := 0
 	s, err := openStores(p, bolt.Options{FlushEvery: time.Hour, BeforeWrite: func() error { recorded++; return nil }})

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -139,7 +140,7 @@ func (s *supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
 	entries, _ := os.ReadDir(s.dataDir.path(projectsDir)) // none before the first project
 	for _, e := range entries {
-		if e.IsDir() && NamePattern.MatchString(e.Name()) {
+		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -44,8 +45,8 @@ func TestTokensFile(t *testing.T) {
 		{strings.Repeat("#\n", inputfile.MaxSmallBytes), "is longer than"},
 	} {
 		keys, err := readTokensFile(testfile.Write(t, "tokens.yaml", tt.text), ours)
-		if err != nil && len(DetailedErrorText(err)) > 1000 {
-			t.Errorf("%.80q: the error has %d bytes", tt.text, len(DetailedErrorText(err)))
+		if err != nil && len(project.DetailedErrorText(err)) > 1000 {
+			t.Errorf("%.80q: the error has %d bytes", tt.text, len(project.DetailedErrorText(err)))
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%.80q: %v, %v; want %q", tt.text, keys, err, tt.says)

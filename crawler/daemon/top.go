@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
@@ -24,7 +25,7 @@ Keys: q ends, j and k (or the arrows) choose a project, p pauses and resumes it.
 
 func (a *program) newTopCommand() *cobra.Command {
 	var r daemonClientOptions
-	var interval Duration = Duration(2 * time.Second)
+	var interval project.Duration = project.Duration(2 * time.Second)
 	c := &cobra.Command{Use: "top", Short: "Watch a daemon", Long: topHelp, Args: argsOrUsageError(cobra.NoArgs)}
 	r.addFlags(c.Flags())
 	c.Flags().Var(durationFlag{&interval}, "every", "ask again after `TIME`")

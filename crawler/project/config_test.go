@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestUserAgent(t *testing.T) {
-	p := DefaultProject()
+	p := Default()
 	p.Agent.Contact = "https://example.com/bot"
 	if got, want := p.UserAgent(), "decorum/"+decorum.Version()+" (+https://example.com/bot)"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -20,7 +20,7 @@ func TestUserAgent(t *testing.T) {
 
 // The zero of the project file is none; the zero of a room is its default.
 func TestZeroIsNone(t *testing.T) {
-	p := DefaultProject()
+	p := Default()
 	p.Politeness.Delay, p.Politeness.AdaptiveFactor, p.Scope.MaxDepth = 0, 0, 0
 	policy := p.PolitenessPolicy().WithDefaults()
 	if policy.Delay > 0 || policy.AdaptiveFactor > 0 {
@@ -33,7 +33,7 @@ func TestZeroIsNone(t *testing.T) {
 }
 
 func TestProxyAndWARC(t *testing.T) {
-	p := DefaultProject()
+	p := Default()
 	p.Output.WARCDir, p.Fetch.Proxy = "archive", "http://proxy.example:3128"
 	if f := checkOutputSettings(&p); f == nil || f.FieldPath != "output.warc" {
 		t.Errorf("%v, want a fault of output.warc", f)

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestPatternLimits(t *testing.T) {
 		{"many", nil, slices.Repeat([]string{"a"}, 5001), "scope.exclude[5000]", "more than 5000 regular expressions"},
 		{"one that is long", nil, []string{"a", strings.Repeat("a", 20_000)}, "scope.exclude[1]", "longer than 16384 bytes"},
 	} {
-		p := DefaultProject()
+		p := Default()
 		p.Scope.Include, p.Scope.Exclude = tt.include, tt.exclude
 		var f *FieldProblem
 		cost := allocatedBytes(func() { f = checkScopeSettings(&p) })
@@ -43,7 +43,7 @@ func TestPatternLimits(t *testing.T) {
 
 // Lists of patterns that make sense are taken.
 func TestManyPatterns(t *testing.T) {
-	p := DefaultProject()
+	p := Default()
 	for i := range 3000 {
 		p.Scope.Exclude = append(p.Scope.Exclude, fmt.Sprintf(`^https?://www\.shop%d\.example/(cart|login)/.*[?&]s=[0-9a-f]{32}$`, i))
 	}

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"io"
@@ -35,7 +35,7 @@ const MaxFileSize = 1 << 20
 
 // NewFile returns a draft of the defaults.
 func NewFile() *File {
-	return &File{Project: DefaultProject(), positions: map[string]textPosition{}, CommandLineArgByField: map[string]string{}}
+	return &File{Project: Default(), positions: map[string]textPosition{}, CommandLineArgByField: map[string]string{}}
 }
 
 // ReadFile reads a project file over the defaults.
@@ -66,8 +66,8 @@ func ParseFile(file string, text []byte) (*File, error) {
 	return d, nil
 }
 
-// ReadProject reads and checks a project file.
-func ReadProject(file string) (Project, error) {
+// Read reads and checks a project file.
+func Read(file string) (Project, error) {
 	d, err := ReadFile(file)
 	if err != nil {
 		return Project{}, err

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 // TestProjectFileReference: docs/project-file.md is what the code says of the fields of a
 // project.
 func TestProjectFileReference(t *testing.T) {
-	doctest.Check(t, "project-file.md", "crawler/daemon", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
+	doctest.Check(t, "project-file.md", "crawler/project", "TestProjectFileReference", func(w *bytes.Buffer) { writeProjectFile(t, w) })
 }
 
 // writeProjectFile writes the fields of the project file: what the comments of the
 // fields say, and their defaults.
 func writeProjectFile(t *testing.T, w *bytes.Buffer) {
-	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/daemon", "TestProjectFileReference") + `A project file is YAML: what one crawl is to do. Fields that are left out have their
+	w.WriteString("# The project file\n\n" + doctest.Notice("crawler/project", "TestProjectFileReference") + `A project file is YAML: what one crawl is to do. Fields that are left out have their
 defaults. Unknown fields, wrong types and impossible values are refused with file, line
 and column. Durations are written as ` + "`500ms`, `1s`, `24h` or `30d`" + `, sizes as ` + "`512KiB`, `10MiB`" + `
 or ` + "`1GiB`" + `. A flag of ` + "`decorum crawl`" + ` that is named here wins over its field.
@@ -35,7 +35,7 @@ and for files of tokens, too. Lists of seeds that are longer belong in `+"`seed_
 The patterns of `+"`scope.include`"+` and `+"`scope.exclude`"+` are at most %d together, of %d KiB each, and
 their compiled programs have at most %d MiB: a repetition such as `+"`x{1000}`"+` counts a thousand times.
 `, MaxFileSize>>10, yamllimit.MaxTokens, yamllimit.MaxKeys, yamllimit.MaxEntries, yamllimit.MaxNesting, yamllimit.MaxScalarBytes>>10, yamllimit.MaxPathBytes, maxPatterns, maxPatternLength>>10, maxProgramsSize>>20))
-	defaults := DefaultProject()
+	defaults := Default()
 	f := &fieldWriter{w: w, types: doctest.ReadTypes(t), flags: map[string]string{}}
 	for _, p := range projectFieldFlags {
 		f.flags[p.fieldPath] = "--" + p.flagName

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"cmp"
@@ -10,45 +10,45 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A FileError is an error in a project file. Error names the file, the line, the
+// An Error is an error in a project file. Its text names the file, the line, the
 // column, the field, and the expected value, and repeats no value of the file: the log
 // and every reader of a daemon see it, and the file may hold passwords, or be a
 // symbolic link to a file that they may not read. Detail is for the terminal of the
 // operator who names the file.
-type FileError struct {
-	file     string
-	position textPosition // zero: the field is not in the file
-	field    string       // path of the field; empty: the file as a whole
-	problem  string       // follows the field in a sentence; values are in quotes
-	excerpt  string       // the line, and a mark below the column; empty: at is not known
+type Error struct {
+	File         string // as it was named
+	Line, Column int    // of the value, counted from 1; 0: the field is not in the file
+	Field        string // its path, as in politeness.delay; empty: the file as a whole
+	problem      string // follows the field in a sentence; values are in quotes
+	excerpt      string // the line, and a mark below the column; empty: the place is not known
 }
 
 // Error describes the error without the values of the file.
-func (e *FileError) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
+func (e *Error) Error() string { return e.location() + plaintext.HideQuoted(e.problem) }
 
 // Detail describes the error with the value, shortened, and the line.
-func (e *FileError) Detail() string {
+func (e *Error) Detail() string {
 	return e.location() + plaintext.ReplaceControlChars(plaintext.TruncateQuoted(e.problem)) + e.excerpt
 }
 
 // location returns the place of the error. It includes names of headers and hosts, which
 // are part of a field's path and come from the file.
-func (e *FileError) location() string {
-	at := e.file
-	if e.position.line > 0 {
-		at = fmt.Sprintf("%s:%d:%d", e.file, e.position.line, e.position.column)
+func (e *Error) location() string {
+	at := e.File
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
 	}
-	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.field))
+	return at + ": " + plaintext.ReplaceControlChars(plaintext.Truncate(e.Field))
 }
 
 // DetailedErrorText returns the text of an error for the operator's terminal: with the Detail of
-// a FileError, and with long values shortened.
+// an Error, and with long values shortened.
 func DetailedErrorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	text := err.Error()
-	if e := (*FileError)(nil); errors.As(err, &e) {
+	if e := (*Error)(nil); errors.As(err, &e) {
 		return strings.Replace(text, e.Error(), e.Detail(), 1)
 	}
 	return plaintext.TruncateQuoted(text)
@@ -57,7 +57,7 @@ func DetailedErrorText(err error) string {
 // errorAt returns an error at a place of the file, about a field or, if that is empty,
 // about the file as a whole. problem must have the values of the file in quotes only.
 func (d *File) errorAt(at textPosition, field, problem string) error {
-	return &FileError{d.file, at, field, problem, d.excerptAt(at)}
+	return &Error{d.file, at.line, at.column, field, problem, d.excerptAt(at)}
 }
 
 // excerptAt returns the line of a place, with a mark below its column, for the terminal.

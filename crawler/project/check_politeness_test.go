@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 // projectWithPoliteness returns the project of a file with the given politeness.
 func projectWithPoliteness(t *testing.T, politeness string) Project {
 	t.Helper()
-	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+"politeness:"+politeness))
+	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"politeness:"+politeness))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestPolicyOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ReadProject(testfile.Write(t, "p.yaml", string(text))); err != nil {
+	if again, err := Read(testfile.Write(t, "p.yaml", string(text))); err != nil {
 		t.Errorf("what is kept for --resume: %v", err)
 	} else if diff := cmp.Diff(p.Politeness, again.Politeness); diff != "" {
 		t.Errorf("what is kept for --resume (-want +got)\n%s", diff)

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 		minimalFile + "agent: {signature: {keys: [k], directory: geheim}}\n",
 		"agent: {contact: geheim}\nseeds: [https://a.example/]\n", "agent: {contact: mailto:a@b.example}\nseeds: [geheim]\n",
 	} {
-		_, err := ReadProject(testfile.Write(t, "p.yaml", text))
+		_, err := Read(testfile.Write(t, "p.yaml", text))
 		if err == nil {
 			t.Errorf("%q is taken", text)
 			continue
@@ -44,7 +44,7 @@ func TestProjectErrorsHideValues(t *testing.T) {
 			t.Errorf("%q: the error does not name the file: %v", text, err)
 		}
 		long := strings.ReplaceAll(text, secret, strings.Repeat(secret, 1000))
-		if _, err := ReadProject(testfile.Write(t, "p.yaml", long)); err == nil || len(DetailedErrorText(err)) > 2000 {
+		if _, err := Read(testfile.Write(t, "p.yaml", long)); err == nil || len(DetailedErrorText(err)) > 2000 {
 			t.Errorf("%q with a long value: the detail has %d bytes: %.400v", text, len(DetailedErrorText(err)), err)
 		}
 	}

@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ seeds: [https://example.com/]
 `
 
 func TestReadProjectKeepsDefaults(t *testing.T) {
-	got, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+`politeness:
+	got, err := Read(testfile.Write(t, "p.yaml", minimalFile+`politeness:
   delay: 2s
 limits: {workers: 8}
 fetch: {content_types: []}
@@ -31,7 +31,7 @@ fetch: {content_types: []}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := DefaultProject()
+	want := Default()
 	want.Agent.Contact = "mailto:bot@example.com"
 	want.Seeds = []string{"https://example.com/"}
 	want.Politeness.Delay = Duration(2 * time.Second)
@@ -45,7 +45,7 @@ fetch: {content_types: []}
 // In a list in brackets, HOST:PORT is one plain value (YAML 1.2.2, 7.3.3), whatever
 // room the list is in.
 func TestReadProjectOfAddresses(t *testing.T) {
-	p, err := ReadProject(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
+	p, err := Read(testfile.Write(t, "p.yaml", minimalFile+"project: books\nstore: {redis: {addresses: [127.0.0.1:7000, redis.example:7001 , 'b.example:1']}}\nfetch: {connect_to: [a.example:80:127.0.0.1:8080]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := testfile.Write(t, "p.yaml", tt.text)
-			_, err := ReadProject(file)
+			_, err := Read(file)
 			got := ""
 			if err != nil {
 				got = strings.ReplaceAll(DetailedErrorText(err), filepath.Dir(file)+"/", "")
@@ -348,7 +348,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if e := (*FileError)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
+			if e := (*Error)(nil); err != nil && !errors.As(err, &e) && !errors.As(err, new(*usage.Error)) {
 				t.Errorf("%T is neither an error in the file nor one of usage", err)
 			}
 		})
@@ -357,7 +357,7 @@ p.yaml:3:34: output.warc_max_size: 1 is out of range: expected 1024 to 109951162
 
 func TestReadProjectRefusesAHugeFile(t *testing.T) {
 	file := testfile.Write(t, "p.yaml", "#"+strings.Repeat("x", MaxFileSize))
-	if _, err := ReadProject(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
+	if _, err := Read(file); err == nil || !strings.Contains(err.Error(), "seed_files") {
 		t.Errorf("error %v, want one that names seed_files", err)
 	}
 }

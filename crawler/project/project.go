@@ -1,4 +1,4 @@
-package daemon
+package project
 
 import (
 	"reflect"
@@ -13,7 +13,7 @@ import (
 )
 
 // A Project is one crawl as its owner describes it: the project file, field by
-// field. A field that the file leaves out keeps its value of DefaultProject.
+// field. A field that the file leaves out keeps its value of Default.
 type Project struct {
 	Name       string             `yaml:"project"` // 1 to 64 of a-z, 0-9 and -; in a daemon, the name of the file
 	Agent      AgentSettings      `yaml:"agent"`
@@ -202,9 +202,9 @@ func (p *Project) AllowsSameURLs(q Project) bool {
 		slices.Equal(p.Seeds, q.Seeds) && slices.Equal(p.SeedFiles, q.SeedFiles)
 }
 
-// DefaultProject returns what holds where nobody says otherwise. It lacks
+// Default returns what holds where nobody says otherwise. It lacks
 // seeds, and a contact, which has no default.
-func DefaultProject() Project {
+func Default() Project {
 	return Project{
 		Agent: AgentSettings{Product: "decorum", Signature: Signing{SignatureTTL: Duration(botauth.DefaultLifetime), SignatureAgentForm: string(botauth.DictionaryForm)}},
 		Scope: ScopeSettings{
