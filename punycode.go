@@ -108,7 +108,7 @@ func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
 		for k := punyBase; ; k += punyBase {
 			digit := int64(punyBase)
 			if pos < len(s) {
-				digit = punyDigit(s[pos])
+				digit = decodePunycodeDigit(s[pos])
 			}
 			pos++
 			i += digit * w
@@ -134,8 +134,8 @@ func decodePunycode[T byteSeq](l *hostLabel, s T) bool {
 	return true
 }
 
-// punyDigit returns the value of a digit, punyBase for what is none.
-func punyDigit(c byte) int64 {
+// decodePunycodeDigit returns the value of a digit, punyBase for what is none.
+func decodePunycodeDigit(c byte) int64 {
 	switch {
 	case 'a' <= c && c <= 'z':
 		return int64(c - 'a')

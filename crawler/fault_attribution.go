@@ -85,7 +85,7 @@ func (c *Crawler) postponeHostForPendingFailure(ctx context.Context, v *Visit) {
 }
 
 // awaitFaultDecision returns the verdict of a doubt. It returns UndecidedFault only if ctx is done first.
-func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultVerdict {
+func (c *Crawler) awaitFaultDecision(ctx context.Context, d *politeness.UndecidedFailure) politeness.FaultAttribution {
 	for {
 		verdict, wait, changed := d.DecideFault(time.Now())
 		if verdict != politeness.UndecidedFault {

@@ -108,17 +108,17 @@ const maxPatterns = 100_000
 // patternCounts count URLs by host and pattern.
 type patternCounts struct {
 	mu           sync.Mutex
-	counts       map[uint64]int // by hostPatternKey
+	counts       map[uint64]int // by urlPatternKey
 	largestCount int            // the highest of the counts
 }
 
-// patternHashSeed is that of hostPatternKey: a site cannot know which of its patterns share
+// patternHashSeed is that of urlPatternKey: a site cannot know which of its patterns share
 // a count.
 var patternHashSeed = maphash.MakeSeed()
 
-// hostPatternKey returns what stands for host and pattern in this process; 0 if no
+// urlPatternKey returns what stands for host and pattern in this process; 0 if no
 // other path has the pattern.
-func hostPatternKey(host, path string) uint64 {
+func urlPatternKey(host, path string) uint64 {
 	var buf [256]byte
 	pattern := appendPathPattern(buf[:0], path)
 	if string(pattern) == path {

@@ -67,7 +67,7 @@ func entryPatternKey(e *storage.Entry) uint64 {
 	if e.Source == storage.SourceSitemap {
 		return 0
 	}
-	return hostPatternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
+	return urlPatternKey(e.URL.Origin().Host(), e.URL.PathAndQuery())
 }
 
 // A patternLimitChecker judges the entries of one call by how many URLs there are of their

@@ -31,14 +31,14 @@ type VisitFailure struct {
 	MachineFaultReason     string // what this machine lacks, if it is to blame: "no route to the network"
 }
 
-// A FaultVerdict says whom a VisitFailure is charged to.
-type FaultVerdict uint8
+// A FaultAttribution says whom a VisitFailure is charged to.
+type FaultAttribution uint8
 
 // The verdicts.
 const (
-	UndecidedFault FaultVerdict = iota
-	HostFault                   // the host failed: the visit counts against it
-	MachineFault                // this machine failed: the visit is repeated, and does not count against any host
+	UndecidedFault FaultAttribution = iota
+	HostFault                       // the host failed: the visit counts against it
+	MachineFault                    // this machine failed: the visit is repeated, and does not count against any host
 )
 
 // An UndecidedFailure is a failure that may be this machine's or its host's. A later answer shows
@@ -49,13 +49,13 @@ type UndecidedFailure struct {
 	machineFaultLikelihood                     MachineFaultLikelihood
 	machineFaultReason                         string
 	failedAt                                   time.Time
-	answerCountAtFailure, outageCountAtFailure uint64       // of the breaker, when the visit failed
-	fault                                      FaultVerdict // guarded by breaker.mu
+	answerCountAtFailure, outageCountAtFailure uint64           // of the breaker, when the visit failed
+	fault                                      FaultAttribution // guarded by breaker.mu
 }
 
 // DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
 // again when wait has passed or changed is closed.
-func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultVerdict, wait time.Duration, changed <-chan struct{}) {
+func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultAttribution, wait time.Duration, changed <-chan struct{}) {
 	b := d.breaker
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +73,7 @@ func (d *UndecidedFailure) DecideFault(now time.Time) (v FaultVerdict, wait time
 
 // decideFaultLocked is DecideFault for an undecided failure. It requires the breaker's lock, and opens
 // the breaker if the failures suffice.
-func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultVerdict, wait time.Duration) {
+func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultAttribution, wait time.Duration) {
 	b := d.breaker
 	minLength := 1
 	if d.machineFaultLikelihood == PossiblyMachine {

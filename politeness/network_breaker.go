@@ -157,7 +157,7 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *Undecided
 }
 
 // recordFailureWhileOpen records a visit that failed while the breaker is open. It requires b.mu.
-func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) FaultVerdict {
+func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) FaultAttribution {
 	o := b.outage
 	if f.MachineFaultLikelihood == CertainlyMachine {
 		o.reason, o.isCertain = f.MachineFaultReason, true

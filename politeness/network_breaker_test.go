@@ -42,7 +42,7 @@ func (c *breakerFixture) recordAnswer(host string) {
 }
 
 // wantFault fails the test unless the verdict on a doubt is so.
-func (c *breakerFixture) wantFault(d *politeness.UndecidedFailure, want politeness.FaultVerdict) {
+func (c *breakerFixture) wantFault(d *politeness.UndecidedFailure, want politeness.FaultAttribution) {
 	c.t.Helper()
 	if got, _, _ := d.DecideFault(c.now); got != want {
 		c.t.Errorf("after %v: verdict %d, want %d", c.now.Sub(noon), got, want)

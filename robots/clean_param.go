@@ -129,10 +129,10 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 		return u
 	}
 	set := c.linesForQuery(query)
-	if set == (cleanParamLineSet{}) {
+	if set == (cleanParamLineBitset{}) {
 		return u
 	}
-	if c.dropLinesNotMatchingPath(&set, path); set == (cleanParamLineSet{}) {
+	if c.dropLinesNotMatchingPath(&set, path); set == (cleanParamLineBitset{}) {
 		return u
 	}
 	pageLen := len(u.String()) - len(query) - len("?")
@@ -143,17 +143,17 @@ func (c *URLCleaner) CleanURL(u decorum.URL) decorum.URL {
 	return clean
 }
 
-// A cleanParamLineSet is a set of Clean-param lines.
-type cleanParamLineSet [maxCleanParamLines / 64]uint64
+// A cleanParamLineBitset is a set of Clean-param lines.
+type cleanParamLineBitset [maxCleanParamLines / 64]uint64
 
-// maxLineList is the longest list of lines: it has as many as a cleanParamLineSet has words.
+// maxLineList is the longest list of lines: it has as many as a cleanParamLineBitset has words.
 const maxLineList = maxCleanParamLines / 64
 
 // linesNamingParam are the lines that name a parameter: a list while it is short, then a set.
 // A file that names a parameter in every line therefore makes no URL costlier.
 type linesNamingParam struct {
-	list    []uint16           // ascending
-	lineSet *cleanParamLineSet // nil: the lines are in few
+	list    []uint16              // ascending
+	lineSet *cleanParamLineBitset // nil: the lines are in few
 }
 
 // add adds a line. Lines arrive in order.
@@ -165,7 +165,7 @@ func (l *linesNamingParam) add(line int) {
 	case n < maxLineList:
 		l.list = append(l.list, uint16(line))
 	default:
-		l.lineSet = &cleanParamLineSet{}
+		l.lineSet = &cleanParamLineBitset{}
 		l.addToSet(l.lineSet)
 		l.lineSet[line/64] |= 1 << (line % 64)
 		l.list = nil
@@ -173,7 +173,7 @@ func (l *linesNamingParam) add(line int) {
 }
 
 // addToSet adds the lines to a set.
-func (l *linesNamingParam) addToSet(dst *cleanParamLineSet) {
+func (l *linesNamingParam) addToSet(dst *cleanParamLineBitset) {
 	for _, line := range l.list {
 		dst[line/64] |= 1 << (line % 64)
 	}
@@ -185,7 +185,7 @@ func (l *linesNamingParam) addToSet(dst *cleanParamLineSet) {
 }
 
 // intersects reports whether a line is in a set.
-func (l *linesNamingParam) intersects(other *cleanParamLineSet) bool {
+func (l *linesNamingParam) intersects(other *cleanParamLineBitset) bool {
 	for _, line := range l.list {
 		if other[line/64]&(1<<(line%64)) != 0 {
 			return true
@@ -202,7 +202,7 @@ func (l *linesNamingParam) intersects(other *cleanParamLineSet) bool {
 }
 
 // linesForQuery returns the lines that name a parameter of query.
-func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineSet) {
+func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineBitset) {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(parameter, "=")
 		if l := c.linesByParam[name]; l != nil {
@@ -214,7 +214,7 @@ func (c *URLCleaner) linesForQuery(query string) (set cleanParamLineSet) {
 
 // dropLinesNotMatchingPath removes from set the lines whose place does not match path. It matches
 // each place once, whatever the number of parameters.
-func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineSet, path string) {
+func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineBitset, path string) {
 	pathBigrams, known := bigramSet(0), false
 	for i, word := range set {
 		for ; word != 0; word &= word - 1 {
@@ -231,14 +231,14 @@ func (c *URLCleaner) dropLinesNotMatchingPath(set *cleanParamLineSet, path strin
 }
 
 // removesParam reports whether one of the lines removes a parameter.
-func (c *URLCleaner) removesParam(parameter string, set *cleanParamLineSet) bool {
+func (c *URLCleaner) removesParam(parameter string, set *cleanParamLineBitset) bool {
 	name, _, _ := strings.Cut(parameter, "=")
 	l := c.linesByParam[name]
 	return l != nil && l.intersects(set)
 }
 
 // urlWithoutParams returns page and what is left of its query.
-func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineSet) string {
+func (c *URLCleaner) urlWithoutParams(page, query string, set *cleanParamLineBitset) string {
 	var b strings.Builder
 	b.Grow(len(page) + len("?") + len(query))
 	b.WriteString(page)

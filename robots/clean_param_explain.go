@@ -33,11 +33,11 @@ func (f *File) ExplainURLCleaning(u decorum.URL) (clean decorum.URL, removed []R
 }
 
 // firstCommonLine returns the first of the lines that is in a set.
-func (l *linesNamingParam) firstCommonLine(other *cleanParamLineSet) (line int, ok bool) {
+func (l *linesNamingParam) firstCommonLine(other *cleanParamLineBitset) (line int, ok bool) {
 	if l == nil {
 		return 0, false
 	}
-	var own cleanParamLineSet
+	var own cleanParamLineBitset
 	l.addToSet(&own)
 	for i := range own {
 		if word := own[i] & other[i]; word != 0 {

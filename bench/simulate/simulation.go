@@ -250,7 +250,7 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 	case len(leases) == 0:
 		c.result.partitionCalls(part).emptyLeases++
 		p.backoffUntilByPartition[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
-		p.raiseNextDueToBackoff(part, c.now)
+		p.raisePartitionNextDueToBackoff(part, c.now)
 	default:
 		c.result.partitionCalls(part).nonEmptyLeases++
 		c.result.partitionCalls(part).leasedURLs += len(leases)
@@ -272,13 +272,13 @@ func (c *simulation) leaseFromPartition(p *process, part, maxLeases int) ([]stor
 		p.nextDueByPartition[part] = math.MaxInt64
 	default:
 		p.nextDueByPartition[part] = next.Until.Sub(startTime).Nanoseconds()
-		p.raiseNextDueToBackoff(part, c.now)
+		p.raisePartitionNextDueToBackoff(part, c.now)
 	}
 	return leases, nil
 }
 
-// raiseNextDueToBackoff leaves a partition's next host to others, where one was faster lately.
-func (p *process) raiseNextDueToBackoff(part int, now int64) {
+// raisePartitionNextDueToBackoff leaves a partition's next host to others, where one was faster lately.
+func (p *process) raisePartitionNextDueToBackoff(part int, now int64) {
 	if p.nextDueByPartition[part] > now && p.nextDueByPartition[part] < math.MaxInt64 {
 		p.nextDueByPartition[part] = max(p.nextDueByPartition[part], p.backoffUntilByPartition[part])
 	}

@@ -60,7 +60,7 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement 
 	}
 	return &pathConfinement{
 		outputRoot: s.apiCreatedProjectRestrictions.outputRoot, inputRoot: s.apiCreatedProjectRestrictions.filesRoot,
-		projectDir: string(s.projectStateDir(project)), dataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
+		projectDir: string(s.projectStateDir(project)), protectedDataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
 		allowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
 		recordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
 	}

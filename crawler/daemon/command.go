@@ -64,7 +64,7 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, processResources: processResources{namedCallbacks: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, processResources: processResources{callbacksByHandlerName: h}}
 	return a.main(args)
 }
 
@@ -237,7 +237,7 @@ func (a *program) initLog(c *cobra.Command) error {
 // for, and no news to an operator; but callbacks may have something to say by it.
 func (a *program) setDefaultLogger() {
 	level := slog.LevelDebug
-	if len(a.namedCallbacks) > 0 {
+	if len(a.callbacksByHandlerName) > 0 {
 		level = slog.LevelInfo
 	}
 	slog.SetLogLoggerLevel(level)

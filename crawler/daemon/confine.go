@@ -22,11 +22,11 @@ import (
 // change, such as a symbolic link, does not lead out. A nil *confinement allows
 // everything.
 type pathConfinement struct {
-	outputRoot      string // outputs are below it, or below home
-	inputRoot       string // inputs are below it
-	projectDir      string // the project's own directory
-	dataDir         string // the daemon's directory: the project writes there only below home
-	projectFilesDir string // of project files: the project writes nothing to it
+	outputRoot       string // outputs are below it, or below home
+	inputRoot        string // inputs are below it
+	projectDir       string // the project's own directory
+	protectedDataDir string // the daemon's directory: the project writes there only below home
+	projectFilesDir  string // of project files: the project writes nothing to it
 
 	allowPrivate  bool                    // the project may reach into private networks
 	isKnownOutput func(path string) bool  // reports whether the project has begun the file
@@ -221,7 +221,7 @@ func (c *pathConfinement) refuseDaemonDir(dir *os.Root) error {
 	if err != nil {
 		return err
 	}
-	for _, daemonDir := range []string{c.dataDir, c.projectFilesDir} {
+	for _, daemonDir := range []string{c.protectedDataDir, c.projectFilesDir} {
 		info, err := os.Stat(daemonDir)
 		if err != nil {
 			return err

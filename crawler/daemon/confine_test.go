@@ -316,7 +316,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 func TestConfinementHoldsInRaces(t *testing.T) {
 	root, outside := t.TempDir(), testfile.Write(t, "outside", secret)
 	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &pathConfinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), dataDir: t.TempDir(), projectFilesDir: t.TempDir()}
+	c := &pathConfinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), protectedDataDir: t.TempDir(), projectFilesDir: t.TempDir()}
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
@@ -361,8 +361,8 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &pathConfinement{outputRoot: alias, dataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
-	c.projectDir = filepath.Join(c.dataDir, projectsDir, "p")
+	c := &pathConfinement{outputRoot: alias, protectedDataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
+	c.projectDir = filepath.Join(c.protectedDataDir, projectsDir, "p")
 	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ type sharedLimitsCoordinator struct {
 
 	mu                          sync.Mutex
 	heartbeatToSend             redis.SharedLimitsHeartbeatRequest // what is told next
-	grantedPages                int64                              // pages that are permitted, of those that the report counts
+	pagesGrantedSinceJoin       int64                              // pages that are permitted, of those that the report counts
 	visitedPagesAtLastHeartbeat int64                              // pages, a heartbeatInterval ago: as many may be wanted in the next
 	replyValidUntil             time.Time                          // until then what was told last is so
 	joinedAt                    time.Time                          // when it was answered first: the others know of it sharedMaxAge later
@@ -71,7 +71,7 @@ func (c *sharedLimitsCoordinator) notifyIfLimitCountsReset(renewed bool) {
 // prepareJoinAsNewWorker has the next report be the first of a worker.
 func (c *sharedLimitsCoordinator) prepareJoinAsNewWorker() {
 	c.heartbeatToSend.WorkerName, c.heartbeatToSend.Joining = rand.Text(), true
-	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.grantedPages, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
+	c.heartbeatToSend.TotalWantedPages, c.heartbeatToSend.VisitedPagesSinceJoin, c.heartbeatToSend.ReceivedBytesSinceJoin, c.pagesGrantedSinceJoin, c.visitedPagesAtLastHeartbeat = 0, 0, 0, 0, 0
 }
 
 // startHeartbeats reports until end is called, when all that was in hand has ended. A limit that
@@ -120,7 +120,7 @@ func (c *sharedLimitsCoordinator) exchangeHeartbeat(ctx context.Context) error {
 		recent := c.heartbeatToSend.VisitedPagesSinceJoin - c.visitedPagesAtLastHeartbeat
 		c.visitedPagesAtLastHeartbeat = c.heartbeatToSend.VisitedPagesSinceJoin
 		c.heartbeatToSend.TotalWantedPages = c.heartbeatToSend.VisitedPagesSinceJoin + max(1, 2*recent)
-		c.grantedPages = min(c.grantedPages, c.heartbeatToSend.TotalWantedPages) // what is not wanted goes back now; what is, has to be granted
+		c.pagesGrantedSinceJoin = min(c.pagesGrantedSinceJoin, c.heartbeatToSend.TotalWantedPages) // what is not wanted goes back now; what is, has to be granted
 	}
 	c.heartbeatToSend.Seq++
 	r := c.heartbeatToSend
@@ -146,7 +146,7 @@ func (c *sharedLimitsCoordinator) applyReply(began, now time.Time, m redis.Share
 	}
 	c.notifyIfLimitCountsReset(c.heartbeatToSend.ResetCountsIfLimitReached)
 	c.heartbeatToSend.Joining, c.heartbeatToSend.ResetCountsIfLimitReached = false, false
-	c.grantedPages, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
+	c.pagesGrantedSinceJoin, c.replyValidUntil = m.GrantedPages, began.Add(sharedMaxAge)
 	c.politenessLimiter.SetRateShare(began, 1/float64(max(1, m.WorkerCount)))
 	switch {
 	case m.PageLimitReached:
@@ -187,7 +187,7 @@ func (c *sharedLimitsCoordinator) AcquireCrawlPageBudget() error {
 	switch limited := c.heartbeatToSend.Limits.MaxPages > 0; {
 	case c.pageLimitReached:
 		return crawler.ErrPages
-	case limited && c.heartbeatToSend.VisitedPagesSinceJoin >= c.grantedPages:
+	case limited && c.heartbeatToSend.VisitedPagesSinceJoin >= c.pagesGrantedSinceJoin:
 		return newWorkerLimitBusyError(time.Now())
 	}
 	c.heartbeatToSend.VisitedPagesSinceJoin++
@@ -217,7 +217,7 @@ func (c *sharedLimitsCoordinator) AvailableVisits(now time.Time, want int) (gran
 		return 0, busy.Until.Sub(now)
 	}
 	c.mu.Lock()
-	remaining := c.grantedPages - c.heartbeatToSend.VisitedPagesSinceJoin
+	remaining := c.pagesGrantedSinceJoin - c.heartbeatToSend.VisitedPagesSinceJoin
 	limited := c.heartbeatToSend.Limits.MaxPages > 0
 	c.mu.Unlock()
 	if limited {

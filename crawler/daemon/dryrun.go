@@ -82,13 +82,13 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	crawl, err := newDryRun(engineConfig{
-		stores: files, namedCallbacks: a.namedCallbacks, log: a.log,
+		stores: files, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), bodyMemory: a.bodyMemory}, fastRetries: s.fastRetries,
 	}, projectForDryRun(p, dir), seedPerOrigin)
 	if err != nil {
 		return err
 	}
-	switch err := a.runCrawl(ctx, &crawl.crawlRun, s.progressMode); {
+	switch err := a.seedAndCrawlUntilEnd(ctx, &crawl.foregroundRun, s.progressMode); {
 	case errors.Is(err, errInterrupted):
 		return &exitError{ExitStopped, errors.New("the dry run was interrupted: what it has found so far is not all")}
 	case err != nil && !errors.Is(err, errTimeLimit) && !errors.Is(err, frontier.ErrOnlySuspendedLeft): // else the crawl would find no more either
@@ -123,7 +123,7 @@ func projectForDryRun(p project.Project, dir string) project.Project {
 
 // A dryRun is the run of a crawl that passes its pages by.
 type dryRun struct {
-	crawlRun
+	foregroundRun
 	mu                              sync.Mutex
 	skippedPagesByOrigin            map[decorum.Origin]int64 // passed by
 	robotsRequestsByHost            map[string]int64         // requests for robots.txt, by host
@@ -134,7 +134,7 @@ type dryRun struct {
 // newDryRun returns the scout of a project, ready to run on g.
 func newDryRun(g engineConfig, p project.Project, seedPerOrigin []decorum.URL) (*dryRun, error) {
 	s := &dryRun{skippedPagesByOrigin: map[decorum.Origin]int64{}, robotsRequestsByHost: map[string]int64{}, tdmrepRequestsByHost: map[string]int64{}, lastRobotsFetchRequestsByOrigin: map[decorum.Origin]int64{},
-		crawlRun: crawlRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
+		foregroundRun: foregroundRun{stores: g.stores, visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now()}}
 	g.hooks.Visited, g.hooks.SkippedInDryRun = s.addHostAndCountRobotsRequests, s.countSkippedPage
 	var err error
 	if s.crawlComponents, err = g.newCrawlEngine(p, seedPerOrigin); err != nil {

@@ -118,7 +118,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 }
 
 // runDryRun returns the forecast for the county, and what the servers saw of it.
-func runDryRun(t *testing.T, p project.Project) (*crawlForecast, []crawltest.Exchange) {
+func runDryRun(t *testing.T, p project.Project) (*dryRunForecast, []crawltest.Exchange) {
 	t.Helper()
 	sites, _ := forecastSites()
 	web := crawltest.New(sites...)
@@ -224,7 +224,7 @@ func TestForecastAgainstTheCrawl(t *testing.T) {
 			_, seeds := forecastSites()
 			p := forecastProject(seeds)
 			tt.change(&p)
-			var f *crawlForecast
+			var f *dryRunForecast
 			var log, dryRunLog []crawltest.Exchange
 			synctest.Test(t, func(t *testing.T) { f, dryRunLog = runDryRun(t, p) })
 			synctest.Test(t, func(t *testing.T) { log = crawlForecastSites(t, p) })

@@ -35,7 +35,7 @@ func (s *supervisor) parseAndValidateProject(name string, text []byte, byAPI boo
 	}
 	c := s.confinementOf(name, byAPI)
 	for _, f := range []*project.FieldProblem{
-		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.namedCallbacks.checkHandler(d.Handler),
+		s.checkProjectForDaemon(name, &d.Project), s.checkProjectConfinement(name, d.Project, c), s.env.callbacksByHandlerName.checkHandler(d.Handler),
 	} {
 		if f != nil {
 			return nil, d.FieldError(*f)
@@ -136,7 +136,7 @@ func (s *supervisor) absolutePath(projectName string, use project.FilePathUse, p
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
 	d, err := project.ReadFile(s.projectStateDir(name).path(projectFile))
-	if err != nil || d.Check() != nil || s.env.namedCallbacks.checkHandler(d.Handler) != nil {
+	if err != nil || d.Check() != nil || s.env.callbacksByHandlerName.checkHandler(d.Handler) != nil {
 		return nil
 	}
 	c := s.confinementOf(name, strings.HasPrefix(d.Text, apiCreatedProjectHeader))

@@ -14,11 +14,11 @@ import (
 
 // A processResources is what crawls have of the process that runs them.
 type processResources struct {
-	log            *slog.Logger
-	standardOutput io.Writer       // for output.jsonl: "-"
-	namedCallbacks NamedCallbacks  // of the program
-	bodyMemory     *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
-	onDiskFull     func(error)     // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
+	log                    *slog.Logger
+	standardOutput         io.Writer       // for output.jsonl: "-"
+	callbacksByHandlerName NamedCallbacks  // of the program
+	bodyMemory             *bodymem.Budget // for the bodies of all crawls; nil: each has one of its own
+	onDiskFull             func(error)     // called when outputs wait for room on the disk, see retryWhileDiskFull; may be nil
 }
 
 // boltOptions returns how the state of a project is opened. Each time before it

@@ -75,7 +75,7 @@ type (
 		Origin       string `json:"origin"`
 		Fingerprints []byte `json:"fingerprints"`
 	}
-	exportedNote struct {
+	exportedStoreNote struct {
 		Type      string `json:"type"`
 		StoreName string `json:"store"`
 		Origin    string `json:"origin,omitempty"`
@@ -217,7 +217,7 @@ func (x *frontierExporter) writeStoredNotes(ctx context.Context, s storeInspecto
 				return true
 			}
 			x.totals.Notes++
-			return x.writeLine(exportedNote{"note", name, o.String(), key, value})
+			return x.writeLine(exportedStoreNote{"note", name, o.String(), key, value})
 		}))
 	}
 }

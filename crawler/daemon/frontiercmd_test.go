@@ -405,7 +405,7 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 				if key == importNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
-				ks.add("note", exportedNote{"note", name, o.String(), key, value})
+				ks.add("note", exportedStoreNote{"note", name, o.String(), key, value})
 				return true
 			}))
 		}
@@ -443,7 +443,7 @@ func exportItems(t *testing.T, lines []string) itemsByKind {
 				ks.add(kind, []any{l.Origin, binary.BigEndian.Uint64(f)})
 			}
 		default:
-			ks.add(kind, decodeJSON[exportedNote](t, line))
+			ks.add(kind, decodeJSON[exportedStoreNote](t, line))
 		}
 	}
 	return ks

@@ -74,7 +74,7 @@ type importer struct {
 	lastProgress  time.Time
 
 	pendingOriginDumps         []storage.OriginDump
-	pendingNotes               []exportedNote
+	pendingNotes               []exportedStoreNote
 	batchItemCount, batchBytes int
 	alreadyImportedRedirects   importedRobotsRedirects
 }
@@ -196,7 +196,7 @@ func (m *importer) readFingerprintsLine(line string) error {
 }
 
 func (m *importer) readNoteLine(line string) error {
-	l, err := decodeExportLine[exportedNote](line)
+	l, err := decodeExportLine[exportedStoreNote](line)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (m *importer) writeNotesToStore(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (m *importer) writeNoteToStore(ctx context.Context, l *exportedNote) (err error) {
+func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (err error) {
 	var o decorum.Origin // the crawl's own
 	if l.Origin != "" {
 		if o, err = parseOrigin(l.Origin); err != nil {

@@ -59,7 +59,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 // checkLines returns an error unless the lines in the first size bytes of the file are
 // whole.
 func (f *jsonlFile) checkLines(size int64) error {
-	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, size), isRecordOrTextLine)
+	whole, err := measureValidLines(io.NewSectionReader(f.file, 0, size), isJSONRecordOrForeignText)
 	if err == nil && whole.size < size {
 		err = fmt.Errorf("%s is damaged: line %d is not whole, and was on the disk; %s", f.name, whole.lineCount+1, damagedFileRemedy)
 	}
@@ -104,9 +104,9 @@ func isRecordLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(recordPrefix)) && json.Valid(line)
 }
 
-// isRecordOrTextLine reports whether a line is a line of output, or text that another program
+// isJSONRecordOrForeignText reports whether a line is a line of output, or text that another program
 // has written.
-func isRecordOrTextLine(line []byte) bool {
+func isJSONRecordOrForeignText(line []byte) bool {
 	if bytes.HasPrefix(line, []byte(recordPrefix)) {
 		return json.Valid(line)
 	}

@@ -51,8 +51,8 @@ type hostForecast struct {
 	Refusals        []api.RefusalSummary `json:"refusals,omitempty"`
 }
 
-// A crawlForecast is what a crawl would do, as far as can be known.
-type crawlForecast struct {
+// A dryRunForecast is what a crawl would do, as far as can be known.
+type dryRunForecast struct {
 	RecordType string    `json:"type"` // totals
 	StartedAt  time.Time `json:"at"`
 	HostCount  int       `json:"hosts"`
@@ -83,13 +83,13 @@ type dryRunForecaster struct {
 }
 
 // newForecast says what a crawl of p would do, which began when the scout did.
-func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*crawlForecast, error) {
+func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages map[string]hostAverages, pageSize project.Size) (*dryRunForecast, error) {
 	report, err := newInspector(s.crawlComponents).crawlReport(ctx, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	f := &dryRunForecaster{dryRun: s, project: p, averagesByHost: averages, assumedPageSize: pageSize, dryRunReport: report}
-	total := &crawlForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
+	total := &dryRunForecast{RecordType: "totals", StartedAt: s.startedAt.UTC(), HostCount: report.HostCount, Unknowns: forecastUnknowns,
 		RefusalCounts: report.RefusalCounts, parkedByRule: report.ParkedByRule, assumedPageSize: pageSize}
 	crawlLimits := f.crawlLimits()
 	hosts := make([]forecast.HostWorkload, len(report.Hosts))
@@ -217,7 +217,7 @@ func (f *dryRunForecaster) originWorkloadAndRules(ctx context.Context, o decorum
 }
 
 // addHost adds what is played of a host to what was done there, and that to the whole.
-func (p *crawlForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
+func (p *dryRunForecast) addHost(h *hostForecast, t forecast.Result, start time.Time) {
 	h.PageRequests, h.RobotsRequests, h.TDMRepRequests, h.Bytes, h.PagesLeft = t.Pages, h.RobotsRequests+t.RobotsRefetchRequests, h.TDMRepRequests+t.TDMRepRefetchRequests, h.Bytes+t.Bytes, h.PagesLeft+t.PagesLeft
 	h.Requests = h.PageRequests + h.RobotsRequests + h.TDMRepRequests + h.SitemapRequests
 	if !t.LastVisitEnd.IsZero() {

@@ -16,7 +16,7 @@ import (
 const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
-func (p *crawlForecast) writeJSONL(out *jsonlRecorder) error {
+func (p *dryRunForecast) writeJSONL(out *jsonlRecorder) error {
 	e := jsonline.NewEscapingEncoder(out.w)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)
@@ -32,7 +32,7 @@ func (p *crawlForecast) writeJSONL(out *jsonlRecorder) error {
 }
 
 // writeTable writes the forecast for people.
-func (p *crawlForecast) writeTable(w io.Writer) error {
+func (p *dryRunForecast) writeTable(w io.Writer) error {
 	var s textBuilder
 	s.writeLine("Forecast of the crawl, from robots.txt files and sitemaps alone, as of %s:", formatTime(p.StartedAt))
 	s.writeLine("")
@@ -79,7 +79,7 @@ func (o *forecastStats) writeForecastRow(row func(...any), host, crawlDelay, con
 }
 
 // bytesSourceText says where the bytes of pages come from.
-func bytesSourceText(p *crawlForecast) string {
+func bytesSourceText(p *dryRunForecast) string {
 	assumed := fmt.Sprintf("%v a page is assumed; --page-size says otherwise.", p.assumedPageSize)
 	switch p.BytesSource {
 	case bytesFromEarlierCrawl:

@@ -33,9 +33,9 @@ var limitFieldByReason = map[frontier.RefusalReason]string{
 // maxLimitWarnings is how many warnings of limits, and of seeds, a run gives.
 const maxLimitWarnings = 100
 
-// refusalReporter counts what Discover refuses in a run, and tells of what may surprise:
+// discoveryRefusalReporter counts what Discover refuses in a run, and tells of what may surprise:
 // seeds, and hosts that reach a limit.
-type refusalReporter struct {
+type discoveryRefusalReporter struct {
 	log              *slog.Logger
 	onRefused        func(storage.Entry, error) // of each; nil: nobody is
 	refusedURLCount  atomic.Int64
@@ -53,7 +53,7 @@ type limitWarningKey struct {
 
 // countAndReportRefusal is told of each URL that is refused. A seed that leads away is said,
 // since the crawl may be over before it has begun.
-func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
+func (o *discoveryRefusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 	o.refusedURLCount.Add(1)
 	if o.onRefused != nil {
 		o.onRefused(e, err)
@@ -74,7 +74,7 @@ func (o *refusalReporter) countAndReportRefusal(e storage.Entry, err error) {
 
 // warnLimitReached warns when a host, a domain or the crawl reaches a limit for the first time
 // in the run.
-func (o *refusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
+func (o *discoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, field string) {
 	limit := limitWarningKey{e.URL.Origin().Host(), frontier.RefusalReasonOf(err)}
 	subject, key := "a host has", "host"
 	switch limit.reason {

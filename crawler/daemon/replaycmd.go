@@ -108,7 +108,7 @@ func (a *program) loadProjectForReplay(dir stateDir) (project.Project, []decorum
 	if mode, err := frontier.ParseRevisitMode(d.Revisit.Mode); err != nil || mode != frontier.NoRevisit {
 		return project.Project{}, nil, usage.Errorf("a crawl that visits its pages again cannot be replayed: its project says revisit.mode %s", d.Revisit.Mode)
 	}
-	if f := a.namedCallbacks.checkHandler(d.Handler); f != nil {
+	if f := a.callbacksByHandlerName.checkHandler(d.Handler); f != nil {
 		return project.Project{}, nil, d.FieldError(*f)
 	}
 	seedPerOrigin, err := d.FirstSeedPerOrigin(os.Open)
@@ -120,7 +120,7 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  crawlStores{frontier: replayer.Store, robots: memory.New(memory.Config{})},
-		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, namedCallbacks: a.namedCallbacks, log: a.log,
+		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}
 	r, err := g.newCrawlEngine(p, seedPerOrigin)

@@ -26,11 +26,11 @@ type streamedReport struct {
 type rankedHost struct {
 	sortKey     hostSortValues
 	firstOrigin decorum.Origin
-	details     *rankedHostDetails // nil if the host has one origin
+	details     *rankedHostExtra // nil if the host has one origin
 }
 
-// rankedHostDetails is what a few of the hosts beyond maxHostsInMemory need in addition.
-type rankedHostDetails struct {
+// rankedHostExtra is what a few of the hosts beyond maxHostsInMemory need in addition.
+type rankedHostExtra struct {
 	allOrigins []decorum.Origin // all of them
 	report     *hostReport      // nil if it is read again
 }
@@ -52,9 +52,9 @@ type hostRanking struct {
 func (l *hostRanking) addHost(h *hostReport) {
 	r := rankedHost{sortKey: attentionSortKey(&h.Host), firstOrigin: h.firstOrigin}
 	if len(l.hosts) < l.maxFullReports || len(h.ParkedByRule) > 0 {
-		r.details = &rankedHostDetails{report: h}
+		r.details = &rankedHostExtra{report: h}
 	} else if len(h.otherOrigins) > 0 {
-		r.details = &rankedHostDetails{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
+		r.details = &rankedHostExtra{allOrigins: append([]decorum.Origin{h.firstOrigin}, h.otherOrigins...)}
 	}
 	l.hosts = append(l.hosts, r)
 	if l.limit > 0 && len(l.hosts) >= 2*max(l.limit, 64) {

@@ -124,8 +124,8 @@ func (q robotsDiffOptions) printChanges(w io.Writer, c robots.FileChanges) error
 	return err
 }
 
-// A comparedAgentRules is what the two files say to one agent.
-type comparedAgentRules struct {
+// An agentRulesChange is what the two files say to one agent.
+type agentRulesChange struct {
 	name     string
 	old, new *robots.Rules
 }
@@ -175,18 +175,18 @@ func (a *program) printChangedURLVerdicts(q robotsDiffOptions, stdin io.Reader, 
 }
 
 // agentRulesToCompare returns the agents to judge for.
-func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []comparedAgentRules {
+func (q robotsDiffOptions) agentRulesToCompare(old, new *robots.File) []agentRulesChange {
 	names := q.agents
 	if len(names) == 0 {
 		names, _ = robots.ComparedAgents(old, new)
 	}
-	var agents []comparedAgentRules
+	var agents []agentRulesChange
 	seen := make(map[string]bool)
 	for _, name := range names {
 		if !seen[name] {
 			seen[name] = true
 			a := robots.AgentFromName(name)
-			agents = append(agents, comparedAgentRules{name, old.RulesFor(a), new.RulesFor(a)})
+			agents = append(agents, agentRulesChange{name, old.RulesFor(a), new.RulesFor(a)})
 		}
 	}
 	return agents

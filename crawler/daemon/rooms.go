@@ -25,8 +25,8 @@ type engineConfig struct {
 	stores          crawlStores
 	pathConfinement *pathConfinement // of the files that the project names
 	outputs
-	namedCallbacks NamedCallbacks
-	hooks          crawler.Hooks
+	callbacksByHandlerName NamedCallbacks
+	hooks                  crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
 	transport http.RoundTripper
 	now       func() time.Time
@@ -64,7 +64,7 @@ type crawlComponents struct {
 	gate              *robots.Gate
 	frontier          *frontier.Frontier
 	crawler           *crawler.Crawler // nil: nobody crawls
-	refusalReporter   *refusalReporter
+	refusalReporter   *discoveryRefusalReporter
 	workerCoordinator *sharedLimitsCoordinator // who else crawls; nil: nobody
 	closeIdleConns    func()                   // when nobody crawls any more; nil: nobody did
 }
@@ -105,7 +105,7 @@ func (g engineConfig) newEngineWithoutCrawler(p project.Project, seedPerOrigin [
 	r := &crawlComponents{
 		stores: g.stores, project: p, pathConfinement: g.pathConfinement,
 		scope: frontier.NewScope(scopeConfig, seedPerOrigin), gate: robots.NewGate(gateConfig, g.stores.robots),
-		refusalReporter: &refusalReporter{log: g.log, onRefused: g.onRefused},
+		refusalReporter: &discoveryRefusalReporter{log: g.log, onRefused: g.onRefused},
 	}
 	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
@@ -155,7 +155,7 @@ func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.
 		r.crawler.Coordinator, r.workerCoordinator = coordinator, coordinator
 	}
 	r.closeIdleConns = httpFetcher.CloseIdleConnections
-	g.namedCallbacks.attachCallbacks(r.crawler, p, httpFetcher)
+	g.callbacksByHandlerName.attachCallbacks(r.crawler, p, httpFetcher)
 	if g.ledger != nil {
 		r.crawler.Ledger = g.ledger
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A crawlRun is one run of a crawl in the foreground: its files, and the rooms on them.
-type crawlRun struct {
+// A foregroundRun is one run of a crawl in the foreground: its files, and the rooms on them.
+type foregroundRun struct {
 	*crawlComponents
 	stores       crawlStores
 	sharedBrakes *sharedBrakes
@@ -48,15 +48,15 @@ func (h *visitedHostSet) count() int {
 }
 
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
-func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *crawlRun, err error) {
-	j := &crawlRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
+func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *foregroundRun, err error) {
+	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(stateDir(p.Store.Path)) }
 	if j.stores, err = openStores(p, opts); err != nil {
 		return nil, err
 	}
 	g := engineConfig{
-		stores: j.stores, outputs: o, namedCallbacks: a.namedCallbacks, log: a.log,
+		stores: j.stores, outputs: o, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory},
 	}
@@ -77,7 +77,7 @@ func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o
 
 // followSharedBrakes joins the commons of the crawl's project: the crawl keeps to the brakes that
 // daemons put on.
-func (j *crawlRun) followSharedBrakes(r project.RedisSettings, g *engineConfig) (err error) {
+func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engineConfig) (err error) {
 	g.brakes = &politeness.Brakes{}
 	j.sharedBrakes = startSharedBrakes(r, nil, func(shared map[string]string, _ func() bool) (map[string]string, bool) {
 		if shared != nil {
@@ -94,7 +94,7 @@ func (j *crawlRun) followSharedBrakes(r project.RedisSettings, g *engineConfig) 
 }
 
 // Close closes the crawl's state.
-func (j *crawlRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
+func (j *foregroundRun) Close() error { return errors.Join(j.stores.Close(), j.sharedBrakes.Close()) }
 
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p project.Project, s crawlOptions) (err error) {
@@ -149,7 +149,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return errors.Join(err, j.Close())
 		}
 	}
-	crawlErr := a.runCrawl(ctx, j, s.progressMode)
+	crawlErr := a.seedAndCrawlUntilEnd(ctx, j, s.progressMode)
 	fmt.Fprint(a.stderr, j.summaryText(context.WithoutCancel(ctx), crawlErr))
 	if closeErr := j.Close(); !errors.Is(crawlErr, storage.ErrFailed) { // its run has already logged it
 		crawlErr = errors.Join(crawlErr, closeErr)
@@ -157,9 +157,9 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	return j.exitErrorFor(crawlErr)
 }
 
-// runCrawl plants the seeds and crawls until the end, a limit or a signal. All
+// seedAndCrawlUntilEnd plants the seeds and crawls until the end, a limit or a signal. All
 // that it starts has ended when it returns.
-func (a *program) runCrawl(ctx context.Context, j *crawlRun, progressMode string) error {
+func (a *program) seedAndCrawlUntilEnd(ctx context.Context, j *foregroundRun, progressMode string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if limit := time.Duration(j.project.Limits.Duration); limit > 0 && j.workerCoordinator == nil {
@@ -181,7 +181,7 @@ func (a *program) runCrawl(ctx context.Context, j *crawlRun, progressMode string
 }
 
 // releaseHoldsAndQueueSeeds plants the seeds, and offers again what an earlier run has put away.
-func (j *crawlRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
+func (j *foregroundRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
 	if j.isResumed {
 		if err := j.endOutdatedSuspensions(ctx); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (j *crawlRun) releaseHoldsAndQueueSeeds(ctx context.Context) error {
 
 // handleSignals stops the crawl at the first signal, and breaks off what is in hand at
 // the second.
-func (a *program) handleSignals(j *crawlRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
+func (a *program) handleSignals(j *foregroundRun, stop context.CancelCauseFunc, ended <-chan struct{}) {
 	select {
 	case <-a.signals:
 		fmt.Fprintln(a.stderr, "stopping: the visits in hand are finished first; once more breaks them off")
@@ -214,7 +214,7 @@ func (a *program) handleSignals(j *crawlRun, stop context.CancelCauseFunc, ended
 }
 
 // showProgress tells the progress as the user wants it.
-func (a *program) showProgress(j *crawlRun, mode string, ended <-chan struct{}) {
+func (a *program) showProgress(j *foregroundRun, mode string, ended <-chan struct{}) {
 	if mode == "none" {
 		return
 	}

@@ -209,7 +209,7 @@ func (r *projectRunner) hasFailed() bool {
 	return r.state == api.StateFailed
 }
 
-// runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// seedAndCrawlUntilEnd crawls until no URL is left, a limit is reached, or orders arrive. It reports
 // whether the state must be opened again before the project continues.
 func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -305,7 +305,7 @@ func (r *projectRunner) engineConfig(ctx context.Context, loaded *loadedProject)
 	hooks.Visited = func(v *crawler.Visit) { countVisit(v); r.publishVisit(v) }
 	hooks.Acked = r.recordDelayShortfall
 	g = engineConfig{
-		stores: *r.storeHandle.stores, pathConfinement: loaded.pathConfinement, namedCallbacks: r.env.namedCallbacks, log: r.env.log,
+		stores: *r.storeHandle.stores, pathConfinement: loaded.pathConfinement, callbacksByHandlerName: r.env.callbacksByHandlerName, log: r.env.log,
 		hooks: hooks, onNewURLQueued: r.metrics.CountNewURLQueued, onRefused: r.metrics.CountRefusedURL, sharedResources: r.sharedResources,
 		restartedAt: r.hostDueStore.RestartedAt, waitForRevisitsAndSuspensions: true,
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // summaryText says what the run has done, how it ended, and what is left and why.
-func (j *crawlRun) summaryText(ctx context.Context, runErr error) string {
+func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
@@ -101,7 +101,7 @@ func firstRevisitText(runErr error) string {
 }
 
 // exitErrorFor turns the end of a run into an exit.
-func (j *crawlRun) exitErrorFor(runErr error) error {
+func (j *foregroundRun) exitErrorFor(runErr error) error {
 	for _, stop := range []error{errTimeLimit, errInterrupted, crawler.ErrPages, crawler.ErrBytes} {
 		if errors.Is(runErr, stop) {
 			return &exitError{ExitStopped, fmt.Errorf("stopped: %w. Nothing is lost; to go on:\n  %s", runErr, j.resumeCommand())}
@@ -120,12 +120,12 @@ func (j *crawlRun) exitErrorFor(runErr error) error {
 
 // mayHaveReachedHostLimits reports whether a run without visits may have used up its pages, or its
 // bytes, in an earlier run.
-func (j *crawlRun) mayHaveReachedHostLimits() bool {
+func (j *foregroundRun) mayHaveReachedHostLimits() bool {
 	return j.isResumed && (j.project.Scope.MaxPagesPerHost > 0 || j.project.Scope.MaxBytesPerHost > 0)
 }
 
 // resumeCommand returns the command that goes on with the crawl.
-func (j *crawlRun) resumeCommand() string {
+func (j *foregroundRun) resumeCommand() string {
 	command := "decorum"
 	if j.project.Handler != "" {
 		command = "(this program)" // another has not its callbacks

@@ -59,7 +59,7 @@ func (s *Store) AdmitHostsWithinLimits(
 	results := make([]storage.HostAdmissionResult, len(hosts))
 	err := s.view(func(tx *bbolt.Tx) error {
 		for i, h := range hosts {
-			count, err := s.readAdmittedHostTotals(tx, h)
+			count, err := s.countAdmittedHosts(tx, h)
 			if err != nil {
 				return err
 			}
@@ -83,14 +83,14 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 	}
 	defer s.trimUnlockAndCommitIfDue()
 	err = s.view(func(tx *bbolt.Tx) error {
-		count, err = s.readAdmittedHostTotals(tx, h)
+		count, err = s.countAdmittedHosts(tx, h)
 		return err
 	})
 	return count, err
 }
 
-// readAdmittedHostTotals looks up a host and the number of its domain.
-func (s *Store) readAdmittedHostTotals(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+// countAdmittedHosts looks up a host and the number of its domain.
+func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
 	count := storage.AdmittedHostTotals{Hosts: s.admittedHostCounter.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
 	for _, l := range s.admittedHostCounter.unwrittenNewHostSets() {

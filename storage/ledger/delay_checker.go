@@ -10,14 +10,14 @@ import (
 type delayChecker struct {
 	clockShift          time.Duration // by how much it was, so far
 	hosts               map[string]*hostVisitState
-	unansweredRequests  map[int64]unansweredRequest // requests without an answer, by number
-	lastVisitRecordTime time.Time                   // of the last record that had to do with it
-	runNumber           int                         // which one it is
-	measuredDelayCount  int64                       // rests
+	unansweredRequests  map[int64]pendingRequest // requests without an answer, by number
+	lastVisitRecordTime time.Time                // of the last record that had to do with it
+	runNumber           int                      // which one it is
+	measuredDelayCount  int64                    // rests
 }
 
-// An unansweredRequest waits for its answer.
-type unansweredRequest struct {
+// A pendingRequest waits for its answer.
+type pendingRequest struct {
 	host   string
 	sentAt time.Time
 }
@@ -30,7 +30,7 @@ type hostVisitState struct {
 }
 
 func newDelayChecker() delayChecker {
-	return delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]unansweredRequest{}}
+	return delayChecker{hosts: map[string]*hostVisitState{}, unansweredRequests: map[int64]pendingRequest{}}
 }
 
 // startRun begins a run.
@@ -73,7 +73,7 @@ func (p *delayChecker) checkRequest(r *Record, host string, run *RunStart, robot
 		}
 	}
 	h.activeVisits++
-	p.unansweredRequests[r.Number] = unansweredRequest{host, now}
+	p.unansweredRequests[r.Number] = pendingRequest{host, now}
 	p.lastVisitRecordTime = now
 	return problems
 }

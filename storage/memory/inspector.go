@@ -81,25 +81,25 @@ func (m *Store) OriginURLsInState(ctx context.Context, name decorum.Origin, stat
 	return nil
 }
 
-// A listedEntry is a URL that an Inspector tells of.
-type listedEntry struct {
+// An inspectedEntry is a URL that an Inspector tells of.
+type inspectedEntry struct {
 	storage.Entry
 	notBefore time.Time
 }
 
 // originEntriesInState returns the URLs of o that are in the state.
-func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []listedEntry) {
+func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all []inspectedEntry) {
 	switch s {
 	case storage.StateParked:
 		for _, e := range o.parkedEntries {
-			all = append(all, listedEntry{Entry: e})
+			all = append(all, inspectedEntry{Entry: e})
 		}
 	case storage.StateAwaitingRevisit:
 		all = o.Queue.laneEntries(schedule.AwaitingRevisit)
 	case storage.StateQueued:
 		for _, l := range m.leases {
 			if l.origin == o {
-				all = append(all, listedEntry{Entry: l.entry})
+				all = append(all, inspectedEntry{Entry: l.entry})
 			}
 		}
 		for lane := range schedule.AwaitingRevisit {
@@ -110,9 +110,9 @@ func (m *Store) originEntriesInState(o *memoryOrigin, s storage.EntryState) (all
 }
 
 // laneEntries returns what waits in the lane, in its order.
-func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []listedEntry) {
+func (q *memoryQueue) laneEntries(lane schedule.LaneID) (all []inspectedEntry) {
 	for _, w := range slices.SortedFunc(slices.Values(q.lanes[lane]), (*queuedEntry).compare) {
-		l := listedEntry{Entry: w.Entry}
+		l := inspectedEntry{Entry: w.Entry}
 		if lane.IsTimed() {
 			l.notBefore = w.notBefore().UTC()
 		}

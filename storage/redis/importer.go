@@ -28,9 +28,9 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 		return err
 	}
 	defer end()
-	var items []originDumpItem
+	var items []importItem
 	for i := range dumps {
-		items = s.appendDumpItems(items, &dumps[i])
+		items = s.appendImportItems(items, &dumps[i])
 	}
 	batches := s.batchByPartition(len(items), func(i int) (string, []string) { return items[i].origin.Host(), items[i].scriptArgs() })
 	for _, b := range batches { // the calls of a partition are made one after another
@@ -43,31 +43,31 @@ func (s *Store) Import(ctx context.Context, dumps []storage.OriginDump) error {
 	return nil
 }
 
-// An originDumpItem is what import.lua takes at a time.
-type originDumpItem struct {
+// An importItem is what import.lua takes at a time.
+type importItem struct {
 	kind   string
 	origin decorum.Origin
 	values []string
 }
 
-func (i *originDumpItem) scriptArgs() []string {
+func (i *importItem) scriptArgs() []string {
 	return append([]string{i.kind, i.origin.String(), i.origin.Host(), strconv.Itoa(len(i.values))}, i.values...)
 }
 
-// appendDumpItems appends the items of a parcel, in their order.
-func (s *Store) appendDumpItems(items []originDumpItem, p *storage.OriginDump) []originDumpItem {
+// appendImportItems appends the items of a parcel, in their order.
+func (s *Store) appendImportItems(items []importItem, p *storage.OriginDump) []importItem {
 	if p.HostState != nil {
-		items = append(items, originDumpItem{"h", p.Origin, append([]string{s.scriptClock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
+		items = append(items, importItem{"h", p.Origin, append([]string{s.scriptClock.timeArg(p.HeldUntil), boolArg(p.Suspended)}, s.hostStateArgs(p.HostState)...)})
 	}
 	for i := range p.URLs {
-		items = append(items, originDumpItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
+		items = append(items, importItem{"u", p.Origin, s.storedURLArgs(&p.URLs[i])})
 	}
 	for fingerprints := range slices.Chunk(p.SeenURLFingerprints, maxItemFingerprints) {
 		values := make([]string, len(fingerprints))
 		for i, f := range fingerprints {
 			values[i] = fingerprintArg(f)
 		}
-		items = append(items, originDumpItem{"s", p.Origin, values})
+		items = append(items, importItem{"s", p.Origin, values})
 	}
 	return items
 }
