@@ -209,7 +209,7 @@ func (r *projectRunner) hasFailed() bool {
 	return r.state == api.StateFailed
 }
 
-// seedAndCrawlUntilEnd crawls until no URL is left, a limit is reached, or orders arrive. It reports
+// runCrawl crawls until no URL is left, a limit is reached, or orders arrive. It reports
 // whether the state must be opened again before the project continues.
 func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	ctx, stop := context.WithCancelCause(context.Background())

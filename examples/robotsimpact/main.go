@@ -2,7 +2,7 @@
 // and close to the crawlers that matter, of the URLs that matter. It exits with 3
 // if it closes one, so that it can stand before a deployment.
 //
-//	go run ./examples/robotschange old.txt new.txt urls.txt Googlebot Bingbot
+//	go run ./examples/robotsimpact old.txt new.txt urls.txt Googlebot Bingbot
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: robotschange OLD NEW URLS AGENT…")
+		fmt.Fprintln(os.Stderr, "usage: robotsimpact OLD NEW URLS AGENT…")
 		os.Exit(2)
 	}
 	var text [3]string
