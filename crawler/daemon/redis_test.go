@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
@@ -24,11 +25,11 @@ func TestCrawlOnRedis(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartClusterForTest(t, 3, 1)
 	var got [2][]string
-	for i, project := range []string{"project: shop\n", redisField(c, ", lease: 10s")} {
+	for i, yaml := range []string{"project: shop\n", redisField(c, ", lease: 10s")} {
 		web := killWeb(0, 15, nil)
 		v := newCrawlFixture(t)
 		v.web, v.addr = web, startWeb(t, web)
-		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", project), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
+		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
 		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
@@ -36,9 +37,11 @@ func TestCrawlOnRedis(t *testing.T) {
 		if i == 0 {
 			continue
 		}
-		if k, err := stateDir(v.dataDir()).readOutputLengths(nil); err != nil || !k.find(filepath.Join(v.dataDir(), outputFile)).isRecorded ||
+		p := project.Default()
+		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
+		if k, err := stateDir(v.dataDir()).readDurableOutputLengths(p, nil); err != nil || !k.find(filepath.Join(v.dataDir(), outputFile)).isRecorded ||
 			!k.find(filepath.Join(v.dataDir(), ledgerDir)).isRecorded {
-			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k.files, err)
+			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
 		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
 	}
