@@ -32,7 +32,7 @@ type warcArchive struct {
 	archive            *warc.ArchiveWriter
 	dirPath            string // of their directory
 	dir                *os.Root
-	lock               *directoryLock
+	lock               *DirectoryLock
 	log                *slog.Logger
 	onDiskFull         func(error)         // see retryWhileDiskFull
 	captureNotes       originMetadataStore // records what was archived of URLs that are revisited
@@ -59,7 +59,7 @@ func openArchive(p project.Project, opts outputOptions) (*warcArchive, error) {
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := lockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
+	lock, err := LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -67,7 +67,7 @@ func openArchive(p project.Project, opts outputOptions) (*warcArchive, error) {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
 	cfg := warcConfig(&p, opts.log)
-	cfg.Root, cfg.LastDurableExtent = dir, opts.durable.warcExtent(p.Output.WARCDir)
+	cfg.Root, cfg.LastDurableExtent = dir, opts.durable.WARCExtent(p.Output.WARCDir)
 	files, err := warc.OpenArchiveWriter(cfg)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())

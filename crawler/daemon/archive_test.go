@@ -144,7 +144,7 @@ func TestArchive(t *testing.T) {
 // outputRecords returns the lines of output.
 func outputRecords(t *testing.T, v *crawlFixture) []OutputRecord {
 	t.Helper()
-	return readRecords(t, filepath.Join(v.dataDir(), outputFile))
+	return readRecords(t, filepath.Join(v.dataDir(), OutputFile))
 }
 
 // unchangingSite is a site of two pages that never change: one has a validator.
@@ -205,7 +205,7 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	lock, err := lockDirectory(root, archiveLockFile, "", "", "")
+	lock, err := LockDirectory(root, archiveLockFile, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

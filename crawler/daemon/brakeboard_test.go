@@ -45,7 +45,7 @@ func (b *fakeSharedValues) SetSharedValue(_ context.Context, name, value, _ stri
 // What a board held before a brake was put on here, or lifted, and is heard of after it,
 // neither lifts the brake nor puts it on again.
 func TestOutdatedSharedBrakes(t *testing.T) {
-	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), daemonStateFile))
+	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), DaemonStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 // After a crash between the two writes of a PUT, neither the file before nor the new one
 // counts as the operator's own; a file that the operator wrote before still does.
 func TestInterruptedPut(t *testing.T) {
-	file := filepath.Join(t.TempDir(), daemonStateFile)
+	file := filepath.Join(t.TempDir(), DaemonStateFile)
 	w, err := openDaemonStateStore(file)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestOutputsFollowNoLinks(t *testing.T) {
 			if tt.name == "file" {
 				target = filepath.Join(outside, ".bashrc")
 			}
-			link := f.projectStateDir("p").path(tt.link)
+			link := f.projectStateDir("p").Path(tt.link)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 				t.Fatal(err)
 			}
@@ -224,8 +224,8 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 	}{
 		{filepath.Join(root, "foreign.jsonl"), line, false},
 		{filepath.Join(root, "rc"), "alias ls=ls\n", false},
-		{projectDir.path("rc"), "alias ls=ls\n", false},
-		{projectDir.path("old.jsonl"), line, true},
+		{projectDir.Path("rc"), "alias ls=ls\n", false},
+		{projectDir.Path("old.jsonl"), line, true},
 		{filepath.Join(root, "empty.jsonl"), "", true},
 		{began, "", true},
 		{began, "a line that is torn, or zeros", true},
@@ -304,7 +304,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 		return err
 	}
 	loaded := r.loadedProject()
-	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, privateFileMode, io.Discard, true, durableOutputLengths{})
+	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, PrivateFileMode, io.Discard, true, DurableOutputLengths{})
 	if err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 	for try := 0; try < 2000 || opened == 0 && try < 200_000; try++ {
 		for _, open := range []func() (*os.File, error){
 			func() (*os.File, error) { return c.openInput(name) },
-			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, privateFileMode) },
+			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, PrivateFileMode) },
 		} {
 			f, err := open()
 			if err != nil {
@@ -362,7 +362,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
 	c := &pathConfinement{outputRoot: alias, protectedDataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
-	c.projectDir = filepath.Join(c.protectedDataDir, projectsDir, "p")
+	c.projectDir = filepath.Join(c.protectedDataDir, ProjectsDir, "p")
 	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -372,7 +372,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
-		root, err := c.openOutputDir(filepath.Join(alias, dir), privateFileMode)
+		root, err := c.openOutputDir(filepath.Join(alias, dir), PrivateFileMode)
 		if (err == nil) != open {
 			t.Errorf("%s: %v, want it open: %v", dir, err, open)
 		}
@@ -380,7 +380,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 			root.Close()
 		}
 	}
-	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), privateFileMode)
+	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), PrivateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}

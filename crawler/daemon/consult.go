@@ -10,7 +10,7 @@ import (
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, crawlStores) error) error {
+func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, CrawlStores) error) error {
 	if r.storeAvailabilityError() != nil {
 		return r.wrapErrorIfUnavailable(nil)
 	}
@@ -32,7 +32,7 @@ func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context
 }
 
 // getOrCreateEngine returns the project's rooms on files that are open.
-func (r *projectRunner) getOrCreateEngine(stores crawlStores) (*crawlComponents, error) {
+func (r *projectRunner) getOrCreateEngine(stores CrawlStores) (*crawlComponents, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject

@@ -119,14 +119,14 @@ func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
-	dir := stateDir(d.Store.Path)
-	if hasCrawl, err := dir.hasCrawl(); err != nil || !hasCrawl {
-		return nil, errors.Join(dir.newNoCrawlError(), err)
+	dir := StateDir(d.Store.Path)
+	if hasCrawl, err := dir.HasCrawl(); err != nil || !hasCrawl {
+		return nil, errors.Join(dir.NewNoCrawlError(), err)
 	}
-	saved, err := project.ReadFile(dir.path(projectFile))
+	saved, err := project.ReadFile(dir.Path(ProjectFile))
 	if err != nil {
 		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
-			err, dir.path(projectFile))
+			err, dir.Path(ProjectFile))
 	}
 	saved.Store.Path = string(dir) // it may have been moved since
 	return saved, nil

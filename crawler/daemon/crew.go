@@ -52,7 +52,7 @@ func newSharedLimitsCoordinator(g *engineConfig, p project.Project, limiter *pol
 		c.notifyIfLimitCountsReset(g.resetCountsIfLimitReached) // there is nothing to count
 		return c
 	}
-	c.sendHeartbeat = g.stores.frontier.(interface {
+	c.sendHeartbeat = g.stores.Frontier.(interface {
 		Heartbeat(context.Context, redis.SharedLimitsHeartbeatRequest) (redis.SharedLimitsHeartbeatReply, error)
 	}).Heartbeat
 	c.heartbeatToSend = redis.SharedLimitsHeartbeatRequest{ExpiresAfter: workerTimeout, ResetCountsIfLimitReached: g.resetCountsIfLimitReached,

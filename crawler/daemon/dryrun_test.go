@@ -112,7 +112,7 @@ func forecastProject(seeds []string) project.Project {
 func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
-		stores:    crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})},
+		stores:    CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
 		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }

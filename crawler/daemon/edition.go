@@ -104,9 +104,9 @@ const reservedPathText = "%q is where the daemon keeps its own files, or those o
 func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 	projectDir := s.projectStateDir(name)
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
-		outputPath = projectDir.path(outputPath)
+		outputPath = projectDir.Path(outputPath)
 	}
-	return projectDir.isOwnStateFile(outputPath) || outputPath != "" && !isWithin(outputPath, string(projectDir)) && (isWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
+	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !IsWithin(outputPath, string(projectDir)) && (IsWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
 }
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
@@ -129,17 +129,17 @@ func (s *supervisor) absolutePath(projectName string, use project.FilePathUse, p
 	case use == project.InputFile:
 		return filepath.Join(s.projectFilesDir, path)
 	}
-	return s.projectStateDir(projectName).path(path)
+	return s.projectStateDir(projectName).Path(path)
 }
 
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
-	d, err := project.ReadFile(s.projectStateDir(name).path(projectFile))
+	d, err := project.ReadFile(s.projectStateDir(name).Path(ProjectFile))
 	if err != nil || d.Check() != nil || s.env.callbacksByHandlerName.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.Text, apiCreatedProjectHeader))
+	c := s.confinementOf(name, strings.HasPrefix(d.Text, APICreatedProjectHeader))
 	if s.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}

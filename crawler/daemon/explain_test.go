@@ -75,7 +75,7 @@ func TestExplain(t *testing.T) {
 	}
 	// The explanation is the crawl's own: it goes on to do what was said.
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
+	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
 	if strings.Join(got, " ") != want {
 		t.Errorf("visited %q, want %s", got, want)
@@ -147,7 +147,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 		t.Errorf("%+v", got.FrontierState)
 	}
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))) {
+	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))) {
 		if strings.Contains(u, "ref=") {
 			t.Errorf("visited %s", u)
 		}
@@ -164,7 +164,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 func TestExplainHTTPVariant(t *testing.T) {
 	v := newCrawlFixture(t, explainSite())
 	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
-	s, err := openBoltStore(stateDir(v.dataDir()).path(storeFile), bolt.Options{})
+	s, err := OpenBoltStore(StateDir(v.dataDir()).Path(StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,8 @@ func busyOnceSite(during func()) crawltest.Site {
 // outputFiles are the files of a crawl in a directory whose fsync can fail.
 func outputFiles(dir string) map[string]func() string {
 	return map[string]func() string{
-		"output": func() string { return filepath.Join(dir, outputFile) },
-		"ledger": func() string { return filepath.Join(dir, ledgerDir, "ledger-000001.jsonl") },
+		"output": func() string { return filepath.Join(dir, OutputFile) },
+		"ledger": func() string { return filepath.Join(dir, LedgerDir, "ledger-000001.jsonl") },
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 			file = outputFiles(v.dataDir())[name]()
 			runCommand(t, v.crawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
 			runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-			if got := readRecords(t, filepath.Join(v.dataDir(), outputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			if got := readRecords(t, filepath.Join(v.dataDir(), OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})

@@ -67,7 +67,7 @@ func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i
 func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	args := []string{"crawl", "--data", f.dataDir(i), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
-	if hasCrawl, err := stateDir(f.dataDir(i)).hasCrawl(); err != nil {
+	if hasCrawl, err := StateDir(f.dataDir(i)).HasCrawl(); err != nil {
 		return nil, nil, err
 	} else if hasCrawl {
 		args = append(args, "--resume")
@@ -85,7 +85,7 @@ func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range processes {
-		rs := readRecords(f.t, filepath.Join(f.dataDir(i), outputFile))
+		rs := readRecords(f.t, filepath.Join(f.dataDir(i), OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++

@@ -153,8 +153,8 @@ func (s *frontierStats) addHost(h *hostReport) {
 func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
-		store storeInspectorImporter
-	}{{storeFile, k.frontierStore}, {robotsFile, k.robotsStore}} {
+		store StoreInspectorImporter
+	}{{StoreFile, k.frontierStore}, {RobotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})

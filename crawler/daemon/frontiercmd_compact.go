@@ -20,33 +20,33 @@ func (a *program) newFrontierCompactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
 		Example: "  decorum frontier compact --data decorum-data", Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(stateDir(dataDir)) },
+		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(StateDir(dataDir)) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
-func (a *program) compactFrontier(dir stateDir) (err error) {
-	if err := dir.requireCrawl(); err != nil {
+func (a *program) compactFrontier(dir StateDir) (err error) {
+	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
-	if err := dir.requireLocalState(); err != nil {
+	if err := dir.RequireLocalState(); err != nil {
 		return err
 	}
-	lock, err := dir.lock()
+	lock, err := dir.Lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	for _, name := range []string{storeFile, robotsFile} {
-		before, err := fileSize(dir.path(name))
+	for _, name := range []string{StoreFile, RobotsFile} {
+		before, err := fileSize(dir.Path(name))
 		if err != nil {
 			return err
 		}
-		if err := bolt.Compact(dir.path(name)); err != nil {
+		if err := bolt.Compact(dir.Path(name)); err != nil {
 			return err
 		}
-		after, err := fileSize(dir.path(name))
+		after, err := fileSize(dir.Path(name))
 		if err != nil {
 			return err
 		}

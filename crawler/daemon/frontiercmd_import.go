@@ -101,7 +101,7 @@ func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q impor
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{program: a, lineNumber: 1, marker: importMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
+	m := &importer{program: a, lineNumber: 1, marker: ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
 	return m.withStores(p, func() error { return m.importLines(ctx, next) })
 }
 
@@ -122,26 +122,26 @@ func parseExportHeader(line string) (*exportHeader, error) {
 // withStores opens the stores of the project, which must be empty or hold a part of this
 // export, for as long as do works with them.
 func (m *importer) withStores(p project.Project, do func() error) (err error) {
-	dir := stateDir(p.Store.Path)
-	lock, err := dir.lock()
+	dir := StateDir(p.Store.Path)
+	lock, err := dir.Lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	hasCrawl, err := dir.hasCrawl()
+	hasCrawl, err := dir.HasCrawl()
 	if err != nil {
 		return err
 	}
 	if !hasCrawl { // a directory that holds a crawl holds its project
-		if err := dir.saveProject(p, false); err != nil {
+		if err := dir.SaveProject(p, false); err != nil {
 			return err
 		}
 	}
-	if m.stores, err = openStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
+	if m.stores, err = OpenStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.stores.Close()) }()
-	m.saveProject = func() error { return dir.saveProject(p, false) }
+	m.saveProject = func() error { return dir.SaveProject(p, false) }
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

@@ -192,7 +192,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 
 	var got []string
 	for _, dir := range dirs {
-		rs := readRecords(t, filepath.Join(dir, outputFile))
+		rs := readRecords(t, filepath.Join(dir, OutputFile))
 		if len(rs) < 10 {
 			t.Errorf("%d pages before a move or after the last: the test has lost its point", len(rs))
 		}

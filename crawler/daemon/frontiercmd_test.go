@@ -257,7 +257,7 @@ func TestFrontierExport(t *testing.T) {
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[exportHeader](t, lines[0])
-	text, err := os.ReadFile(filepath.Join(v.dataDir(), projectFile))
+	text, err := os.ReadFile(filepath.Join(v.dataDir(), ProjectFile))
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
@@ -287,7 +287,7 @@ func TestFrontierExport(t *testing.T) {
 // addUnusualItems puts into the store what a crawl of the town does not.
 func addUnusualItems(t *testing.T, v *crawlFixture) {
 	t.Helper()
-	s, err := bolt.Open(filepath.Join(v.dataDir(), storeFile), bolt.Options{})
+	s, err := bolt.Open(filepath.Join(v.dataDir(), StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,10 +399,10 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			return true
 		}))
 	}
-	for name, s := range map[string]storeInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]StoreInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
-				if key == importNoteKey && o.IsZero() {
+				if key == ImportNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
 				ks.add("note", exportedStoreNote{"note", name, o.String(), key, value})

@@ -135,7 +135,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("the crawl ended with %v\n%s", err, stderr)
 	}
-	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", outputFile)), func(r OutputRecord) bool { return r.Status == 503 })
+	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", OutputFile)), func(r OutputRecord) bool { return r.Status == 503 })
 	got := sortedURLs(answered)
 	if s.killsCrawl {
 		got = slices.Compact(got)

@@ -58,7 +58,7 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 			return err
 		}
 	}
-	if g.auditLog, err = api.OpenAuditLog(d.dataDir.path(auditFile), api.AuditRotationLimits{}); err != nil {
+	if g.auditLog, err = api.OpenAuditLog(d.dataDir.Path(AuditFile), api.AuditRotationLimits{}); err != nil {
 		return err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)
@@ -66,7 +66,7 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 		APIKeys: keys, AuditLog: g.auditLog, PageHandler: g.pageHandler, MetricsHandler: d.metrics.Handler(), PublicMetrics: opts.publicMetrics, AllowedHosts: opts.allowedHosts,
 		Version: decorum.Version(), TLS: g.tlsConfig, ConnLimits: opts.listenerConnectionLimits.apiListenerLimits(), Log: g.log,
 	})
-	if g.socketListener, err = d.dataDir.listenSocket(context.Background()); err != nil {
+	if g.socketListener, err = d.dataDir.ListenSocket(context.Background()); err != nil {
 		// Some file systems do not support sockets, and a full disk has no room for
 		// one.
 		g.log.Warn("the daemon has no socket: commands reach it by --listen, with a token", "error", err)

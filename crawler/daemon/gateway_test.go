@@ -40,7 +40,7 @@ func openServer(t *testing.T, opts listenOptions) (*daemonServer, string) {
 			t.Error(err)
 		}
 	})
-	token, err := readOrCreateToken(f.supervisor.dataDir.path(tokenFile))
+	token, err := readOrCreateToken(f.supervisor.dataDir.Path(tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
-	if feed := readRecords(t, filepath.Join(v.dataDir(), outputFile))[1]; feed.Bytes != 0 {
+	if feed := readRecords(t, filepath.Join(v.dataDir(), OutputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }

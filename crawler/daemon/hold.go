@@ -15,12 +15,12 @@ import (
 // The modes of the files and directories that decorum creates: only the daemon's user
 // can read them. Existing ones keep their modes.
 const (
-	privateDirMode  fs.FileMode = 0o700
-	privateFileMode             = disk.PrivateMode
+	PrivateDirMode  fs.FileMode = 0o700
+	PrivateFileMode             = disk.PrivateMode
 )
 
-// A directoryLock keeps other processes from a directory until it is closed.
-type directoryLock struct {
+// A DirectoryLock keeps other processes from a directory until it is closed.
+type DirectoryLock struct {
 	lockFile *os.File // the lock file, which names the process
 	dir      *os.File // the directory itself; nil: the process already holds it
 }
@@ -28,7 +28,7 @@ type directoryLock struct {
 // Close releases the directory. It unlocks explicitly: closing the files releases a
 // lock only when no process has them open, and a process being started has copies of
 // them for a moment.
-func (h *directoryLock) Close() error {
+func (h *DirectoryLock) Close() error {
 	err := errors.Join(unlockFile(h.lockFile), h.lockFile.Close())
 	if h.dir != nil {
 		_ = unlockFile(h.dir) // fails where directories cannot be locked; the file is closed in any case
@@ -37,16 +37,16 @@ func (h *directoryLock) Close() error {
 	return err
 }
 
-// lockDirectory keeps other processes from a directory. It locks a file in it, and the
+// LockDirectory keeps other processes from a directory. It locks a file in it, and the
 // directory itself, since the file can be removed. what and flag name the directory in
 // errors. held is a directory that this process already holds: if it is the same one,
-// lockDirectory locks only the file.
-func lockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) (*directoryLock, error) {
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFileMode)
+// LockDirectory locks only the file.
+func LockDirectory(root *os.Root, name, dirDescription, flag, lockedDir string) (*DirectoryLock, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, PrivateFileMode)
 	if err != nil {
 		return nil, usage.Errorf("cannot use %s: %w", dirDescription, err)
 	}
-	h := &directoryLock{lockFile: f}
+	h := &DirectoryLock{lockFile: f}
 	switch acquired, err := tryLockFile(f); {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", dirDescription, err), f.Close())
@@ -71,7 +71,7 @@ func newDirectoryInUseError(holder string, root *os.Root, flag string) error {
 // tryLockDir locks the directory itself, unless this process already holds it. It returns
 // false if another process has the lock. Some file systems, NFS for example, cannot
 // lock a directory: there only the file is locked.
-func (h *directoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error) {
+func (h *DirectoryLock) tryLockDir(root *os.Root, lockedDir string) (bool, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return false, err
@@ -96,9 +96,9 @@ func isSameDirectory(dir *os.File, name string) (bool, error) {
 	return os.SameFile(dirInfo, namedInfo), nil
 }
 
-// isInUse reports whether a process crawls from the directory, as far as its locks show.
-func (d stateDir) isInUse() bool {
-	return isLocked(d.path(lockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
+// IsInUse reports whether a process crawls from the directory, as far as its locks show.
+func (d StateDir) IsInUse() bool {
+	return isLocked(d.Path(LockFile), os.O_RDWR) || isLocked(string(d), os.O_RDONLY)
 }
 
 // isLocked reports whether another process, or another part of this one, has locked a
@@ -116,11 +116,11 @@ func isLocked(name string, flag int) bool {
 	return err == nil && !acquired
 }
 
-// wasUsedButIsIdle reports whether processes have worked in the directory, but none does now. It
+// WasUsedButIsIdle reports whether processes have worked in the directory, but none does now. It
 // returns false where locks cannot be tested.
-func (d stateDir) wasUsedButIsIdle() bool {
-	info, err := os.Stat(d.path(lockFile))
-	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.isInUse()
+func (d StateDir) WasUsedButIsIdle() bool {
+	info, err := os.Stat(d.Path(LockFile))
+	return err == nil && info.Mode().IsRegular() && hasFileLocks && !d.IsInUse()
 }
 
 // writeLockHolder writes into a lock file which process holds it, for messages only: where

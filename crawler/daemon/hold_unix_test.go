@@ -13,8 +13,8 @@ import (
 // A directory that was given back is free at once, though a process that was started
 // meanwhile still has the file of its lock.
 func TestDirectoryIsFreeAtOnce(t *testing.T) {
-	dir := stateDir(t.TempDir())
-	first, err := dir.lock()
+	dir := StateDir(t.TempDir())
+	first, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +27,10 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if dir.isInUse() {
+	if dir.IsInUse() {
 		t.Error("the directory is said to be in use")
 	}
-	second, err := dir.lock()
+	second, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +43,20 @@ func TestDirectoryIsFreeAtOnce(t *testing.T) {
 // removed or replaced. The same holds for an archive's directory, which may be the
 // crawl's own.
 func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
-	dir := stateDir(t.TempDir())
-	first, err := dir.lock()
+	dir := StateDir(t.TempDir())
+	first, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{lockFile, "warc.lock"} {
-		if err := os.RemoveAll(dir.path(name)); err != nil {
+	for _, name := range []string{LockFile, "warc.lock"} {
+		if err := os.RemoveAll(dir.Path(name)); err != nil {
 			t.Fatal(err)
 		}
 		if second, err := lockWithFile(t, string(dir), name, ""); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("with %s removed: %v", name, err)
 			second.Close()
 		}
-		if !dir.isInUse() {
+		if !dir.IsInUse() {
 			t.Errorf("with %s removed, the directory is said to be free", name)
 		}
 	}
@@ -67,18 +67,18 @@ func TestDirectoryIsHeldWithoutItsLockFile(t *testing.T) {
 	if err := errors.Join(archive.Close(), first.Close()); err != nil {
 		t.Error(err)
 	}
-	if dir.isInUse() {
+	if dir.IsInUse() {
 		t.Error("the directory is said to be in use")
 	}
 }
 
 // lockWithFile holds a directory by a lock file.
-func lockWithFile(t *testing.T, dir, name, lockedDir string) (*directoryLock, error) {
+func lockWithFile(t *testing.T, dir, name, lockedDir string) (*DirectoryLock, error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	return lockDirectory(root, name, "the directory", "--data", lockedDir)
+	return LockDirectory(root, name, "the directory", "--data", lockedDir)
 }

@@ -61,9 +61,9 @@ func decodeExportLine[T any](line string) (*T, error) {
 // An importer puts the lines of an export into stores.
 type importer struct {
 	program     *program
-	stores      crawlStores
+	stores      CrawlStores
 	saveProject func() error // keeps the project in the directory
-	marker      importMarker
+	marker      ImportMarker
 	isResumed   bool // a part of it is there
 
 	lineNumber    int // the number of the one that was read last
@@ -166,7 +166,7 @@ func (m *importer) readURLLine(ctx context.Context, line string) error {
 		return err
 	}
 	if m.isResumed && !k.RobotsFor.IsZero() {
-		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.frontier, k); stored || err != nil {
+		if stored, err := m.alreadyImportedRedirects.consumeIfImported(ctx, m.stores.Frontier, k); stored || err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func (m *importer) readEndLine(line string) error {
 // flushBatch imports what has gathered: each URL before the fingerprints of its origin,
 // by which it would be known.
 func (m *importer) flushBatch(ctx context.Context) error {
-	if err := m.stores.frontier.Import(ctx, m.pendingOriginDumps); err != nil {
+	if err := m.stores.Frontier.Import(ctx, m.pendingOriginDumps); err != nil {
 		return err
 	}
 	if err := m.writeNotesToStore(ctx); err != nil {
@@ -268,9 +268,9 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (
 			return err
 		}
 	}
-	to := m.stores.frontier
+	to := m.stores.Frontier
 	if l.StoreName == "robots" {
-		to = m.stores.robots
+		to = m.stores.Robots
 	}
 	return to.SetNote(ctx, o, l.Key, l.Value)
 }
@@ -278,7 +278,7 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (
 // beginOrResumeImport marks the state as half imported, if it is empty, and reports whether this
 // export is there already.
 func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err error) {
-	storedStatus, imported, err := readImportMarker(ctx, m.stores.frontier)
+	storedStatus, imported, err := ReadImportMarker(ctx, m.stores.Frontier)
 	switch {
 	case err != nil:
 		return false, err
@@ -288,14 +288,14 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 	case imported && !storedStatus.Complete:
 		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
 	}
-	for _, s := range []storeInspectorImporter{m.stores.frontier, m.stores.robots} {
-		if empty, err := isEmptyStore(ctx, s); err != nil {
+	for _, s := range []StoreInspectorImporter{m.stores.Frontier, m.stores.Robots} {
+		if empty, err := IsEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {
 			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")
 		}
 	}
-	return false, errors.Join(m.saveProject(), m.marker.saveToFrontier(ctx, m.stores.frontier))
+	return false, errors.Join(m.saveProject(), m.marker.SaveToFrontier(ctx, m.stores.Frontier))
 }
 
 // verifyAndFinishImport is the end of the lines: all must be there, and nothing else.
@@ -306,9 +306,9 @@ func (m *importer) verifyAndFinishImport(ctx context.Context) error {
 	if err := m.verifyStoreCounts(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(m.stores.robots.Flush(ctx), m.stores.frontier.Flush(ctx)); err != nil {
+	if err := errors.Join(m.stores.Robots.Flush(ctx), m.stores.Frontier.Flush(ctx)); err != nil {
 		return err
 	}
 	m.marker.Complete = true
-	return m.marker.saveToFrontier(ctx, m.stores.frontier)
+	return m.marker.SaveToFrontier(ctx, m.stores.Frontier)
 }

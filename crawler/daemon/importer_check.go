@@ -12,7 +12,7 @@ import (
 
 // verifyStoreCounts compares what the store holds in the end with what was read.
 func (m *importer) verifyStoreCounts(ctx context.Context) error {
-	c, err := m.stores.frontier.Counts(ctx)
+	c, err := m.stores.Frontier.Counts(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ type importedRobotsRedirects struct {
 }
 
 // consumeIfImported reports whether a hop is there, and counts it off.
-func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s storeInspectorImporter, k *storage.StoredEntry) (bool, error) {
+func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error

@@ -14,7 +14,7 @@ import (
 // meanwhile.
 type inspector struct {
 	project        project.Project
-	frontierStore  storeInspectorImporter
+	frontierStore  StoreInspectorImporter
 	gate           *robots.Gate
 	scope          *frontier.Scope // nil if it is not known
 	paramCleaner   *frontier.ParamCleaner
@@ -40,6 +40,6 @@ func (q *inspector) loadScope() error {
 
 // newInspector returns an inspector of a crawl at the present moment.
 func newInspector(r *crawlComponents) *inspector {
-	return &inspector{project: r.project, frontierStore: r.stores.frontier, gate: r.gate, scope: r.scope,
+	return &inspector{project: r.project, frontierStore: r.stores.Frontier, gate: r.gate, scope: r.scope,
 		paramCleaner: r.frontier.ParamCleaner(), inspectionTime: time.Now()}
 }

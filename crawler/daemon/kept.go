@@ -18,9 +18,9 @@ import (
 // as long as if the crawl went on at that moment, and that is kept too.
 type stoppedCrawl struct {
 	inspector
-	dir           stateDir
-	robotsStore   storeInspectorImporter
-	directoryLock *directoryLock // nil if there is no crawl: the stores are empty
+	dir           StateDir
+	robotsStore   StoreInspectorImporter
+	directoryLock *DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
 // addDataFlag adds the flag that says which crawl is meant.
@@ -51,11 +51,11 @@ func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, 
 
 // openStoppedCrawl opens the crawl in a directory. Close must be called in the end.
 func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
-	dir := stateDir(name)
-	if err := dir.requireCrawl(); err != nil {
+	dir := StateDir(name)
+	if err := dir.RequireCrawl(); err != nil {
 		return nil, err
 	}
-	d, err := project.ReadFile(dir.path(projectFile))
+	d, err := project.ReadFile(dir.Path(ProjectFile))
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, err error) {
-	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: stateDir(p.Store.Path)}
-	hasCrawl, err := k.dir.hasCrawl()
+	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: StateDir(p.Store.Path)}
+	hasCrawl, err := k.dir.HasCrawl()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 		k.paramCleaner, err = p.ParamCleaner()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.dir.path(projectFile), err)
+		return nil, fmt.Errorf("%s: %w", k.dir.Path(ProjectFile), err)
 	}
 	if hasCrawl {
 		err = k.openStores(a)
@@ -96,19 +96,19 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 	return k, nil
 }
 
-// openStores opens the crawl's stores, which nobody else may have open.
+// OpenStores opens the crawl's stores, which nobody else may have open.
 func (k *stoppedCrawl) openStores(a *program) (err error) {
-	if k.directoryLock, err = k.dir.lock(); err != nil {
+	if k.directoryLock, err = k.dir.Lock(); err != nil {
 		return err
 	}
-	s, err := openStores(k.project, a.boltOptions(k.project, nil))
-	k.frontierStore, k.robotsStore = s.frontier, s.robots
+	s, err := OpenStores(k.project, a.boltOptions(k.project, nil))
+	k.frontierStore, k.robotsStore = s.Frontier, s.Robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []storeInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see openBoltFrontier
+	for _, s := range []StoreInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

@@ -59,13 +59,13 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 	}
 	before = bytes.Clone(before)
 	for seed := range uint64(100) {
-		name := filepath.Join(t.TempDir(), outputFile)
+		name := filepath.Join(t.TempDir(), OutputFile)
 		torn := powerCut(rand.New(rand.NewPCG(seed, 1)), all, int64(len(before)))
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, isRecorded: true, uncheckedSinceUncleanClose: true, log: slog.New(slog.DiscardHandler)}
-		f, err := openJSONLFile(nil, name, 0, privateFileMode, recorded)
+		recorded := OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
+		f, err := openJSONLFile(nil, name, 0, PrivateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -97,13 +97,13 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := outputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, isRecorded: true, uncheckedSinceUncleanClose: true, log: slog.New(slog.DiscardHandler)}
+	recorded := OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
-	clean.uncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
+	clean.UncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
 		text     []byte
-		recorded outputFileCheckpoint
+		recorded OutputFileCheckpoint
 		closed   int // number of a full file beside it
 		want     string
 	}{
@@ -121,7 +121,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := filepath.Join(dir, outputFile)
+			file := filepath.Join(dir, OutputFile)
 			if tt.text != nil {
 				if err := os.WriteFile(file, tt.text, 0o600); err != nil {
 					t.Fatal(err)
@@ -132,7 +132,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f, err := openJSONLFile(nil, file, 0, privateFileMode, tt.recorded)
+			f, err := openJSONLFile(nil, file, 0, PrivateFileMode, tt.recorded)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -157,31 +157,31 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := stateDir(v.dataDir()).readDurableOutputLengths(project.Default(), nil)
-	if err != nil || len(recorded.files) != 3 || recorded.uncheckedSinceUncleanClose {
+	recorded, err := StateDir(v.dataDir()).ReadDurableOutputLengths(project.Default(), nil)
+	if err != nil || len(recorded.files) != 3 || recorded.UncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
-	store, err := bolt.Open(filepath.Join(v.dataDir(), storeFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(v.dataDir(), StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), storeFile)) // as after a kill
+	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), StoreFile)) // as after a kill
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), storeFile), killedState, 0o600) != nil {
+	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), StoreFile), killedState, 0o600) != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{outputFile, filepath.Join(ledgerDir, "ledger-000001.jsonl")} {
+	for _, name := range []string{OutputFile, filepath.Join(LedgerDir, "ledger-000001.jsonl")} {
 		file := filepath.Join(v.dataDir(), name)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := recorded.find(filepath.Dir(file)).SyncedSize
-		if name == outputFile {
-			size = recorded.find(file).SyncedSize
+		size := recorded.Find(filepath.Dir(file)).SyncedSize
+		if name == OutputFile {
+			size = recorded.Find(file).SyncedSize
 		}
 		if size == 0 || size > int64(len(text)) {
 			t.Fatalf("%d bytes of %s are known, it has %d", size, name, len(text))
@@ -200,12 +200,12 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(file, powerCut(r, withUnsyncedTail, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(v.dataDir(), storeFile), killedState, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(v.dataDir(), StoreFile), killedState, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Whoever looks at the crawl before it goes on does not hide that it was killed.
-	output := filepath.Join(v.dataDir(), outputFile)
+	output := filepath.Join(v.dataDir(), OutputFile)
 	text, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), outputFile)), func(r OutputRecord) bool {
+	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), OutputFile)), func(r OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
 	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {
@@ -231,12 +231,12 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 // TestOutputsAreNoState: output may not use the files of the crawl's state, or the
 // names that they have while they are replaced.
 func TestOutputsAreNoState(t *testing.T) {
-	d := stateDir(filepath.Join(t.TempDir(), "data"))
+	d := StateDir(filepath.Join(t.TempDir(), "data"))
 	for name, owned := range map[string]bool{
 		"crawl.yaml": true, "crawl.yaml.new": true, "lengths.json.new": true, "x/../lock": true,
 		"ledger": true, "ledger/pages.jsonl": true, "pages.jsonl": false, "pages.new": false, "ledgers/a": false,
 	} {
-		if d.isOwnStateFile(d.path(name)) != owned {
+		if d.IsOwnStateFile(d.Path(name)) != owned {
 			t.Errorf("%s is a file of the state: %v, want %v", name, !owned, owned)
 		}
 	}

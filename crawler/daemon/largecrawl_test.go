@@ -32,17 +32,17 @@ func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
 	p := project.Default()
 	p.Store.Path = dir
-	if err := stateDir(dir).saveProject(p, false); err != nil {
+	if err := StateDir(dir).SaveProject(p, false); err != nil {
 		t.Fatal(err)
 	}
-	robots, err := bolt.Open(filepath.Join(dir, robotsFile), bolt.Options{})
+	robots, err := bolt.Open(filepath.Join(dir, RobotsFile), bolt.Options{})
 	if err == nil {
 		err = robots.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := bolt.Open(filepath.Join(dir, storeFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(dir, StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

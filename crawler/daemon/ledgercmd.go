@@ -65,18 +65,18 @@ func (a *program) newLedgerVerifyCommand() *cobra.Command {
 // findLedger returns the directory of a crawl's ledger, and whether the crawl goes on.
 // Where there is none, name itself may be the ledger.
 func findLedger(name string) (dir string, isRunning bool, err error) {
-	d := stateDir(name)
-	dir = d.path(ledgerDir)
+	d := StateDir(name)
+	dir = d.Path(LedgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
 			return "", false, usage.Errorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
 		home, err := filepath.Abs(name)
-		return name, filepath.Base(home) == ledgerDir && stateDir(filepath.Dir(home)).isInUse(), err
+		return name, filepath.Base(home) == LedgerDir && StateDir(filepath.Dir(home)).IsInUse(), err
 	} else if err != nil {
 		return "", false, err
 	}
-	return dir, d.isInUse(), nil
+	return dir, d.IsInUse(), nil
 }
 
 // verifyLedger checks a ledger, and says what is wrong with it.

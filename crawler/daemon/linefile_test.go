@@ -61,7 +61,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, outputFile), 0, privateFileMode, nil, false, durableOutputLengths{})
+	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, OutputFile), 0, PrivateFileMode, nil, false, DurableOutputLengths{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openJSONLRecorder(nil, name, limit, privateFileMode, nil, true, durableOutputLengths{})
+		o, err := openJSONLRecorder(nil, name, limit, PrivateFileMode, nil, true, DurableOutputLengths{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openJSONLRecorder(nil, name, 1, privateFileMode, nil, true, durableOutputLengths{})
+			o, err := openJSONLRecorder(nil, name, 1, PrivateFileMode, nil, true, DurableOutputLengths{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestNoRoomForAFile(t *testing.T) {
 // What is read while it is written to is read once.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +224,10 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openJSONLRecorder(nil, name, 1000, privateFileMode, nil, true, durableOutputLengths{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openJSONLRecorder(nil, name, 1000, PrivateFileMode, nil, true, DurableOutputLengths{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableOutputLengths{})
+		o, err := openJSONLRecorder(nil, name, 0, PrivateFileMode, nil, true, DurableOutputLengths{})
 		if err != nil {
 			t.Fatal(err)
 		}

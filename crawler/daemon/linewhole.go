@@ -23,7 +23,7 @@ const damagedFileRemedy = "restore it from a backup, or move it away to begin an
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
 // remains of the rest again: see disk.RewriteSameBytes.
-func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
+func (f *jsonlFile) repairAfterDurableEnd(durable OutputFileCheckpoint) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	case size < durable.SyncedSize:
 		return fmt.Errorf("%s has %d bytes, and %d were on the disk: it was cut short; %s",
 			f.name, size, durable.SyncedSize, damagedFileRemedy)
-	case !durable.uncheckedSinceUncleanClose: // all was synced; another program wrote the rest
+	case !durable.UncheckedSinceUncleanClose: // all was synced; another program wrote the rest
 		return cutOrEndTornLine(f.file)
 	}
 	if err := f.checkLines(durable.SyncedSize); err != nil {
@@ -47,7 +47,7 @@ func (f *jsonlFile) repairAfterDurableEnd(durable outputFileCheckpoint) error {
 	}
 	whole.size += durable.SyncedSize
 	if whole.size < size {
-		durable.loggerOrDefault().Info("the end of the output was not whole, and has been cut",
+		durable.LoggerOrDefault().Info("the end of the output was not whole, and has been cut",
 			"file", f.name, "bytes_cut", size-whole.size)
 		if err := f.file.Truncate(whole.size); err != nil {
 			return err

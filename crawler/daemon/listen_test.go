@@ -144,7 +144,7 @@ func TestCertificateRenewal(t *testing.T) {
 
 // Tokens are made at the first start, stay, and are nobody else's to read.
 func TestTokens(t *testing.T) {
-	dir := stateDir(t.TempDir())
+	dir := StateDir(t.TempDir())
 	first, err := loadOrCreateDaemonTokens(dir)
 	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") || first[1].Role.Allows("operate") {
 		t.Fatalf("keys %+v, %v", first, err)
@@ -160,7 +160,7 @@ func TestTokens(t *testing.T) {
 		{"a short token", "holds no token of 20 characters", func(f string) error { return os.WriteFile(f, []byte("secret"), 0o600) }},
 		{"a token for all", "others may read the token", func(f string) error { return os.Chmod(f, 0o644) }},
 	} {
-		if err := tt.harm(dir.path(tokenFile)); err != nil {
+		if err := tt.harm(dir.Path(tokenFile)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := loadOrCreateDaemonTokens(dir); err == nil || !strings.Contains(err.Error(), tt.says) {

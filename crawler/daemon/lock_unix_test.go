@@ -9,12 +9,12 @@ import (
 
 // Where no daemon runs, its token is not sent to what listens at the default address.
 func TestTokenOfAnIdleDaemonStays(t *testing.T) {
-	dir := stateDir(t.TempDir())
-	lock, err := dir.lock()
+	dir := StateDir(t.TempDir())
+	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFileAtomic(dir.path(tokenFile), []byte("secret")); err != nil {
+	if err := WriteFileAtomic(dir.Path(tokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
 	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).newBrakeCommand().Flags()}

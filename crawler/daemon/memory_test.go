@@ -26,7 +26,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engineConfig{stores: crawlStores{frontier: memory.New(memory.Config{}), robots: memory.New(memory.Config{})}, log: a.log}
+	g := engineConfig{stores: CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, log: a.log}
 	g.memoryPressureMonitor = newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.log)
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {

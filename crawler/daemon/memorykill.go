@@ -217,7 +217,7 @@ func (s *supervisor) startMemoryUsageRecorder() error {
 		readUsage = func() memoryUsage { return readMemoryUsage(limit) }
 	}
 	var projectToStop string
-	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.path(memoryRecordFile), readUsage, s.env.log)
+	s.memoryUsageRecorder, projectToStop = openMemoryUsageRecorder(s.dataDir.Path(memoryRecordFile), readUsage, s.env.log)
 	if projectToStop == "" {
 		return nil
 	}

@@ -109,7 +109,7 @@ func TestServeMemoryKill(t *testing.T) {
 	waitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), daemonStateFile))
+	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {

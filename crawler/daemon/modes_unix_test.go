@@ -64,7 +64,7 @@ func TestModesOfCrawl(t *testing.T) {
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
 		runCommand(t, v.crawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
 		data := v.dataDir()
-		for _, dir := range []string{warc, filepath.Join(data, bodiesDir), filepath.Join(data, ledgerDir)} {
+		for _, dir := range []string{warc, filepath.Join(data, BodiesDir), filepath.Join(data, LedgerDir)} {
 			for path, mode := range modesByPath(t, dir) {
 				if filepath.Base(path) == archiveLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)
@@ -107,7 +107,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
 		t.Fatal(err)
 	}
-	f, err := openJSONLFile(nil, name, 1, privateFileMode, outputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := loadOrCreateDaemonTokens(f.supervisor.dataDir); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAuditLog(f.supervisor.dataDir.path(auditFile), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(f.supervisor.dataDir.Path(AuditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type jsonlRecorder struct {
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows, and known says how much of it is on the disk.
 func openJSONLRecorder(
-	c *pathConfinement, name string, maxFileSize project.Size, mode fs.FileMode, stdout io.Writer, resume bool, durable durableOutputLengths,
+	c *pathConfinement, name string, maxFileSize project.Size, mode fs.FileMode, stdout io.Writer, resume bool, durable DurableOutputLengths,
 ) (*jsonlRecorder, error) {
 	if name == "-" {
 		return &jsonlRecorder{w: stdout}, nil
@@ -41,7 +41,7 @@ func openJSONLRecorder(
 	if err := refuseOverwrite(name, resume); err != nil {
 		return nil, err
 	}
-	f, err := openJSONLFile(c, name, int64(maxFileSize), mode, durable.find(name))
+	f, err := openJSONLFile(c, name, int64(maxFileSize), mode, durable.Find(name))
 	if err != nil {
 		return nil, err
 	}

@@ -18,26 +18,26 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// An outputFileCheckpoint is the record of a file of output in the state of a crawl.
-type outputFileCheckpoint struct {
+// An OutputFileCheckpoint is the record of a file of output in the state of a crawl.
+type OutputFileCheckpoint struct {
 	bolt.OutputFileExtent
-	isRecorded                 bool
-	uncheckedSinceUncleanClose bool // the state was not closed in order
-	log                        *slog.Logger
+	IsRecorded                 bool
+	UncheckedSinceUncleanClose bool // the state was not closed in order
+	Log                        *slog.Logger
 }
 
-// durableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
+// DurableOutputLengths are the durable lengths of the files of output, by the state of the crawl.
 // The zero value has no lengths.
-type durableOutputLengths struct {
-	stateDir                   stateDir
+type DurableOutputLengths struct {
+	stateDir                   StateDir
 	files                      []bolt.OutputFileExtent
-	uncheckedSinceUncleanClose bool // the state was not closed in order, and the files have not been checked since
+	UncheckedSinceUncleanClose bool // the state was not closed in order, and the files have not been checked since
 	logger                     *slog.Logger
 }
 
-// pathToRecord returns the name of a file or directory of output in the state. Names below
+// PathToRecord returns the name of a file or directory of output in the state. Names below
 // the crawl's directory are relative to it, so that the directory may be moved.
-func (d stateDir) pathToRecord(name string) string {
+func (d StateDir) PathToRecord(name string) string {
 	absDir, err := filepath.Abs(string(d))
 	absPath, err2 := filepath.Abs(name)
 	if errors.Join(err, err2) != nil {
@@ -49,58 +49,58 @@ func (d stateDir) pathToRecord(name string) string {
 	return absPath
 }
 
-// find returns the record of a file or directory.
-func (k durableOutputLengths) find(name string) outputFileCheckpoint {
-	path := k.stateDir.pathToRecord(name)
+// Find returns the record of a file or directory.
+func (k DurableOutputLengths) Find(name string) OutputFileCheckpoint {
+	path := k.stateDir.PathToRecord(name)
 	for _, f := range k.files {
 		if f.Path == path {
-			return outputFileCheckpoint{OutputFileExtent: f, isRecorded: true, uncheckedSinceUncleanClose: k.uncheckedSinceUncleanClose, log: k.logger}
+			return OutputFileCheckpoint{OutputFileExtent: f, IsRecorded: true, UncheckedSinceUncleanClose: k.UncheckedSinceUncleanClose, Log: k.logger}
 		}
 	}
-	return outputFileCheckpoint{log: k.logger}
+	return OutputFileCheckpoint{Log: k.logger}
 }
 
-// warcExtent returns the record of the WARC files in a directory.
-func (k durableOutputLengths) warcExtent(dir string) warc.DurableExtent {
-	f := k.find(dir)
+// WARCExtent returns the record of the WARC files in a directory.
+func (k DurableOutputLengths) WARCExtent(dir string) warc.DurableExtent {
+	f := k.Find(dir)
 	return warc.DurableExtent{FileName: f.Name, Size: f.SyncedSize}
 }
 
-// ledgerExtent returns the record of the ledger.
-func (k durableOutputLengths) ledgerExtent(dir string) ledger.DurableExtent {
-	f := k.find(dir)
+// LedgerExtent returns the record of the ledger.
+func (k DurableOutputLengths) LedgerExtent(dir string) ledger.DurableExtent {
+	f := k.Find(dir)
 	return ledger.DurableExtent{SegmentSerial: int(f.Serial), Size: f.SyncedSize}
 }
 
-// readDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
+// ReadDurableOutputLengths opens the state of a crawl and returns its records of the files of output.
 // No process may have the state open.
-func (d stateDir) readDurableOutputLengths(p project.Project, log *slog.Logger) (k durableOutputLengths, err error) {
+func (d StateDir) ReadDurableOutputLengths(p project.Project, log *slog.Logger) (k DurableOutputLengths, err error) {
 	if p.Store.Redis.IsUsed() {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{stateDir: d, logger: log}
+	k = DurableOutputLengths{stateDir: d, logger: log}
 	var clean bool
-	if k.files, clean, err = bolt.ReadOutputFileRecords(d.path(storeFile)); err != nil {
+	if k.files, clean, err = bolt.ReadOutputFileRecords(d.Path(StoreFile)); err != nil {
 		return k, fmt.Errorf("cannot open the state of the crawl: %w", err)
 	}
-	k.uncheckedSinceUncleanClose = !clean
+	k.UncheckedSinceUncleanClose = !clean
 	return k, nil
 }
 
-// durableOutputLengthsFromStores returns the records of the files of output in an open state.
-func (d stateDir) durableOutputLengthsFromStores(ctx context.Context, s crawlStores, log *slog.Logger) (k durableOutputLengths, err error) {
-	if s.isRemote {
+// DurableOutputLengthsFromStores returns the records of the files of output in an open state.
+func (d StateDir) DurableOutputLengthsFromStores(ctx context.Context, s CrawlStores, log *slog.Logger) (k DurableOutputLengths, err error) {
+	if s.IsRemote {
 		return d.readOutputLengths(log)
 	}
-	k = durableOutputLengths{stateDir: d, logger: log}
-	b, ok := s.frontier.(interface {
+	k = DurableOutputLengths{stateDir: d, logger: log}
+	b, ok := s.Frontier.(interface {
 		OutputFiles(context.Context) ([]bolt.OutputFileExtent, error)
 		OutputMayBeTorn() bool
 	})
 	if !ok {
 		return k, nil
 	}
-	k.uncheckedSinceUncleanClose = b.OutputMayBeTorn()
+	k.UncheckedSinceUncleanClose = b.OutputMayBeTorn()
 	k.files, err = b.OutputFiles(ctx)
 	return k, err
 }
@@ -136,7 +136,7 @@ func (l *durableLengthRecorder) saveIfDue() error {
 	}
 	text, err := json.Marshal(files)
 	if err == nil {
-		err = writeFileAtomic(l.path, text)
+		err = WriteFileAtomic(l.path, text)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep how long the files of output are: %w", err)
@@ -147,9 +147,9 @@ func (l *durableLengthRecorder) saveIfDue() error {
 
 // readOutputLengths returns the lengths that keep wrote. It cannot know whether the crawl
 // ended in order, so all lines are checked.
-func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, err error) {
-	k = durableOutputLengths{stateDir: d, uncheckedSinceUncleanClose: true, logger: log}
-	text, err := os.ReadFile(d.path(outputLengthsFile))
+func (d StateDir) readOutputLengths(log *slog.Logger) (k DurableOutputLengths, err error) {
+	k = DurableOutputLengths{stateDir: d, UncheckedSinceUncleanClose: true, logger: log}
+	text, err := os.ReadFile(d.Path(outputLengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
 	}
@@ -158,15 +158,15 @@ func (d stateDir) readOutputLengths(log *slog.Logger) (k durableOutputLengths, e
 	}
 	if err != nil {
 		return k, fmt.Errorf("%s cannot be read: %w; remove it, and the crawl mends the ends of its files of output without it",
-			d.path(outputLengthsFile), err)
+			d.Path(outputLengthsFile), err)
 	}
 	return k, nil
 }
 
-// loggerOrDefault returns the logger for cuts.
-func (k outputFileCheckpoint) loggerOrDefault() *slog.Logger {
-	if k.log == nil {
+// LoggerOrDefault returns the logger for cuts.
+func (k OutputFileCheckpoint) LoggerOrDefault() *slog.Logger {
+	if k.Log == nil {
 		return slog.Default()
 	}
-	return k.log
+	return k.Log
 }

@@ -33,7 +33,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := testfile.Write(t, "out.jsonl", tt.was)
-			o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, true, durableOutputLengths{})
+			o, err := openJSONLRecorder(nil, name, 0, PrivateFileMode, nil, true, DurableOutputLengths{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openJSONLRecorder(nil, name, 0, privateFileMode, nil, false, durableOutputLengths{})
+	o, err := openJSONLRecorder(nil, name, 0, PrivateFileMode, nil, false, DurableOutputLengths{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, privateFileMode, nil, false, durableOutputLengths{})
+	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, PrivateFileMode, nil, false, DurableOutputLengths{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 type outputOptions struct {
 	resume, startFresh bool
 	pathConfinement    *pathConfinement     // of the files that the project names; nil: none
-	durable            durableOutputLengths // how much of each file is on the disk, by the state
+	durable            DurableOutputLengths // how much of each file is on the disk, by the state
 	stdout             io.Writer            // for output.jsonl: "-"
 	log                *slog.Logger
 	onDiskFull         func(error) // see retryWhileDiskFull; may be nil
@@ -30,7 +30,7 @@ type outputs struct {
 
 // openOutputs opens the outputs of a project.
 func openOutputs(p project.Project, opts outputOptions) (o outputs, err error) {
-	if o.jsonl, err = openJSONLAndMoveOldIfFresh(stateDir(p.Store.Path), p, opts); err != nil {
+	if o.jsonl, err = openJSONLAndMoveOldIfFresh(StateDir(p.Store.Path), p, opts); err != nil {
 		return outputs{}, err
 	}
 	if o.archive, err = openArchive(p, opts); err != nil {
@@ -54,21 +54,21 @@ func (o outputs) close() error {
 }
 
 // durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
-func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
+func (o outputs) durableExtents(d StateDir) (files []bolt.OutputFileExtent) {
 	if o.jsonl == nil {
 		return nil
 	}
 	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
+		files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
 	}
 	if o.archive != nil {
 		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
 	if o.ledger != nil {
 		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
-			files = append(files, bolt.OutputFileExtent{Path: d.pathToRecord(d.path(ledgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(LedgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
 		}
 	}
 	return files
@@ -76,10 +76,10 @@ func (o outputs) durableExtents(d stateDir) (files []bolt.OutputFileExtent) {
 
 // openJSONLAndMoveOldIfFresh opens the output, and moves what is in the way of a crawl that
 // starts anew: an output of the user's choice is tried first.
-func openJSONLAndMoveOldIfFresh(dir stateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
+func openJSONLAndMoveOldIfFresh(dir StateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
 	name := p.Output.JSONL
 	if name != "" {
-		if dir.isOwnStateFile(name) {
+		if dir.IsOwnStateFile(name) {
 			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
 		}
 		out, err = openJSONLRecorder(opts.pathConfinement, name, p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
@@ -89,13 +89,13 @@ func openJSONLAndMoveOldIfFresh(dir stateDir, p project.Project, opts outputOpti
 	}
 	if opts.startFresh {
 		var rotated []string
-		if rotated, err = rotatedFileNames(dir.path(outputFile)); err == nil {
-			err = dir.moveOldCrawl(time.Now(), rotated)
+		if rotated, err = rotatedFileNames(dir.Path(OutputFile)); err == nil {
+			err = dir.MoveOldCrawl(time.Now(), rotated)
 		}
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(
-			nil, dir.path(outputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
+			nil, dir.Path(OutputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -105,7 +105,7 @@ func openJSONLAndMoveOldIfFresh(dir stateDir, p project.Project, opts outputOpti
 	}
 	out.productToken, out.log, out.onDiskFull = p.Agent.Product, opts.log, opts.onDiskFull
 	if p.Output.WriteBodies {
-		if out.bodies, err = openBodyStore(dir.path(bodiesDir), p.Output.FileModeBits()); err != nil {
+		if out.bodies, err = openBodyStore(dir.Path(BodiesDir), p.Output.FileModeBits()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

@@ -75,18 +75,18 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	if err != nil {
 		return err
 	}
-	dir := stateDir(q.dataDir)
-	if err := dir.requireCrawl(); err != nil {
+	dir := StateDir(q.dataDir)
+	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
-	d, err := project.ReadFile(dir.path(projectFile))
+	d, err := project.ReadFile(dir.Path(ProjectFile))
 	if err != nil {
 		return err
 	}
 	name := d.Output.JSONL
 	switch name {
 	case "":
-		name = dir.path(outputFile)
+		name = dir.Path(OutputFile)
 	case "-":
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}

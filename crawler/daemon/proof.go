@@ -30,13 +30,13 @@ func openLedgerWriter(p project.Project, opts outputOptions) (*ledgerWriter, err
 		return nil, nil
 	}
 	cfg := ledger.Config{
-		Dir: stateDir(p.Store.Path).path(ledgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
+		Dir: StateDir(p.Store.Path).Path(LedgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
 		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.FileModeBits(),
 		OnRecovered: func(bytesCut int64) {
 			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 		},
 	}
-	cfg.LastDurableExtent = opts.durable.ledgerExtent(cfg.Dir)
+	cfg.LastDurableExtent = opts.durable.LedgerExtent(cfg.Dir)
 	if name := p.Output.LedgerKeyFile; name != "" {
 		var err error
 		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.pathConfinement.openInput, name, ledger.ParsePrivateKey); err != nil {

@@ -19,12 +19,12 @@ type projectOutputs struct {
 
 // openForProject opens the outputs of a project, for its ground.
 func (r *projectOutputs) openForProject(env *processResources, loaded *loadedProject, g *engineConfig) error {
-	durable, err := stateDir(loaded.project.Store.Path).durableOutputLengthsFromStores(context.Background(), g.stores, env.log)
+	durable, err := StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.stores, env.log)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
-	durable.uncheckedSinceUncleanClose = durable.uncheckedSinceUncleanClose && !r.filesChecked
+	durable.UncheckedSinceUncleanClose = durable.UncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
 	o, err := openOutputs(loaded.project, outputOptions{
 		resume: true, pathConfinement: loaded.pathConfinement, durable: durable, stdout: env.standardOutput, log: env.log, onDiskFull: env.onDiskFull,
@@ -54,7 +54,7 @@ func (r *projectOutputs) sync() error {
 }
 
 // durableExtents returns how much of each file is on the disk; nil while none is open.
-func (r *projectOutputs) durableExtents(d stateDir) []bolt.OutputFileExtent {
+func (r *projectOutputs) durableExtents(d StateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outputs.durableExtents(d)

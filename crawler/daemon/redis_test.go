@@ -30,7 +30,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		v := newCrawlFixture(t)
 		v.web, v.addr = web, startWeb(t, web)
 		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
-		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))
+		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
@@ -39,8 +39,8 @@ func TestCrawlOnRedis(t *testing.T) {
 		}
 		p := project.Default()
 		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
-		if k, err := stateDir(v.dataDir()).readDurableOutputLengths(p, nil); err != nil || !k.find(filepath.Join(v.dataDir(), outputFile)).isRecorded ||
-			!k.find(filepath.Join(v.dataDir(), ledgerDir)).isRecorded {
+		if k, err := StateDir(v.dataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.dataDir(), OutputFile)).IsRecorded ||
+			!k.Find(filepath.Join(v.dataDir(), LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
 		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
@@ -64,7 +64,7 @@ func TestRedisAndDirectories(t *testing.T) {
 	if r := runCommand(t, "frontier", "stats", "--data", v.dataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile)))); diff != "" {
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 	other := &crawlFixture{v.web, v.addr, t.TempDir()}

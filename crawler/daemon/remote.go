@@ -45,7 +45,7 @@ func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error
 	if c := r.newSocketClientIfListening(ctx); c != nil {
 		return c, nil
 	}
-	if !r.isExplicit() && stateDir(r.dataDir).wasUsedButIsIdle() {
+	if !r.isExplicit() && StateDir(r.dataDir).WasUsedButIsIdle() {
 		// Any user of the machine may listen at the default address in the daemon's
 		// place, and would receive the token.
 		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.dataDir)
@@ -78,14 +78,14 @@ func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *a
 	if r.isExplicit() {
 		return nil
 	}
-	dir := stateDir(r.dataDir)
-	c, err := dir.dialSocket(ctx)
+	dir := StateDir(r.dataDir)
+	c, err := dir.DialSocket(ctx)
 	if err != nil {
 		return nil
 	}
 	_ = c.Close() // the connection only showed that a daemon listens
-	r.dialedAddress = dir.path(socketFile)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.dialSocket(ctx) }
+	r.dialedAddress = dir.Path(SocketFile)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.DialSocket(ctx) }
 	// The host is one by which every daemon may be called; it is not looked up.
 	httpClient := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{DialContext: dial}}
 	return &api.Client{Server: "http://localhost", HTTP: httpClient}

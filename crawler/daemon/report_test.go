@@ -206,7 +206,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	file := filepath.Join(v.dataDir(), projectFile)
+	file := filepath.Join(v.dataDir(), ProjectFile)
 	d, err := project.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestInspectionChangesNothing(t *testing.T) {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	lock, err := stateDir(v.dataDir()).lock()
+	lock, err := StateDir(v.dataDir()).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.putProjectFile("public", minimalProject)
 	f.reloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
-	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), auditFile), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), AuditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

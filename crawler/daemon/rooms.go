@@ -22,7 +22,7 @@ import (
 
 // An engineConfig is what a crawl stands on: what outlives one setting of its project.
 type engineConfig struct {
-	stores          crawlStores
+	stores          CrawlStores
 	pathConfinement *pathConfinement // of the files that the project names
 	outputs
 	callbacksByHandlerName NamedCallbacks
@@ -57,7 +57,7 @@ type sharedResources struct {
 
 // Rooms are the house, put together for a project.
 type crawlComponents struct {
-	stores            crawlStores
+	stores            CrawlStores
 	project           project.Project
 	pathConfinement   *pathConfinement // of the files that the project names
 	scope             *frontier.Scope
@@ -104,10 +104,10 @@ func (g engineConfig) newEngineWithoutCrawler(p project.Project, seedPerOrigin [
 	}
 	r := &crawlComponents{
 		stores: g.stores, project: p, pathConfinement: g.pathConfinement,
-		scope: frontier.NewScope(scopeConfig, seedPerOrigin), gate: robots.NewGate(gateConfig, g.stores.robots),
+		scope: frontier.NewScope(scopeConfig, seedPerOrigin), gate: robots.NewGate(gateConfig, g.stores.Robots),
 		refusalReporter: &discoveryRefusalReporter{log: g.log, onRefused: g.onRefused},
 	}
-	r.frontier = frontier.New(g.stores.frontier, frontier.Config{
+	r.frontier = frontier.New(g.stores.Frontier, frontier.Config{
 		Scope: r.scope, ParamCleaner: params, LeaseTTL: p.Store.LeaseTTL(), CleanURL: r.gate.CleanURL, Budget: budget,
 		Now: g.now, WaitForRevisitsAndSuspensions: g.waitForRevisitsAndSuspensions, MaxNextWait: maxPolitenessDelay(g.politenessPolicyOf(p)), OnNewURLQueued: g.onNewURLQueued, OnRefused: r.refusalReporter.countAndReportRefusal,
 		IsMemoryLow: g.memoryPressureMonitor.IsMemoryLow,
@@ -125,7 +125,7 @@ func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.
 	if bodyMemory == nil {
 		bodyMemory = bodymem.NewDefault()
 	}
-	httpFetcher, err := newFetcher(&p, g.pathConfinement, g.stores.frontier, g.transport, bodyMemory)
+	httpFetcher, err := newFetcher(&p, g.pathConfinement, g.stores.Frontier, g.transport, bodyMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -180,13 +180,13 @@ func (r *crawlComponents) queueSeeds(ctx context.Context) error {
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir stateDir, previous *project.File) error {
+func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir StateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err
 		}
 	}
-	return dir.saveProject(r.project, r.pathConfinement != nil)
+	return dir.SaveProject(r.project, r.pathConfinement != nil)
 }
 
 // setFastRobotsRetries makes robots.txt files that cannot be had be asked for again within

@@ -22,7 +22,7 @@ import (
 // A foregroundRun is one run of a crawl in the foreground: its files, and the rooms on them.
 type foregroundRun struct {
 	*crawlComponents
-	stores       crawlStores
+	stores       CrawlStores
 	sharedBrakes *sharedBrakes
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run has left something
@@ -51,8 +51,8 @@ func (h *visitedHostSet) count() int {
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
-	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(stateDir(p.Store.Path)) }
-	if j.stores, err = openStores(p, opts); err != nil {
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(StateDir(p.Store.Path)) }
+	if j.stores, err = OpenStores(p, opts); err != nil {
 		return nil, err
 	}
 	g := engineConfig{
@@ -86,7 +86,7 @@ func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engineCon
 		return nil, true // it posts nothing
 	}, g.log)
 	g.sharedBrakes, g.resetCountsIfLimitReached = j.sharedBrakes, true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), redisOpenTimeout, storage.ErrWriteStalled)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
 	g.hostDueStore.Store, err = j.sharedBrakes.waitForStore(ctx)
@@ -98,7 +98,7 @@ func (j *foregroundRun) Close() error { return errors.Join(j.stores.Close(), j.s
 
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p project.Project, s crawlOptions) (err error) {
-	dir := stateDir(p.Store.Path)
+	dir := StateDir(p.Store.Path)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
@@ -106,15 +106,15 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if _, err := p.Agent.Signature.ReadKeys(os.Open); err != nil {
 		return err
 	}
-	if _, err := encodeProject(p); err != nil {
+	if _, err := EncodeProject(p); err != nil {
 		return err
 	}
-	lock, err := dir.lock() // nothing in the directory is touched before
+	lock, err := dir.Lock() // nothing in the directory is touched before
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := dir.checkResumeOrFresh(s.resume, s.startFresh); err != nil {
+	if err := dir.CheckResumeOrFresh(s.resume, s.startFresh); err != nil {
 		return err
 	}
 	if s.startFresh && p.Store.Redis.IsUsed() {
@@ -124,7 +124,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	// written again.
 	opts := outputOptions{resume: s.resume, startFresh: s.startFresh, stdout: a.stdout.w, log: a.log, onDiskFull: a.onDiskFull}
 	if s.resume {
-		if opts.durable, err = dir.readDurableOutputLengths(p, a.log); err != nil {
+		if opts.durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
 			return err
 		}
 	}
@@ -133,10 +133,10 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	previous, _ := project.ReadFile(dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(dir.Path(ProjectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
-		if err := dir.saveProject(p, false); err != nil {
+		if err := dir.SaveProject(p, false); err != nil {
 			return err
 		}
 	}

@@ -22,10 +22,10 @@ import (
 type projectRunner struct {
 	name             string
 	env              *processResources // its log says which project speaks
-	dir              stateDir
+	dir              StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
-	robotsStore      storeInspectorImporter // of all projects
+	robotsStore      StoreInspectorImporter // of all projects
 	sharedResources
 	getOrStartRedisBrakes func(*loadedProject) *sharedBrakes
 	metrics               *metrics.Metrics
@@ -80,19 +80,19 @@ func (r *projectRunner) redisStoreIdentity() string {
 	return ""
 }
 
-// openStores opens the project's part of its state, which must be whole.
-func (r *projectRunner) openStores() (crawlStores, error) {
+// OpenStores opens the project's part of its state, which must be whole.
+func (r *projectRunner) openStores() (CrawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
-		return crawlStores{}, err
+		return CrawlStores{}, err
 	}
-	if err := requireCompleteImport(s.frontier); err != nil {
-		return crawlStores{}, errors.Join(err, s.closeProjectStores())
+	if err := RequireCompleteImport(s.Frontier); err != nil {
+		return CrawlStores{}, errors.Join(err, s.CloseProjectStores())
 	}
 	return s, nil
 }
 
-func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err error) {
+func (r *projectRunner) openStoresAllowingPartialImport() (s CrawlStores, err error) {
 	p, confinement := project.Default(), (*pathConfinement)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
@@ -102,16 +102,16 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s crawlStores, err er
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
-		return openRedisStores(p, confinement.openInput, opts)
+		return OpenRedisStores(p, confinement.openInput, opts)
 	}
-	if err := r.dir.requireLocalState(); err != nil {
-		return crawlStores{}, err
+	if err := r.dir.RequireLocalState(); err != nil {
+		return CrawlStores{}, err
 	}
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
 	r.diskFullState.setStoreError(nil)
 	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.setStoreError(err) }
-	s.robots = r.robotsStore
-	s.frontier, err = openBoltFrontier(r.dir.path(storeFile), opts, r.robotsStore)
+	s.Robots = r.robotsStore
+	s.Frontier, err = OpenBoltFrontier(r.dir.Path(StoreFile), opts, r.robotsStore)
 	return s, err
 }
 
@@ -333,7 +333,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 	if r.appliedProject == loaded {
 		return nil
 	}
-	previous, _ := project.ReadFile(r.dir.path(projectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(r.dir.Path(ProjectFile)) // nil: not known, and so not the same
 	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}

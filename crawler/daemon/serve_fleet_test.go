@@ -137,7 +137,7 @@ func (s *daemonGroup) waitForState(state api.ProjectState) {
 func (s *daemonGroup) visitCounts() (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range s.clients {
-		rs := readRecords(s.t, filepath.Join(s.dataDir(i), projectsDir, "shop", outputFile))
+		rs := readRecords(s.t, filepath.Join(s.dataDir(i), ProjectsDir, "shop", OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++

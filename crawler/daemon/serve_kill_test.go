@@ -130,7 +130,7 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // its output does not hold.
 func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, name, outputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, name, OutputFile))))
 	for _, url := range f.web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
@@ -174,7 +174,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.web.Log())
-	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, "a", outputFile)); len(got) != n-1 {
+	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "a", OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

@@ -95,7 +95,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
 	f.stop()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), projectsDir, "p", outputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "p", OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}

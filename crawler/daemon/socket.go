@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// socketFile is a Unix domain socket in a daemon's directory. A process that can
+// SocketFile is a Unix domain socket in a daemon's directory. A process that can
 // connect to it operates the daemon without a token: its mode is 0600, and on Linux the
 // peer must be root or the daemon's user.
-const socketFile = "socket"
+const SocketFile = "socket"
 
 // maxSocketPath is how many bytes the path of a socket may have on every system:
 // sun_path has 104 on BSD and macOS, one of them for the final NUL.
 const maxSocketPath = 103
 
-// listenSocket creates the directory's socket. The caller holds the directory's lock,
-// so an existing socket belongs to a killed daemon, and listenSocket replaces it.
-// Closing the listener does not remove the file; removeSocket does.
-func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
-	if err := d.removeSocket(); err != nil {
+// ListenSocket creates the directory's socket. The caller holds the directory's lock,
+// so an existing socket belongs to a killed daemon, and ListenSocket replaces it.
+// Closing the listener does not remove the file; RemoveSocket does.
+func (d StateDir) ListenSocket(ctx context.Context) (net.Listener, error) {
+	if err := d.RemoveSocket(); err != nil {
 		return nil, err
 	}
 	addr, release, err := d.socketAddr()
@@ -41,16 +41,16 @@ func (d stateDir) listenSocket(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(d.path(socketFile), 0o600); err != nil {
+	if err := os.Chmod(d.Path(SocketFile), 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return ownerListener{l}, nil
 }
 
-// removeSocket removes the directory's socket, if there is one. The caller holds the
+// RemoveSocket removes the directory's socket, if there is one. The caller holds the
 // directory's lock.
-func (d stateDir) removeSocket() error {
-	name := d.path(socketFile)
+func (d StateDir) RemoveSocket() error {
+	name := d.Path(SocketFile)
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -63,8 +63,8 @@ func (d stateDir) removeSocket() error {
 	return os.Remove(name)
 }
 
-// dialSocket connects to the daemon of the directory.
-func (d stateDir) dialSocket(ctx context.Context) (net.Conn, error) {
+// DialSocket connects to the daemon of the directory.
+func (d StateDir) DialSocket(ctx context.Context) (net.Conn, error) {
 	addr, release, err := d.socketAddr()
 	if err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (d stateDir) dialSocket(ctx context.Context) (net.Conn, error) {
 
 // socketAddr returns the address of the directory's socket, which is valid until
 // release is called.
-func (d stateDir) socketAddr() (addr string, release func(), err error) {
-	if name := d.path(socketFile); len(name) <= maxSocketPath {
+func (d StateDir) socketAddr() (addr string, release func(), err error) {
+	if name := d.Path(SocketFile); len(name) <= maxSocketPath {
 		return name, func() {}, nil
 	}
 	return d.shortSocketAddr()

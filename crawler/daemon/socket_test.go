@@ -16,19 +16,19 @@ import (
 // While a daemon runs, the commands reach it by the socket of its directory, without a
 // token; the audit says so. When it has ended, the socket is gone.
 func TestSocket(t *testing.T) {
-	var dir stateDir
+	var dir StateDir
 	t.Cleanup(func() { // after the daemon's end
-		if _, err := os.Lstat(dir.path(socketFile)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(dir.Path(SocketFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
 	})
 	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0"})
 	dir = g.daemon.(*supervisor).dataDir
-	info, err := os.Lstat(dir.path(socketFile))
+	info, err := os.Lstat(dir.Path(SocketFile))
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
 	}
-	if err := os.Chmod(dir.path(tokenFile), 0); err != nil { // an operator needs none
+	if err := os.Chmod(dir.Path(tokenFile), 0); err != nil { // an operator needs none
 		t.Fatal(err)
 	}
 	runCommand(t, "brake", "a.example", "--reason", "they wrote", "--data", string(dir)).want(t, ExitDone, "a.example: stopped")
@@ -48,13 +48,13 @@ func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	s := newDaemonFixture(t).startAPI() // serves no socket
 	dir := s.supervisor.dataDir
-	if err := writeFileAtomic(dir.path(tokenFile), []byte(s.token)); err != nil {
+	if err := WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)
 	}
 	for what, make := range map[string]func() error{
 		"no socket": func() error { return nil },
 		"the socket of a daemon that was killed": func() error {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.path(socketFile)})
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(SocketFile)})
 			if err != nil {
 				return err
 			}
@@ -73,14 +73,14 @@ func TestWithoutSocket(t *testing.T) {
 			t.Errorf("%s: the client is %+v, %v; want one that uses the token", what, c, err)
 		}
 	}
-	l, err := dir.listenSocket(t.Context())
+	l, err := dir.ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.path(tokenFile)} {
+	for _, flag := range []string{"--server=" + s.server.URL, "--token-file=" + dir.Path(tokenFile)} {
 		c := (&program{}).newBrakeCommand()
-		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.path(tokenFile), flagSet: c.Flags()}
+		r := daemonClientOptions{serverURL: s.server.URL, dataDir: string(dir), tokenFile: dir.Path(tokenFile), flagSet: c.Flags()}
 		if err := c.Flags().Parse([]string{flag}); err != nil {
 			t.Fatal(err)
 		}
@@ -93,13 +93,13 @@ func TestWithoutSocket(t *testing.T) {
 // TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
 // other file.
 func TestSocketFileIsReplaced(t *testing.T) {
-	dir := stateDir(t.TempDir())
+	dir := StateDir(t.TempDir())
 	for range 2 { // the second finds the first's
-		l, err := dir.listenSocket(t.Context())
+		l, err := dir.ListenSocket(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := dir.dialSocket(t.Context()); err != nil {
+		if c, err := dir.DialSocket(t.Context()); err != nil {
 			t.Error(err)
 		} else {
 			c.Close()
@@ -108,16 +108,16 @@ func TestSocketFileIsReplaced(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := dir.removeSocket(); err != nil {
+	if err := dir.RemoveSocket(); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(dir.path(socketFile), []byte("mine"), 0o600); err != nil {
+	if err := os.WriteFile(dir.Path(SocketFile), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dir.listenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+	if _, err := dir.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("with a file in the way: %v", err)
 	}
-	if text, err := os.ReadFile(dir.path(socketFile)); err != nil || string(text) != "mine" {
+	if text, err := os.ReadFile(dir.Path(SocketFile)); err != nil || string(text) != "mine" {
 		t.Errorf("the file has %q, %v", text, err)
 	}
 }
@@ -125,11 +125,11 @@ func TestSocketFileIsReplaced(t *testing.T) {
 // A directory whose path is too long for a socket's address has a socket where the
 // system can name it otherwise, and an error that says what to do elsewhere.
 func TestSocketOfALongPath(t *testing.T) {
-	dir := stateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
+	dir := StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := dir.listenSocket(t.Context())
+	l, err := dir.ListenSocket(t.Context())
 	if _, ok := os.Stat("/proc/self/fd"); ok != nil {
 		if err == nil || !strings.Contains(err.Error(), "choose a shorter --data") {
 			t.Errorf("it says %v", err)
@@ -146,7 +146,7 @@ func TestSocketOfALongPath(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := dir.dialSocket(t.Context())
+	c, err := dir.DialSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestSocketOfALongPath(t *testing.T) {
 	if _, err := c.Read(text); err != nil || string(text) != "here" {
 		t.Errorf("the socket says %q, %v", text, err)
 	}
-	if err := dir.removeSocket(); err != nil {
+	if err := dir.RemoveSocket(); err != nil {
 		t.Error(err)
 	}
 }
@@ -180,8 +180,8 @@ func TestSocketIsItsOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")
 	}
-	name := filepath.Join(socketDirForAll(t), socketFile)
-	l, err := stateDir(filepath.Dir(name)).listenSocket(t.Context())
+	name := filepath.Join(socketDirForAll(t), SocketFile)
+	l, err := StateDir(filepath.Dir(name)).ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

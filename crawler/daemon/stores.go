@@ -14,47 +14,47 @@ import (
 
 // Stores keep the state of a crawl. What is known of robots.txt files has one of
 // its own, which crawls of one process share.
-type crawlStores struct {
-	frontier, robots storeInspectorImporter
-	isRemote         bool // in Redis: others work on them too, and they may be out of reach
+type CrawlStores struct {
+	Frontier, Robots StoreInspectorImporter
+	IsRemote         bool // in Redis: others work on them too, and they may be out of reach
 }
 
-// openStores opens the state of the crawl, which must be whole.
-func openStores(p project.Project, opts bolt.Options) (crawlStores, error) {
-	s, err := openStoresAllowingPartialImport(p, opts)
+// OpenStores opens the state of the crawl, which must be whole.
+func OpenStores(p project.Project, opts bolt.Options) (CrawlStores, error) {
+	s, err := OpenStoresAllowingPartialImport(p, opts)
 	if err != nil {
-		return crawlStores{}, err
+		return CrawlStores{}, err
 	}
-	if err := requireCompleteImport(s.frontier); err != nil {
-		return crawlStores{}, errors.Join(err, s.Close())
+	if err := RequireCompleteImport(s.Frontier); err != nil {
+		return CrawlStores{}, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// openStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
-func openStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s crawlStores, err error) {
+// OpenStoresAllowingPartialImport opens the files of the crawl's directory, or what it has in Redis.
+func OpenStoresAllowingPartialImport(p project.Project, opts bolt.Options) (s CrawlStores, err error) {
 	if p.Store.Redis.IsUsed() {
-		return openRedisStores(p, os.Open, opts)
+		return OpenRedisStores(p, os.Open, opts)
 	}
-	dir := stateDir(p.Store.Path)
-	if err := dir.requireLocalState(); err != nil {
-		return crawlStores{}, err
+	dir := StateDir(p.Store.Path)
+	if err := dir.RequireLocalState(); err != nil {
+		return CrawlStores{}, err
 	}
 	robotsOpts := opts
 	robotsOpts.ListOutputFiles = nil // the frontier keeps the files
-	if s.robots, err = openBoltStore(dir.robotsStorePath(), robotsOpts); err != nil {
-		return crawlStores{}, err
+	if s.Robots, err = OpenBoltStore(dir.robotsStorePath(), robotsOpts); err != nil {
+		return CrawlStores{}, err
 	}
-	if s.frontier, err = openBoltFrontier(dir.path(storeFile), opts, s.robots); err != nil {
-		return crawlStores{}, errors.Join(err, s.robots.Close())
+	if s.Frontier, err = OpenBoltFrontier(dir.Path(StoreFile), opts, s.Robots); err != nil {
+		return CrawlStores{}, errors.Join(err, s.Robots.Close())
 	}
 	return s, nil
 }
 
-// openBoltFrontier opens the file of a frontier. What was learnt of robots.txt files is on
+// OpenBoltFrontier opens the file of a frontier. What was learnt of robots.txt files is on
 // the disk before the frontier says that they have been asked for: else a crash between
 // the two would have a crawl wait for a redirect of a robots.txt that was followed.
-func openBoltFrontier(file string, opts bolt.Options, robots storeInspectorImporter) (storeInspectorImporter, error) {
+func OpenBoltFrontier(file string, opts bolt.Options, robots StoreInspectorImporter) (StoreInspectorImporter, error) {
 	beforeWrite := opts.BeforeWrite
 	opts.BeforeWrite = func() error {
 		err := robots.Flush(context.Background())
@@ -63,21 +63,21 @@ func openBoltFrontier(file string, opts bolt.Options, robots storeInspectorImpor
 		}
 		return err
 	}
-	return openBoltStore(file, opts)
+	return OpenBoltStore(file, opts)
 }
 
 // robotsStorePath is the file that keeps what is known of robots.txt files: the crawl's own,
 // or, in the directory of a daemon's project, that of all its projects.
-func (d stateDir) robotsStorePath() string {
-	daemon := stateDir(d.path(filepath.Join("..", "..")))
-	if _, err := os.Stat(daemon.path(daemonStateFile)); err == nil && filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == projectsDir {
-		return daemon.path(robotsFile)
+func (d StateDir) robotsStorePath() string {
+	daemon := StateDir(d.Path(filepath.Join("..", "..")))
+	if _, err := os.Stat(daemon.Path(DaemonStateFile)); err == nil && filepath.Base(filepath.Dir(filepath.Clean(string(d)))) == ProjectsDir {
+		return daemon.Path(RobotsFile)
 	}
-	return d.path(robotsFile)
+	return d.Path(RobotsFile)
 }
 
-// openBoltStore returns an interface that is nil where the store is.
-func openBoltStore(file string, opts bolt.Options) (storeInspectorImporter, error) {
+// OpenBoltStore returns an interface that is nil where the store is.
+func OpenBoltStore(file string, opts bolt.Options) (StoreInspectorImporter, error) {
 	s, err := bolt.Open(file, opts)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the state of the crawl: %w", err)
@@ -85,10 +85,10 @@ func openBoltStore(file string, opts bolt.Options) (storeInspectorImporter, erro
 	return s, nil
 }
 
-// frontierHasFailed reports whether the frontier has failed for good; it must then be opened
+// FrontierHasFailed reports whether the frontier has failed for good; it must then be opened
 // again before the crawl continues.
-func (s crawlStores) frontierHasFailed() bool {
-	f, ok := s.frontier.(storage.FailureNotifier)
+func (s CrawlStores) FrontierHasFailed() bool {
+	f, ok := s.Frontier.(storage.FailureNotifier)
 	if !ok {
 		return false
 	}
@@ -101,20 +101,20 @@ func (s crawlStores) frontierHasFailed() bool {
 }
 
 // Close makes all of the crawl durable. The frontier's last changes wait for what was
-// learnt of robots.txt files, so these are closed last: see openBoltFrontier.
-func (s crawlStores) Close() error { return errors.Join(s.frontier.Close(), s.robots.Close()) }
+// learnt of robots.txt files, so these are closed last: see OpenBoltFrontier.
+func (s CrawlStores) Close() error { return errors.Join(s.Frontier.Close(), s.Robots.Close()) }
 
-// closeProjectStores closes what is a project's alone, in a daemon: what is known of robots.txt
+// CloseProjectStores closes what is a project's alone, in a daemon: what is known of robots.txt
 // files is all projects', unless it is in Redis.
-func (s crawlStores) closeProjectStores() error {
-	if s.isRemote {
+func (s CrawlStores) CloseProjectStores() error {
+	if s.IsRemote {
 		return s.Close()
 	}
-	return s.frontier.Close()
+	return s.Frontier.Close()
 }
 
-// A storeInspectorImporter is one that can be asked what it holds, and take over what another does.
-type storeInspectorImporter interface {
+// A StoreInspectorImporter is one that can be asked what it holds, and take over what another does.
+type StoreInspectorImporter interface {
 	storage.Store
 	storage.Inspector
 	storage.Importer

@@ -17,8 +17,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/redis"
 )
 
-// redisOptions returns the options for the project's Redis. It opens files by open.
-func redisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
+// RedisOptions returns the options for the project's Redis. It opens files by open.
+func RedisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis.Options, err error) {
 	opts = redis.Options{Addresses: r.Addresses, Username: r.Username, Partitions: r.Partitions, Durability: redis.Durability(r.Durability)}
 	if r.PasswordFile != "" {
 		text, err := inputfile.ReadSmall(open, r.PasswordFile)
@@ -44,23 +44,23 @@ func redisOptions(r *project.RedisSettings, open inputfile.OpenFunc) (opts redis
 	return opts, nil
 }
 
-// redisOpenTimeout is how long it may take to find the servers of a store.
-const redisOpenTimeout = 30 * time.Second
+// RedisOpenTimeout is how long it may take to find the servers of a store.
+const RedisOpenTimeout = 30 * time.Second
 
-// openRedisStores opens the stores of a crawl whose state is in Redis, as files would be
+// OpenRedisStores opens the stores of a crawl whose state is in Redis, as files would be
 // opened, and notes in its directory that it is.
-func openRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s crawlStores, err error) {
-	dir := stateDir(p.Store.Path)
-	if _, err := os.Stat(dir.path(storeFile)); err == nil {
+func OpenRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.Options) (s CrawlStores, err error) {
+	dir := StateDir(p.Store.Path)
+	if _, err := os.Stat(dir.Path(StoreFile)); err == nil {
 		return s, usage.Errorf("the state of this crawl is in %s, and store.redis names another place: leave that out, or name another directory with --data",
-			dir.path(storeFile))
+			dir.Path(StoreFile))
 	}
-	opts, err := redisOptions(&p.Store.Redis, open)
+	opts, err := RedisOptions(&p.Store.Redis, open)
 	if err != nil {
 		return s, err
 	}
 	if boltOpts.ListOutputFiles != nil {
-		l := durableLengthRecorder{path: dir.path(outputLengthsFile), listOutputFiles: boltOpts.ListOutputFiles}
+		l := durableLengthRecorder{path: dir.Path(outputLengthsFile), listOutputFiles: boltOpts.ListOutputFiles}
 		beforeWrite := boltOpts.BeforeWrite
 		boltOpts.BeforeWrite = func() error {
 			if err := beforeWrite(); err != nil {
@@ -71,23 +71,23 @@ func openRedisStores(p project.Project, open inputfile.OpenFunc, boltOpts bolt.O
 	}
 	opts.PostInterruptionDelay, opts.BeforeAck, opts.OnDamaged = boltOpts.PostInterruptionDelay, boltOpts.BeforeWrite, boltOpts.OnDamaged
 	prefix := p.Store.Redis.Prefix + ":" + p.Name
-	s.isRemote = true
-	if s.robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
-		return crawlStores{}, err
+	s.IsRemote = true
+	if s.Robots, err = openRedisStore(opts, prefix+":robots"); err != nil {
+		return CrawlStores{}, err
 	}
 	opts.OnStallChange = boltOpts.OnStallChange // of the frontier's alone: it is asked as a whole, and often
-	if s.frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
-		if err = writeFileAtomic(dir.path(redisFile), []byte(prefix+"\n")); err == nil {
+	if s.Frontier, err = openRedisStore(opts, prefix+":frontier"); err == nil {
+		if err = WriteFileAtomic(dir.Path(redisFile), []byte(prefix+"\n")); err == nil {
 			return s, nil
 		}
-		err = errors.Join(err, s.frontier.Close())
+		err = errors.Join(err, s.Frontier.Close())
 	}
-	return crawlStores{}, errors.Join(err, s.robots.Close())
+	return CrawlStores{}, errors.Join(err, s.Robots.Close())
 }
 
 // openRedisStore returns an interface that is nil where the store is.
-func openRedisStore(opts redis.Options, prefix string) (storeInspectorImporter, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), redisOpenTimeout)
+func openRedisStore(opts redis.Options, prefix string) (StoreInspectorImporter, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), RedisOpenTimeout)
 	defer cancel()
 	opts.Prefix = prefix
 	s, err := redis.Open(ctx, opts)

@@ -14,7 +14,7 @@ import (
 func TestSmallFilesOfRedis(t *testing.T) {
 	long := testfile.Write(t, "long", strings.Repeat("x", inputfile.MaxSmallBytes+1))
 	for _, r := range []project.RedisSettings{{PasswordFile: long}, {TLS: true, CAFile: long}} {
-		if _, err := redisOptions(&r, os.Open); err == nil || !strings.Contains(err.Error(), "is longer than") {
+		if _, err := RedisOptions(&r, os.Open); err == nil || !strings.Contains(err.Error(), "is longer than") {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

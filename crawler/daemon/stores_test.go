@@ -19,7 +19,7 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 	p := project.Default()
 	p.Store.Path = t.TempDir()
 	recorded := 0
-	s, err := openStores(p, bolt.Options{FlushEvery: time.Hour, BeforeWrite: func() error { recorded++; return nil }})
+	s, err := OpenStores(p, bolt.Options{FlushEvery: time.Hour, BeforeWrite: func() error { recorded++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,19 +27,19 @@ func TestRobotsAreWrittenFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.frontier.Add(t.Context(), []storage.Entry{{URL: u}}, 0)
-	if err = errors.Join(err, s.robots.SetNote(t.Context(), u.Origin(), "rules", []byte("allow")), s.frontier.Flush(t.Context())); err != nil {
+	_, err = s.Frontier.Add(t.Context(), []storage.Entry{{URL: u}}, 0)
+	if err = errors.Join(err, s.Robots.SetNote(t.Context(), u.Origin(), "rules", []byte("allow")), s.Frontier.Flush(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	killed, err := os.ReadFile(filepath.Join(p.Store.Path, robotsFile))
-	copied := filepath.Join(t.TempDir(), robotsFile)
+	killed, err := os.ReadFile(filepath.Join(p.Store.Path, RobotsFile))
+	copied := filepath.Join(t.TempDir(), RobotsFile)
 	if err := errors.Join(err, os.WriteFile(copied, killed, 0o600), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if recorded == 0 {
 		t.Error("nobody was asked to write the output first")
 	}
-	left, err := openBoltStore(copied, bolt.Options{})
+	left, err := OpenBoltStore(copied, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

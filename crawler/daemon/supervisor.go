@@ -24,14 +24,14 @@ import (
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
 	env                           *processResources
-	dataDir                       stateDir
+	dataDir                       StateDir
 	projectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
 	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
-	directoryLock                 *directoryLock
-	// hasSocket says that listenSocket has made the socket, which Close removes.
+	directoryLock                 *DirectoryLock
+	// hasSocket says that ListenSocket has made the socket, which Close removes.
 	hasSocket   bool
-	robotsStore storeInspectorImporter // what is known of robots.txt files, by all projects
+	robotsStore StoreInspectorImporter // what is known of robots.txt files, by all projects
 	sharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
@@ -79,7 +79,7 @@ func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor,
 		return nil, err
 	}
 	s := &supervisor{
-		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: stateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
+		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: StateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
 			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.SharedMemoryBudget{},
 			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), env.log), bodyMemory: env.bodyMemory,
@@ -93,7 +93,7 @@ func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor,
 			return usage.Bytes, usage.DeniedVisits
 		})
 	}
-	if s.directoryLock, err = s.dataDir.lock(); err != nil {
+	if s.directoryLock, err = s.dataDir.Lock(); err != nil {
 		return nil, err
 	}
 	if err := s.openDaemonStores(); err != nil {
@@ -105,7 +105,7 @@ func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor,
 
 // openDaemonStores opens what the projects share.
 func (s *supervisor) openDaemonStores() (err error) {
-	if s.stateStore, err = openDaemonStateStore(s.dataDir.path(daemonStateFile)); err != nil {
+	if s.stateStore, err = openDaemonStateStore(s.dataDir.Path(DaemonStateFile)); err != nil {
 		return err
 	}
 	if err = s.loadBrakes(); err != nil {
@@ -113,7 +113,7 @@ func (s *supervisor) openDaemonStores() (err error) {
 	}
 	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
-	if s.robotsStore, err = openBoltStore(s.dataDir.path(robotsFile), opts); err != nil {
+	if s.robotsStore, err = OpenBoltStore(s.dataDir.Path(RobotsFile), opts); err != nil {
 		return err
 	}
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
@@ -125,8 +125,8 @@ func (s *supervisor) openDaemonStores() (err error) {
 }
 
 // projectStateDir is where the state of a project is.
-func (s *supervisor) projectStateDir(name string) stateDir {
-	return stateDir(s.dataDir.path(filepath.Join(projectsDir, name)))
+func (s *supervisor) projectStateDir(name string) StateDir {
+	return StateDir(s.dataDir.Path(filepath.Join(ProjectsDir, name)))
 }
 
 // projectFilePath is where the file of a project is.
@@ -138,7 +138,7 @@ func (s *supervisor) projectFilePath(name string) string {
 // though their files may be gone.
 func (s *supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
-	entries, _ := os.ReadDir(s.dataDir.path(projectsDir)) // none before the first project
+	entries, _ := os.ReadDir(s.dataDir.Path(ProjectsDir)) // none before the first project
 	for _, e := range entries {
 		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())
@@ -249,7 +249,7 @@ func (s *supervisor) Close() (err error) {
 		s.memoryUsageRecorder.recordCleanEnd()
 	}
 	if s.hasSocket { // once the lock is free, the socket may be another daemon's
-		err = errors.Join(err, s.dataDir.removeSocket())
+		err = errors.Join(err, s.dataDir.RemoveSocket())
 	}
 	return errors.Join(err, s.directoryLock.Close())
 }

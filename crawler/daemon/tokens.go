@@ -24,13 +24,13 @@ const minTokenLength = 20
 
 // loadOrCreateDaemonTokens returns the keys of the daemon's own tokens, which are made at its
 // first start.
-func loadOrCreateDaemonTokens(dir stateDir) ([]api.APIKey, error) {
+func loadOrCreateDaemonTokens(dir StateDir) ([]api.APIKey, error) {
 	var keys []api.APIKey
 	for _, t := range []struct {
 		file string
 		role api.Role
 	}{{tokenFile, api.RoleOperate}, {readTokenFile, api.RoleRead}} {
-		token, err := readOrCreateToken(dir.path(t.file))
+		token, err := readOrCreateToken(dir.Path(t.file))
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func readOrCreateToken(file string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
-		return token, writeFileAtomic(file, []byte(token+"\n"))
+		return token, WriteFileAtomic(file, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", err

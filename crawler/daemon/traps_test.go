@@ -83,7 +83,7 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
 	slices.Sort(want)
-	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), outputFile))); !slices.Equal(got, want) {
+	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "Refused where they were found",

@@ -19,17 +19,17 @@ const countTimeout = time.Second
 
 // A storeHandle keeps the state of a project, and is open while somebody is in it.
 type storeHandle struct {
-	dir                 stateDir
+	dir                 StateDir
 	wantedStoreIdentity func() string // where the state is, as the project's file says now
-	openStoresFunc      func() (crawlStores, error)
+	openStoresFunc      func() (CrawlStores, error)
 	beforeClose         func() // is called when it is about to be closed, and nobody is inside
 
 	mu                  sync.Mutex
 	userCount           int
-	stores              *crawlStores // nil: it is closed
+	stores              *CrawlStores // nil: it is closed
 	openedStoreIdentity string       // the place of files
 	isOpeningOrClosing  bool         // it is being opened, or closed, which takes time where the state is elsewhere
-	directoryLock       *directoryLock
+	directoryLock       *DirectoryLock
 	closedForGood       bool      // for good
 	stateChanged        sync.Cond // nobody is inside any more, or it is no more busy
 	closeTimer          *time.Timer
@@ -40,7 +40,7 @@ type storeHandle struct {
 // ends.
 var errStoreClosed = errors.New("the project is closed for good")
 
-func newStoreHandle(dir stateDir, wantedLocation func() string, openStores func() (crawlStores, error)) *storeHandle {
+func newStoreHandle(dir StateDir, wantedLocation func() string, openStores func() (CrawlStores, error)) *storeHandle {
 	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
 	v.stateChanged.L = &v.mu
 	return v
@@ -56,26 +56,26 @@ type storeStats struct {
 // acquire opens the vault, if nobody has. Who entered leaves in the end. Where the
 // state is to be in another place now, it waits until those have left who are in
 // the old one.
-func (v *storeHandle) acquire() (crawlStores, error) {
+func (v *storeHandle) acquire() (CrawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
 		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
-			return crawlStores{}, errStoreClosed
+			return CrawlStores{}, errStoreClosed
 		case v.isOpeningOrClosing || mustReopen && v.userCount > 0:
 			v.stateChanged.Wait()
 			continue
 		case mustReopen:
 			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
-				return crawlStores{}, err
+				return CrawlStores{}, err
 			}
 			continue
 		}
 		if v.stores == nil {
 			if err := v.openLocked(); err != nil {
-				return crawlStores{}, err
+				return CrawlStores{}, err
 			}
 			continue
 		}
@@ -89,8 +89,8 @@ func (v *storeHandle) openLocked() error {
 	v.isOpeningOrClosing = true
 	at := v.wantedStoreIdentity()
 	v.mu.Unlock()
-	lock, err := v.dir.lock()
-	var opened crawlStores
+	lock, err := v.dir.Lock()
+	var opened CrawlStores
 	if err == nil {
 		if opened, err = v.openStoresFunc(); err != nil {
 			err = errors.Join(err, lock.Close())
@@ -115,7 +115,7 @@ func (v *storeHandle) needsReopen() bool {
 
 // needsReopenLocked is needsReopen for callers that hold v.mu.
 func (v *storeHandle) needsReopenLocked() bool {
-	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.frontierHasFailed())
+	return v.stores != nil && (v.openedStoreIdentity != v.wantedStoreIdentity() || v.stores.FrontierHasFailed())
 }
 
 // release is the end of a stay: the vault is closed some time after the last.
@@ -152,8 +152,8 @@ func (v *storeHandle) closeLocked() error {
 	v.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
-	counts, countErr := closing.frontier.Counts(ctx)
-	err := errors.Join(closing.closeProjectStores(), lock.Close())
+	counts, countErr := closing.Frontier.Counts(ctx)
+	err := errors.Join(closing.CloseProjectStores(), lock.Close())
 	v.mu.Lock()
 	v.isOpeningOrClosing = false
 	v.stateChanged.Broadcast()
@@ -183,7 +183,7 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 	if last.isKnown && !open {
 		return last, nil
 	}
-	if hasCrawl, err := v.dir.hasCrawl(); err != nil || !hasCrawl {
+	if hasCrawl, err := v.dir.HasCrawl(); err != nil || !hasCrawl {
 		return storeStats{}, err
 	}
 	opened, err := v.acquire()
@@ -191,14 +191,14 @@ func (v *storeHandle) latestStats(ctx context.Context) (storeStats, error) {
 		return storeStats{}, err
 	}
 	defer v.release()
-	if !last.isKnown && !opened.isRemote { // else it is of the visits that this process makes
-		if last.largestDelayShortfall, err = largestDelayShortfall(ctx, opened.frontier); err != nil {
+	if !last.isKnown && !opened.IsRemote { // else it is of the visits that this process makes
+		if last.largestDelayShortfall, err = largestDelayShortfall(ctx, opened.Frontier); err != nil {
 			return storeStats{}, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	if last.counts, err = opened.frontier.Counts(ctx); err != nil {
+	if last.counts, err = opened.Frontier.Counts(ctx); err != nil {
 		return storeStats{}, err
 	}
 	last.isKnown = true
@@ -224,7 +224,7 @@ func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 }
 
 // largestDelayShortfall returns the most by which a rest of any host fell short.
-func largestDelayShortfall(ctx context.Context, s storeInspectorImporter) (shortfall time.Duration, err error) {
+func largestDelayShortfall(ctx context.Context, s StoreInspectorImporter) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
 		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)
 		return true

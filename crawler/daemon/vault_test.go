@@ -21,13 +21,13 @@ func (s slowStore) Close() error {
 // While a vault is being closed, which waits for servers that may be silent, it tells what
 // was in it; who enters waits, and finds it open.
 func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
-	dir := stateDir(t.TempDir())
+	dir := StateDir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		closing := make(chan struct{})
 		opened := 0
-		v := newStoreHandle(dir, func() string { return "" }, func() (crawlStores, error) {
+		v := newStoreHandle(dir, func() string { return "" }, func() (CrawlStores, error) {
 			opened++
-			return crawlStores{frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
+			return CrawlStores{Frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
 		})
 		acquireStore := func() {
 			if _, err := v.acquire(); err != nil {

@@ -111,7 +111,7 @@ func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = writeFileAtomic(w.filePath, append(text, '\n'))
+		err = WriteFileAtomic(w.filePath, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep what the daemon was told: %w", err)
