@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -43,7 +44,7 @@ func TestAgentOfProject(t *testing.T) {
 			res := runCommand(t, v.crawlArgs("-c", config, "http://a.example/")...)
 			res.want(t, ExitDone)
 			var visited []string
-			for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))) {
+			for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
 				visited = append(visited, strings.TrimPrefix(u, "http://a.example"))
 			}
 			if got := strings.Join(visited, " "); got != test.visited {
@@ -71,7 +72,7 @@ func TestNotForIndexing(t *testing.T) {
 	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
-	for _, line := range outputLines(t, filepath.Join(v.dataDir(), OutputFile), 0) {
+	for _, line := range outputLines(t, filepath.Join(v.dataDir(), datadir.OutputFile), 0) {
 		var r map[string]any
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)

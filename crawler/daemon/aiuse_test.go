@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -92,7 +93,7 @@ func TestAIUse(t *testing.T) {
 			runCommand(t, v.crawlArgs("-c", config, "--warc", filepath.Join(v.dir, "warc"), "http://a.example/")...).want(t, ExitDone)
 			parked := []string{"/", "/line", "/meta", "/noarchive", "/noindex", "/papers/1", "/tdm", "/usage"}
 			var withheld []string
-			for _, r := range readRecords(t, filepath.Join(v.dataDir(), OutputFile)) {
+			for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 				path := strings.TrimPrefix(r.URL, "http://a.example")
 				parked = slices.DeleteFunc(parked, func(p string) bool { return p == path })
 				refused := r.AIUseSignals != nil && r.AIUseSignals.UsageConflict != nil

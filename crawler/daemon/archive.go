@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -32,7 +33,7 @@ type warcArchive struct {
 	archive            *warc.ArchiveWriter
 	dirPath            string // of their directory
 	dir                *os.Root
-	lock               *DirectoryLock
+	lock               *datadir.DirectoryLock
 	log                *slog.Logger
 	onDiskFull         func(error)         // see retryWhileDiskFull
 	captureNotes       originMetadataStore // records what was archived of URLs that are revisited
@@ -59,7 +60,7 @@ func openArchive(p project.Project, opts outputOptions) (*warcArchive, error) {
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
+	lock, err := datadir.LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -144,7 +145,7 @@ func TestArchive(t *testing.T) {
 // outputRecords returns the lines of output.
 func outputRecords(t *testing.T, v *crawlFixture) []OutputRecord {
 	t.Helper()
-	return readRecords(t, filepath.Join(v.dataDir(), OutputFile))
+	return readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
 }
 
 // unchangingSite is a site of two pages that never change: one has a validator.
@@ -205,7 +206,7 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	lock, err := LockDirectory(root, archiveLockFile, "", "", "")
+	lock, err := datadir.LockDirectory(root, archiveLockFile, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -17,7 +18,7 @@ func TestBodies(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	project := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\noutput: {bodies: true}\n")
 	runCommand(t, v.crawlArgs("-c", project, "http://shop.example/")...).want(t, ExitDone, "pages: 5 (")
-	dir := filepath.Join(v.dataDir(), BodiesDir)
+	dir := filepath.Join(v.dataDir(), datadir.BodiesDir)
 	want := map[string]int{}
 	for _, r := range outputRecords(t, v) {
 		if r.SHA256 != "" {
@@ -43,7 +44,7 @@ func TestBodies(t *testing.T) {
 func TestBodiesAreStoredOnce(t *testing.T) {
 	dir := t.TempDir()
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello
-	b, err := openBodyStore(dir, PrivateFileMode)
+	b, err := openBodyStore(dir, datadir.PrivateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestBodiesAreStoredOnce(t *testing.T) {
 	if err := os.WriteFile(b.joinPath(unfinishedDir, sum+"-1"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = openBodyStore(dir, PrivateFileMode); err != nil {
+	if b, err = openBodyStore(dir, datadir.PrivateFileMode); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(b.joinPath(unfinishedDir)); err != nil || len(left) > 0 {

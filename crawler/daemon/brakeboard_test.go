@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -45,7 +46,7 @@ func (b *fakeSharedValues) SetSharedValue(_ context.Context, name, value, _ stri
 // What a board held before a brake was put on here, or lifted, and is heard of after it,
 // neither lifts the brake nor puts it on again.
 func TestOutdatedSharedBrakes(t *testing.T) {
-	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), DaemonStateFile))
+	stateStore, err := openDaemonStateStore(filepath.Join(t.TempDir(), datadir.DaemonStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage"
@@ -65,12 +66,12 @@ func sharedBrakesID(r *project.RedisSettings) string {
 func startSharedBrakes(r project.RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
 	c := &sharedBrakes{storeID: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
-		opts, err := RedisOptions(&r, confinement.openInput)
+		opts, err := datadir.RedisOptions(&r, confinement.openInput)
 		if err != nil {
 			return nil, err
 		}
 		opts.Partitions = 0 // of a project's own it says nothing
-		ctx, cancel := context.WithTimeout(ctx, RedisOpenTimeout)
+		ctx, cancel := context.WithTimeout(ctx, datadir.RedisOpenTimeout)
 		defer cancel()
 		opts.Prefix = r.Prefix + sharedBrakesSuffix
 		return redis.Open(ctx, opts) // nil in it goes with an error

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -39,9 +40,9 @@ var errOutsideRoot = errors.New("it is outside of the directory that projects of
 // allowsPath reports whether c lets a project use a path, judged by its name.
 func (c *pathConfinement) allowsPath(use project.FilePathUse, path string) bool {
 	if use == project.InputFile {
-		return IsWithin(path, c.inputRoot)
+		return datadir.IsWithin(path, c.inputRoot)
 	}
-	return IsWithin(path, c.projectDir) || IsWithin(path, c.outputRoot)
+	return datadir.IsWithin(path, c.projectDir) || datadir.IsWithin(path, c.outputRoot)
 }
 
 // openInput opens a file for reading. In a confinement the file must be a regular file below
@@ -110,7 +111,7 @@ func (c *pathConfinement) checkAppendToOwnOutput(name string, f *os.File, size i
 	head := make([]byte, len(recordPrefix))
 	if n, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err
-	} else if IsWithin(name, c.projectDir) && string(head[:n]) == recordPrefix {
+	} else if datadir.IsWithin(name, c.projectDir) && string(head[:n]) == recordPrefix {
 		return nil
 	}
 	return usage.Errorf("output.jsonl: %s exists, and this project, which came by the API, has not written it: "+
@@ -120,7 +121,7 @@ func (c *pathConfinement) checkAppendToOwnOutput(name string, f *os.File, size i
 // claimWARCDir refuses a directory with an unfinished WARC file of another project:
 // opening the directory would cut such files, and remove those without a record.
 func (c *pathConfinement) claimWARCDir(name string, dir *os.Root) error {
-	if c == nil || IsWithin(name, c.projectDir) || c.isKnownOutput(name) {
+	if c == nil || datadir.IsWithin(name, c.projectDir) || c.isKnownOutput(name) {
 		return nil
 	}
 	unfinished, err := fs.Glob(dir.FS(), "*.warc.gz.open")
@@ -139,7 +140,7 @@ func (c *pathConfinement) claimWARCDir(name string, dir *os.Root) error {
 // given mode; with mode 0 it creates none.
 func (c *pathConfinement) openOutputDir(name string, createMode fs.FileMode) (*os.Root, error) {
 	base := c.outputRoot
-	if IsWithin(name, c.projectDir) {
+	if datadir.IsWithin(name, c.projectDir) {
 		base = c.projectDir
 	}
 	rel, err := filepath.Rel(base, name)
@@ -185,8 +186,8 @@ func enterSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, e
 func openOrCreateSubdir(dir *os.Root, name string, createMode fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if createMode != 0 && errors.Is(err, fs.ErrNotExist) {
-		err = dir.Mkdir(name, PrivateDirMode)
-		if err == nil && createMode != PrivateFileMode {
+		err = dir.Mkdir(name, datadir.PrivateDirMode)
+		if err == nil && createMode != datadir.PrivateFileMode {
 			err = dir.Chmod(name, disk.DirModeForFiles(createMode)) // whatever the umask
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -123,7 +124,7 @@ func TestConfinementOutlivesRestart(t *testing.T) {
 // After a crash between the two writes of a PUT, neither the file before nor the new one
 // counts as the operator's own; a file that the operator wrote before still does.
 func TestInterruptedPut(t *testing.T) {
-	file := filepath.Join(t.TempDir(), DaemonStateFile)
+	file := filepath.Join(t.TempDir(), datadir.DaemonStateFile)
 	w, err := openDaemonStateStore(file)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +305,7 @@ func (f *daemonFixture) openProjectOutput(name string) error {
 		return err
 	}
 	loaded := r.loadedProject()
-	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, PrivateFileMode, io.Discard, true, DurableOutputLengths{})
+	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, datadir.PrivateFileMode, io.Discard, true, datadir.DurableOutputLengths{})
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func TestConfinementHoldsInRaces(t *testing.T) {
 	for try := 0; try < 2000 || opened == 0 && try < 200_000; try++ {
 		for _, open := range []func() (*os.File, error){
 			func() (*os.File, error) { return c.openInput(name) },
-			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, PrivateFileMode) },
+			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, datadir.PrivateFileMode) },
 		} {
 			f, err := open()
 			if err != nil {
@@ -362,7 +363,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 	base := t.TempDir()
 	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
 	c := &pathConfinement{outputRoot: alias, protectedDataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
-	c.projectDir = filepath.Join(c.protectedDataDir, ProjectsDir, "p")
+	c.projectDir = filepath.Join(c.protectedDataDir, datadir.ProjectsDir, "p")
 	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -372,7 +373,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
-		root, err := c.openOutputDir(filepath.Join(alias, dir), PrivateFileMode)
+		root, err := c.openOutputDir(filepath.Join(alias, dir), datadir.PrivateFileMode)
 		if (err == nil) != open {
 			t.Errorf("%s: %v, want it open: %v", dir, err, open)
 		}
@@ -380,7 +381,7 @@ func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
 			root.Close()
 		}
 	}
-	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), PrivateFileMode)
+	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), datadir.PrivateFileMode)
 	if err != nil {
 		t.Fatal(err)
 	}

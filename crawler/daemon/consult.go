@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // withCrawlComponents lets do work with the project's rooms and the state that they are on,
 // whatever the project does meanwhile: those of the run that goes on, or some
 // without a crawl.
 // ctx is done, too, when the state is out of reach: nobody waits for that.
-func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, CrawlStores) error) error {
+func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context.Context, *crawlComponents, datadir.CrawlStores) error) error {
 	if r.storeAvailabilityError() != nil {
 		return r.wrapErrorIfUnavailable(nil)
 	}
@@ -32,7 +33,7 @@ func (r *projectRunner) withCrawlComponents(ctx context.Context, do func(context
 }
 
 // getOrCreateEngine returns the project's rooms on files that are open.
-func (r *projectRunner) getOrCreateEngine(stores CrawlStores) (*crawlComponents, error) {
+func (r *projectRunner) getOrCreateEngine(stores datadir.CrawlStores) (*crawlComponents, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	loaded := r.command.lastValidProject

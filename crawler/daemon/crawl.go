@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -119,14 +120,14 @@ func (s *crawlOptions) loadBaseProject() (*project.File, error) {
 	if err := project.ApplyFieldFlags(d, s.projectFlags); err != nil {
 		return nil, err
 	}
-	dir := StateDir(d.Store.Path)
+	dir := datadir.StateDir(d.Store.Path)
 	if hasCrawl, err := dir.HasCrawl(); err != nil || !hasCrawl {
 		return nil, errors.Join(dir.NewNoCrawlError(), err)
 	}
-	saved, err := project.ReadFile(dir.Path(ProjectFile))
+	saved, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
 		return nil, usage.Errorf("%w\n%s is where the crawl keeps its project: give the project again with -c, or start anew with --fresh",
-			err, dir.Path(ProjectFile))
+			err, dir.Path(datadir.ProjectFile))
 	}
 	saved.Store.Path = string(dir) // it may have been moved since
 	return saved, nil

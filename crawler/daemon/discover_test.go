@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -35,7 +36,7 @@ func feedSite() crawltest.Site {
 // visitSources returns "source url" of each line of output, in order.
 func visitSources(t *testing.T, v *crawlFixture) (list []string) {
 	t.Helper()
-	for _, r := range readRecords(t, filepath.Join(v.dataDir(), OutputFile)) {
+	for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 		list = append(list, r.URLSource+" "+r.URL)
 	}
 	return list
@@ -50,7 +51,7 @@ func TestFeedsOverSockets(t *testing.T) {
 	if got := visitSources(t, v); !slices.Equal(got, want) {
 		t.Errorf("visits %q, want %q", got, want)
 	}
-	if feed := readRecords(t, filepath.Join(v.dataDir(), OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
+	if feed := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.LinkCount != 4 || feed.SHA256 == "" || feed.Depth != 1 {
 		t.Errorf("the line of the feed is %+v", feed)
 	}
 	runCommand(t, "explain", "--data", v.dataDir(), "http://gazette.example/closed/3").want(t, ExitDone,
@@ -87,7 +88,7 @@ func TestCanonicalOverSockets(t *testing.T) {
 		v := newCrawlFixture(t, feedSite())
 		file := testfile.Write(t, "p.yaml", fmt.Sprintf("agent: {contact: 'mailto:bot@example.com'}\ndiscover: {%s}\n", discover))
 		runCommand(t, v.crawlArgs("-c", file, "http://gazette.example/print")...).want(t, ExitDone, duplicates)
-		lines := readRecords(t, filepath.Join(v.dataDir(), OutputFile))
+		lines := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
 		if len(lines) != pages || lines[0].Canonical != "http://gazette.example/news/1" {
 			t.Errorf("%s: lines %+v, want %d", discover, lines, pages)
 		}
@@ -115,7 +116,7 @@ func TestImagesOverSockets(t *testing.T) {
 			t.Errorf("%s: the log says\n%s", fields, res.stderr)
 		}
 		var got []string
-		for _, r := range readRecords(t, filepath.Join(v.dataDir(), OutputFile)) {
+		for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 			got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(r.URL, "http://gallery.example"), r.Bytes))
 		}
 		if s := strings.Join(got, ", "); s != want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -66,7 +67,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	out := &jsonlRecorder{w: discardWriter{}}
 	if s.dryRunOptions.output != "" {
-		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.FileModeBits(), a.stdout, false, DurableOutputLengths{}); err != nil {
+		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.FileModeBits(), a.stdout, false, datadir.DurableOutputLengths{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -76,7 +77,7 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 		return fmt.Errorf("a dry run keeps its queue in a temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	files, err := OpenStores(projectForDryRun(p, dir), a.boltOptions(p, nil))
+	files, err := datadir.OpenStores(projectForDryRun(p, dir), a.boltOptions(p, nil))
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ type hostAverages struct {
 // loadHostAverages returns what the crawl in the project's directory, if there is one,
 // remembers of its hosts. One that cannot be asked tells nothing.
 func (a *program) loadHostAverages(ctx context.Context, p project.Project) map[string]hostAverages {
-	if hasCrawl, err := StateDir(p.Store.Path).HasCrawl(); err == nil && !hasCrawl {
+	if hasCrawl, err := datadir.StateDir(p.Store.Path).HasCrawl(); err == nil && !hasCrawl {
 		return nil
 	}
 	averages := map[string]hostAverages{}

@@ -22,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -112,7 +113,7 @@ func forecastProject(seeds []string) project.Project {
 func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
-		stores:    CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
+		stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
 		outputs:   outputs{jsonl: &jsonlRecorder{w: io.Discard}}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }

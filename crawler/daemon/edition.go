@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -106,7 +107,7 @@ func (s *supervisor) isForbiddenOutputPath(name, outputPath string) bool {
 	if outputPath != "" && !filepath.IsAbs(outputPath) {
 		outputPath = projectDir.Path(outputPath)
 	}
-	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !IsWithin(outputPath, string(projectDir)) && (IsWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
+	return projectDir.IsOwnStateFile(outputPath) || outputPath != "" && !datadir.IsWithin(outputPath, string(projectDir)) && (datadir.IsWithin(outputPath, string(s.dataDir)) || filepath.Dir(outputPath) == s.projectFilesDir)
 }
 
 // makePathsAbsolute makes the paths of a project absolute: what it writes is in its
@@ -135,11 +136,11 @@ func (s *supervisor) absolutePath(projectName string, use project.FilePathUse, p
 // lastValidProject returns the edition that a project followed last, in this process or
 // an earlier one; nil if there is none.
 func (s *supervisor) lastValidProject(name string) *loadedProject {
-	d, err := project.ReadFile(s.projectStateDir(name).Path(ProjectFile))
+	d, err := project.ReadFile(s.projectStateDir(name).Path(datadir.ProjectFile))
 	if err != nil || d.Check() != nil || s.env.callbacksByHandlerName.checkHandler(d.Handler) != nil {
 		return nil
 	}
-	c := s.confinementOf(name, strings.HasPrefix(d.Text, APICreatedProjectHeader))
+	c := s.confinementOf(name, strings.HasPrefix(d.Text, datadir.APICreatedProjectHeader))
 	if s.checkProjectConfinement(name, d.Project, c) != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
@@ -75,7 +76,7 @@ func TestExplain(t *testing.T) {
 	}
 	// The explanation is the crawl's own: it goes on to do what was said.
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))
+	got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
 	want := "http://puzzle.example/ http://puzzle.example/p?id=7 http://puzzle.example/q http://puzzle.example/r"
 	if strings.Join(got, " ") != want {
 		t.Errorf("visited %q, want %s", got, want)
@@ -147,7 +148,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 		t.Errorf("%+v", got.FrontierState)
 	}
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))) {
+	for _, u := range sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))) {
 		if strings.Contains(u, "ref=") {
 			t.Errorf("visited %s", u)
 		}
@@ -164,7 +165,7 @@ func TestExplainQueuedRaw(t *testing.T) {
 func TestExplainHTTPVariant(t *testing.T) {
 	v := newCrawlFixture(t, explainSite())
 	runCommand(t, v.crawlArgs("http://puzzle.example/")...).want(t, ExitDone)
-	s, err := OpenBoltStore(StateDir(v.dataDir()).Path(StoreFile), bolt.Options{})
+	s, err := datadir.OpenBoltStore(datadir.StateDir(v.dataDir()).Path(datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // breakSync puts /dev/null in the place of a file that this process has open: writes
@@ -61,8 +62,8 @@ func busyOnceSite(during func()) crawltest.Site {
 // outputFiles are the files of a crawl in a directory whose fsync can fail.
 func outputFiles(dir string) map[string]func() string {
 	return map[string]func() string{
-		"output": func() string { return filepath.Join(dir, OutputFile) },
-		"ledger": func() string { return filepath.Join(dir, LedgerDir, "ledger-000001.jsonl") },
+		"output": func() string { return filepath.Join(dir, datadir.OutputFile) },
+		"ledger": func() string { return filepath.Join(dir, datadir.LedgerDir, "ledger-000001.jsonl") },
 	}
 }
 
@@ -77,7 +78,7 @@ func TestFailedSyncEndsTheCrawl(t *testing.T) {
 			file = outputFiles(v.dataDir())[name]()
 			runCommand(t, v.crawlArgs("http://a.example/")...).want(t, ExitFailed, "nothing can be written any more", "invalid argument", "--resume")
 			runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-			if got := readRecords(t, filepath.Join(v.dataDir(), OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
+			if got := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)); len(got) == 0 || got[len(got)-1].Status != 200 {
 				t.Errorf("records %+v, want the page in the end", got)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
@@ -67,7 +68,7 @@ func (f *fleet) dataDir(i int) string { return filepath.Join(f.dir, fmt.Sprint(i
 func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 	args := []string{"crawl", "--data", f.dataDir(i), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + f.addr, "--delay", fleetDelay.String(), "--max-depth=100000", "--progress=none", "--log-level=error"}
-	if hasCrawl, err := StateDir(f.dataDir(i)).HasCrawl(); err != nil {
+	if hasCrawl, err := datadir.StateDir(f.dataDir(i)).HasCrawl(); err != nil {
 		return nil, nil, err
 	} else if hasCrawl {
 		args = append(args, "--resume")
@@ -85,7 +86,7 @@ func (f *fleet) startProcess(i int) (*exec.Cmd, *bytes.Buffer, error) {
 func (f *fleet) visitCounts(processes int) (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range processes {
-		rs := readRecords(f.t, filepath.Join(f.dataDir(i), OutputFile))
+		rs := readRecords(f.t, filepath.Join(f.dataDir(i), datadir.OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++

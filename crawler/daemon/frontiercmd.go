@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -153,8 +154,8 @@ func (s *frontierStats) addHost(h *hostReport) {
 func (k *stoppedCrawl) readStoreFileStats() (files []storeFileStats, err error) {
 	for _, f := range []struct {
 		name  string
-		store StoreInspectorImporter
-	}{{StoreFile, k.frontierStore}, {RobotsFile, k.robotsStore}} {
+		store datadir.StoreInspectorImporter
+	}{{datadir.StoreFile, k.frontierStore}, {datadir.RobotsFile, k.robotsStore}} {
 		file, ok := f.store.(interface {
 			FileStats() (bolt.FileStats, error)
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -20,13 +21,13 @@ func (a *program) newFrontierCompactCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compact", Short: "Give the disk back what is free in a crawl's files", Long: frontierCompactHelp,
 		Example: "  decorum frontier compact --data decorum-data", Args: argsOrUsageError(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(StateDir(dataDir)) },
+		RunE: func(*cobra.Command, []string) error { return a.compactFrontier(datadir.StateDir(dataDir)) },
 	}
 	addDataFlag(c.Flags(), &dataDir)
 	return c
 }
 
-func (a *program) compactFrontier(dir StateDir) (err error) {
+func (a *program) compactFrontier(dir datadir.StateDir) (err error) {
 	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (a *program) compactFrontier(dir StateDir) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	for _, name := range []string{StoreFile, RobotsFile} {
+	for _, name := range []string{datadir.StoreFile, datadir.RobotsFile} {
 		before, err := fileSize(dir.Path(name))
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/storage"
@@ -99,7 +100,7 @@ const maxFingerprintsPerLine = 1024
 
 func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
 	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
-		text, err := os.ReadFile(k.dir.Path(ProjectFile))
+		text, err := os.ReadFile(k.dir.Path(datadir.ProjectFile))
 		if err != nil {
 			return err
 		}
@@ -157,7 +158,7 @@ func (x *frontierExporter) countsIfIdle(ctx context.Context) [4]int {
 }
 
 // listOrigins returns the origins of a store.
-func (x *frontierExporter) listOrigins(ctx context.Context, s StoreInspectorImporter) (names []decorum.Origin) {
+func (x *frontierExporter) listOrigins(ctx context.Context, s datadir.StoreInspectorImporter) (names []decorum.Origin) {
 	x.keepFirstError(s.Origins(ctx, func(o storage.OriginInfo) bool {
 		names = append(names, o.Origin)
 		return true
@@ -210,10 +211,10 @@ func (x *frontierExporter) writeFingerprints(ctx context.Context, o decorum.Orig
 }
 
 // writeStoredNotes writes what a store keeps for its origins.
-func (x *frontierExporter) writeStoredNotes(ctx context.Context, s StoreInspectorImporter, name string) {
+func (x *frontierExporter) writeStoredNotes(ctx context.Context, s datadir.StoreInspectorImporter, name string) {
 	for _, o := range append(x.listOrigins(ctx, s), decorum.Origin{}) { // which is the crawl's own
 		x.keepFirstError(s.OriginNotes(ctx, o, func(key string, value []byte) bool {
-			if o.IsZero() && (key == ImportNoteKey || frontier.IsStoreSpecificNote(key)) {
+			if o.IsZero() && (key == datadir.ImportNoteKey || frontier.IsStoreSpecificNote(key)) {
 				return true
 			}
 			x.totals.Notes++

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -101,7 +102,7 @@ func (a *program) importExportedCrawl(ctx context.Context, in io.Reader, q impor
 		return err
 	}
 	sum := sha256.Sum256([]byte(first))
-	m := &importer{program: a, lineNumber: 1, marker: ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
+	m := &importer{program: a, lineNumber: 1, marker: datadir.ImportMarker{ExportHeaderSHA256: hex.EncodeToString(sum[:])}}
 	return m.withStores(p, func() error { return m.importLines(ctx, next) })
 }
 
@@ -122,7 +123,7 @@ func parseExportHeader(line string) (*exportHeader, error) {
 // withStores opens the stores of the project, which must be empty or hold a part of this
 // export, for as long as do works with them.
 func (m *importer) withStores(p project.Project, do func() error) (err error) {
-	dir := StateDir(p.Store.Path)
+	dir := datadir.StateDir(p.Store.Path)
 	lock, err := dir.Lock()
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (m *importer) withStores(p project.Project, do func() error) (err error) {
 			return err
 		}
 	}
-	if m.stores, err = OpenStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
+	if m.stores, err = datadir.OpenStoresAllowingPartialImport(p, m.program.boltOptions(p, nil)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.stores.Close()) }()

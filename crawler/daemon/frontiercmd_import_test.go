@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -192,7 +193,7 @@ func TestMoveToRedisAndBack(t *testing.T) {
 
 	var got []string
 	for _, dir := range dirs {
-		rs := readRecords(t, filepath.Join(dir, OutputFile))
+		rs := readRecords(t, filepath.Join(dir, datadir.OutputFile))
 		if len(rs) < 10 {
 			t.Errorf("%d pages before a move or after the last: the test has lost its point", len(rs))
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
@@ -257,7 +258,7 @@ func TestFrontierExport(t *testing.T) {
 	r.want(t, ExitDone)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	first := decodeJSON[exportHeader](t, lines[0])
-	text, err := os.ReadFile(filepath.Join(v.dataDir(), ProjectFile))
+	text, err := os.ReadFile(filepath.Join(v.dataDir(), datadir.ProjectFile))
 	if err != nil || first.Type != "export" || first.FormatVersion != 1 || first.ProjectYAML != string(text) {
 		t.Errorf("first line %+v, %v", first, err)
 	}
@@ -287,7 +288,7 @@ func TestFrontierExport(t *testing.T) {
 // addUnusualItems puts into the store what a crawl of the town does not.
 func addUnusualItems(t *testing.T, v *crawlFixture) {
 	t.Helper()
-	s, err := bolt.Open(filepath.Join(v.dataDir(), StoreFile), bolt.Options{})
+	s, err := bolt.Open(filepath.Join(v.dataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,10 +400,10 @@ func storeItems(t *testing.T, k *stoppedCrawl) itemsByKind {
 			return true
 		}))
 	}
-	for name, s := range map[string]StoreInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
+	for name, s := range map[string]datadir.StoreInspectorImporter{"frontier": k.frontierStore, "robots": k.robotsStore} {
 		for _, o := range append(x.listOrigins(t.Context(), s), decorum.Origin{}) {
 			must(s.OriginNotes(t.Context(), o, func(key string, value []byte) bool {
-				if key == ImportNoteKey && o.IsZero() {
+				if key == datadir.ImportNoteKey && o.IsZero() {
 					return true // of how it came there
 				}
 				ks.add("note", exportedStoreNote{"note", name, o.String(), key, value})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 	"github.com/decorum-crawler/decorum/internal/connlimit"
 )
@@ -58,7 +59,7 @@ func (g *daemonServer) attachDaemon(d *supervisor, opts listenOptions) (err erro
 			return err
 		}
 	}
-	if g.auditLog, err = api.OpenAuditLog(d.dataDir.Path(AuditFile), api.AuditRotationLimits{}); err != nil {
+	if g.auditLog, err = api.OpenAuditLog(d.dataDir.Path(datadir.AuditFile), api.AuditRotationLimits{}); err != nil {
 		return err
 	}
 	g.daemon, g.pageHandler = d, page.New(d, g.auditLog)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -57,7 +58,7 @@ func TestHandlersAndFeeds(t *testing.T) {
 	if got := visitSources(t, v); code != ExitDone || !slices.Equal(got, want) {
 		t.Errorf("exit code %d, visits %q, want %q\n%s", code, got, want, &stderr)
 	}
-	if feed := readRecords(t, filepath.Join(v.dataDir(), OutputFile))[1]; feed.Bytes != 0 {
+	if feed := readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))[1]; feed.Bytes != 0 {
 		t.Errorf("%d bytes of the feed were read", feed.Bytes)
 	}
 }

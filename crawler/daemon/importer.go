@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -61,9 +62,9 @@ func decodeExportLine[T any](line string) (*T, error) {
 // An importer puts the lines of an export into stores.
 type importer struct {
 	program     *program
-	stores      CrawlStores
+	stores      datadir.CrawlStores
 	saveProject func() error // keeps the project in the directory
-	marker      ImportMarker
+	marker      datadir.ImportMarker
 	isResumed   bool // a part of it is there
 
 	lineNumber    int // the number of the one that was read last
@@ -278,7 +279,7 @@ func (m *importer) writeNoteToStore(ctx context.Context, l *exportedStoreNote) (
 // beginOrResumeImport marks the state as half imported, if it is empty, and reports whether this
 // export is there already.
 func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err error) {
-	storedStatus, imported, err := ReadImportMarker(ctx, m.stores.Frontier)
+	storedStatus, imported, err := datadir.ReadImportMarker(ctx, m.stores.Frontier)
 	switch {
 	case err != nil:
 		return false, err
@@ -288,8 +289,8 @@ func (m *importer) beginOrResumeImport(ctx context.Context) (complete bool, err 
 	case imported && !storedStatus.Complete:
 		return false, usage.Errorf("it holds a part of another export: import that one, or into an empty store")
 	}
-	for _, s := range []StoreInspectorImporter{m.stores.Frontier, m.stores.Robots} {
-		if empty, err := IsEmptyStore(ctx, s); err != nil {
+	for _, s := range []datadir.StoreInspectorImporter{m.stores.Frontier, m.stores.Robots} {
+		if empty, err := datadir.IsEmptyStore(ctx, s); err != nil {
 			return false, err
 		} else if !empty {
 			return false, usage.Errorf("it holds a crawl already: import into an empty store, with another --data, or another project or store.redis.prefix")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -63,7 +64,7 @@ type importedRobotsRedirects struct {
 }
 
 // consumeIfImported reports whether a hop is there, and counts it off.
-func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
+func (h *importedRobotsRedirects) consumeIfImported(ctx context.Context, s datadir.StoreInspectorImporter, k *storage.StoredEntry) (bool, error) {
 	if o := k.URL.Origin(); h.origin != o {
 		h.origin, h.remaining = o, map[robotsRedirectKey]int{}
 		var errs []error

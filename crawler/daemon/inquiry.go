@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
@@ -14,7 +15,7 @@ import (
 // meanwhile.
 type inspector struct {
 	project        project.Project
-	frontierStore  StoreInspectorImporter
+	frontierStore  datadir.StoreInspectorImporter
 	gate           *robots.Gate
 	scope          *frontier.Scope // nil if it is not known
 	paramCleaner   *frontier.ParamCleaner

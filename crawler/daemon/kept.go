@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage/memory"
@@ -18,9 +19,9 @@ import (
 // as long as if the crawl went on at that moment, and that is kept too.
 type stoppedCrawl struct {
 	inspector
-	dir           StateDir
-	robotsStore   StoreInspectorImporter
-	directoryLock *DirectoryLock // nil if there is no crawl: the stores are empty
+	dir           datadir.StateDir
+	robotsStore   datadir.StoreInspectorImporter
+	directoryLock *datadir.DirectoryLock // nil if there is no crawl: the stores are empty
 }
 
 // addDataFlag adds the flag that says which crawl is meant.
@@ -51,11 +52,11 @@ func (a *program) useAndCloseStoppedCrawl(ctx context.Context, k *stoppedCrawl, 
 
 // openStoppedCrawl opens the crawl in a directory. Close must be called in the end.
 func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
-	dir := StateDir(name)
+	dir := datadir.StateDir(name)
 	if err := dir.RequireCrawl(); err != nil {
 		return nil, err
 	}
-	d, err := project.ReadFile(dir.Path(ProjectFile))
+	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (a *program) openStoppedCrawl(name string) (*stoppedCrawl, error) {
 // may not be as it was when the crawl was started last. Where there is none, it
 // is as before its first visit.
 func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, err error) {
-	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: StateDir(p.Store.Path)}
+	k := &stoppedCrawl{inspector: inspector{project: p, inspectionTime: time.Now()}, dir: datadir.StateDir(p.Store.Path)}
 	hasCrawl, err := k.dir.HasCrawl()
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (a *program) openStoppedProjectCrawl(p project.Project) (_ *stoppedCrawl, e
 		k.paramCleaner, err = p.ParamCleaner()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.dir.Path(ProjectFile), err)
+		return nil, fmt.Errorf("%s: %w", k.dir.Path(datadir.ProjectFile), err)
 	}
 	if hasCrawl {
 		err = k.openStores(a)
@@ -101,14 +102,14 @@ func (k *stoppedCrawl) openStores(a *program) (err error) {
 	if k.directoryLock, err = k.dir.Lock(); err != nil {
 		return err
 	}
-	s, err := OpenStores(k.project, a.boltOptions(k.project, nil))
+	s, err := datadir.OpenStores(k.project, a.boltOptions(k.project, nil))
 	k.frontierStore, k.robotsStore = s.Frontier, s.Robots
 	return err
 }
 
 // Close closes the stores, and lets others crawl from the directory.
 func (k *stoppedCrawl) Close() (err error) {
-	for _, s := range []StoreInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
+	for _, s := range []datadir.StoreInspectorImporter{k.frontierStore, k.robotsStore} { // in this order: see OpenBoltFrontier
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
@@ -158,7 +159,7 @@ func (v *killedCrawl) archiveDir() string { return v.data + "-warc" }
 func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 	args := []string{"crawl", "--data", v.data, "--warc", v.archiveDir(), "--contact=mailto:bot@example.com", "--allow-private",
 		"--connect-to=::" + v.addr, "--delay", killDelay.String(), "--max-depth=100", "--progress=none", "--log-level=error"}
-	if hasCrawl, err := StateDir(v.data).HasCrawl(); err != nil {
+	if hasCrawl, err := datadir.StateDir(v.data).HasCrawl(); err != nil {
 		return false, err
 	} else if hasCrawl {
 		args = append(args, "--resume")
@@ -197,7 +198,7 @@ func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 // checkResult asks the judge, the output and the log.
 func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
-	out := filepath.Join(v.data, OutputFile)
+	out := filepath.Join(v.data, datadir.OutputFile)
 	outputLines(v.t, out, killOutputFileSize)
 	if full, err := rotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -59,13 +60,13 @@ func TestLinesAfterALossOfPower(t *testing.T) {
 	}
 	before = bytes.Clone(before)
 	for seed := range uint64(100) {
-		name := filepath.Join(t.TempDir(), OutputFile)
+		name := filepath.Join(t.TempDir(), datadir.OutputFile)
 		torn := powerCut(rand.New(rand.NewPCG(seed, 1)), all, int64(len(before)))
 		if err := os.WriteFile(name, torn, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recorded := OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
-		f, err := openJSONLFile(nil, name, 0, PrivateFileMode, recorded)
+		recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
+		f, err := openJSONLFile(nil, name, 0, datadir.PrivateFileMode, recorded)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -97,13 +98,13 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	}
 	garbled := bytes.Clone(text)
 	clear(garbled[1500:1600])
-	recorded := OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
+	recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
 	clean, longer := recorded, recorded
 	clean.UncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
 	line := 1 + bytes.Count(text[:1500], []byte("\n"))
 	for name, tt := range map[string]struct {
 		text     []byte
-		recorded OutputFileCheckpoint
+		recorded datadir.OutputFileCheckpoint
 		closed   int // number of a full file beside it
 		want     string
 	}{
@@ -121,7 +122,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file := filepath.Join(dir, OutputFile)
+			file := filepath.Join(dir, datadir.OutputFile)
 			if tt.text != nil {
 				if err := os.WriteFile(file, tt.text, 0o600); err != nil {
 					t.Fatal(err)
@@ -132,7 +133,7 @@ func TestLinesThatWereOnTheDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f, err := openJSONLFile(nil, file, 0, PrivateFileMode, tt.recorded)
+			f, err := openJSONLFile(nil, file, 0, datadir.PrivateFileMode, tt.recorded)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -157,30 +158,31 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	v := newCrawlFixture(t, site)
 	archive := filepath.Join(v.dir, "warc")
 	runCommand(t, v.crawlArgs("--max-pages=20", "--warc", archive, "http://a.example/0")...).want(t, ExitStopped)
-	recorded, err := StateDir(v.dataDir()).ReadDurableOutputLengths(project.Default(), nil)
-	if err != nil || len(recorded.files) != 3 || recorded.UncheckedSinceUncleanClose {
+	recorded, err := datadir.StateDir(v.dataDir()).ReadDurableOutputLengths(project.Default(), nil)
+	if err != nil || !recorded.Find(filepath.Join(v.dataDir(), datadir.OutputFile)).IsRecorded || !recorded.Find(archive).IsRecorded ||
+		!recorded.Find(filepath.Join(v.dataDir(), datadir.LedgerDir)).IsRecorded || recorded.UncheckedSinceUncleanClose {
 		t.Fatalf("known %+v (%v), want output, archive and ledger of a clean stop", recorded, err)
 	}
-	store, err := bolt.Open(filepath.Join(v.dataDir(), StoreFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(v.dataDir(), datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), StoreFile)) // as after a kill
+	killedState, err := os.ReadFile(filepath.Join(v.dataDir(), datadir.StoreFile)) // as after a kill
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), StoreFile), killedState, 0o600) != nil {
+	if err != nil || os.WriteFile(filepath.Join(v.dataDir(), datadir.StoreFile), killedState, 0o600) != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{OutputFile, filepath.Join(LedgerDir, "ledger-000001.jsonl")} {
+	for _, name := range []string{datadir.OutputFile, filepath.Join(datadir.LedgerDir, "ledger-000001.jsonl")} {
 		file := filepath.Join(v.dataDir(), name)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size := recorded.Find(filepath.Dir(file)).SyncedSize
-		if name == OutputFile {
+		if name == datadir.OutputFile {
 			size = recorded.Find(file).SyncedSize
 		}
 		if size == 0 || size > int64(len(text)) {
@@ -200,12 +202,12 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 		if err := os.WriteFile(file, powerCut(r, withUnsyncedTail, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(v.dataDir(), StoreFile), killedState, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(v.dataDir(), datadir.StoreFile), killedState, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Whoever looks at the crawl before it goes on does not hide that it was killed.
-	output := filepath.Join(v.dataDir(), OutputFile)
+	output := filepath.Join(v.dataDir(), datadir.OutputFile)
 	text, err := os.ReadFile(output)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +218,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), OutputFile)), func(r OutputRecord) bool {
+	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
 	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {
@@ -231,7 +233,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 // TestOutputsAreNoState: output may not use the files of the crawl's state, or the
 // names that they have while they are replaced.
 func TestOutputsAreNoState(t *testing.T) {
-	d := StateDir(filepath.Join(t.TempDir(), "data"))
+	d := datadir.StateDir(filepath.Join(t.TempDir(), "data"))
 	for name, owned := range map[string]bool{
 		"crawl.yaml": true, "crawl.yaml.new": true, "lengths.json.new": true, "x/../lock": true,
 		"ledger": true, "ledger/pages.jsonl": true, "pages.jsonl": false, "pages.new": false, "ledgers/a": false,

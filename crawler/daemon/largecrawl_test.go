@@ -14,6 +14,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/robots"
 	"github.com/decorum-crawler/decorum/storage"
@@ -32,17 +33,17 @@ func writeLargeCrawl(t testing.TB, dir string, hosts int) {
 	t.Helper()
 	p := project.Default()
 	p.Store.Path = dir
-	if err := StateDir(dir).SaveProject(p, false); err != nil {
+	if err := datadir.StateDir(dir).SaveProject(p, false); err != nil {
 		t.Fatal(err)
 	}
-	robots, err := bolt.Open(filepath.Join(dir, RobotsFile), bolt.Options{})
+	robots, err := bolt.Open(filepath.Join(dir, datadir.RobotsFile), bolt.Options{})
 	if err == nil {
 		err = robots.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := bolt.Open(filepath.Join(dir, StoreFile), bolt.Options{})
+	store, err := bolt.Open(filepath.Join(dir, datadir.StoreFile), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

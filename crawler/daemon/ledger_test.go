@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
@@ -22,7 +23,7 @@ import (
 // verifyCleanLedger checks the ledger of a crawl, in which nothing may be wrong.
 func verifyCleanLedger(t *testing.T, data string) *ledger.VerifyReport {
 	t.Helper()
-	report, err := ledger.Verify(StateDir(data).Path(LedgerDir), ledger.VerifyOptions{})
+	report, err := ledger.Verify(datadir.StateDir(data).Path(datadir.LedgerDir), ledger.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func checkLedgerAgainstLog(t *testing.T, dataDir string, log []crawltest.Exchang
 		requests[x.Method+" "+x.URL]++
 	}
 	open := map[int64]string{}
-	for r, err := range ledger.Records(StateDir(dataDir).Path(LedgerDir)) {
+	for r, err := range ledger.Records(datadir.StateDir(dataDir).Path(datadir.LedgerDir)) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -131,7 +132,7 @@ func TestLedgerCommands(t *testing.T) {
 	if unsent := checkLedgerAgainstLog(t, dataDir, v.web.Log()); unsent != 0 {
 		t.Errorf("%d requests are written down that the server did not see", unsent)
 	}
-	ledgerPath := filepath.Join(dataDir, LedgerDir)
+	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", public).want(t, ExitDone, "")
 	runCommand(t, "ledger", "verify", "--data", ledgerPath, "--format", "json").want(t, ExitDone, "")
 	runCommand(t, "ledger", "verify", "--data", dataDir, "--key", other).want(t, ExitCheckFailed, "")
@@ -159,12 +160,12 @@ func TestLedgerCommands(t *testing.T) {
 // whichever of its directories it is named, and else is not.
 func checkOpenLedger(t *testing.T, dataDir string) {
 	t.Helper()
-	ledgerPath := filepath.Join(dataDir, LedgerDir)
+	ledgerPath := filepath.Join(dataDir, datadir.LedgerDir)
 	l, err := ledger.Open(ledger.Config{Dir: ledgerPath, RunStart: ledger.RunStart{ProductToken: "decorum", RobotsDialect: "google"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := StateDir(dataDir).Lock()
+	lock, err := datadir.StateDir(dataDir).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -65,14 +66,14 @@ func (a *program) newLedgerVerifyCommand() *cobra.Command {
 // findLedger returns the directory of a crawl's ledger, and whether the crawl goes on.
 // Where there is none, name itself may be the ledger.
 func findLedger(name string) (dir string, isRunning bool, err error) {
-	d := StateDir(name)
-	dir = d.Path(LedgerDir)
+	d := datadir.StateDir(name)
+	dir = d.Path(datadir.LedgerDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if ledgerFiles, _ := filepath.Glob(filepath.Join(name, "ledger-*.jsonl*")); len(ledgerFiles) == 0 {
 			return "", false, usage.Errorf("%s holds no ledger: name the directory of a crawl, or of its ledger, with --data", name)
 		}
 		home, err := filepath.Abs(name)
-		return name, filepath.Base(home) == LedgerDir && StateDir(filepath.Dir(home)).IsInUse(), err
+		return name, filepath.Base(home) == datadir.LedgerDir && datadir.StateDir(filepath.Dir(home)).IsInUse(), err
 	} else if err != nil {
 		return "", false, err
 	}

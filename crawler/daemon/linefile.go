@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -37,7 +38,7 @@ type jsonlFile struct {
 // newJSONLFile returns a jsonlFile over a file that is open.
 func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *jsonlFile {
 	return &jsonlFile{
-		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
+		name: name, dir: jsonlDir{path: filepath.Dir(name)}, perm: datadir.PrivateFileMode, maxBytes: maxBytes, isRegular: isRegular, file: file,
 		syncTracker: disk.SyncTracker{ContentLabel: "lines of output", Remedy: "go on with --resume"},
 	}
 }
@@ -46,7 +47,7 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 // missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
 func openJSONLFile(
-	c *pathConfinement, name string, maxBytes int64, mode fs.FileMode, durable OutputFileCheckpoint,
+	c *pathConfinement, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
@@ -66,7 +67,7 @@ func openJSONLFile(
 	if err := c.recordOutputIfNew(name, dir); err != nil {
 		return nil, err
 	}
-	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, PrivateFileMode)
+	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, datadir.PrivateFileMode)
 	if err != nil {
 		return nil, usage.Errorf("cannot open the output: %w", err)
 	}
@@ -86,7 +87,7 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
 func continueJSONLFile(
-	c *pathConfinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable OutputFileCheckpoint,
+	c *pathConfinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -108,7 +109,7 @@ func continueJSONLFile(
 }
 
 // repairEnd makes a file that an earlier run may have left fit to be gone on with.
-func (f *jsonlFile) repairEnd(durable OutputFileCheckpoint) error {
+func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 	if err := f.dir.sync(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -61,7 +62,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, OutputFile), 0, PrivateFileMode, nil, false, DurableOutputLengths{})
+	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, datadir.OutputFile), 0, datadir.PrivateFileMode, nil, false, datadir.DurableOutputLengths{})
 	if err != nil {
 		t.Fatal(err)
 	}

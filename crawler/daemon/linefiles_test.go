@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"io"
 	"io/fs"
 	"os"
@@ -54,7 +55,7 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openJSONLRecorder(nil, name, limit, PrivateFileMode, nil, true, DurableOutputLengths{})
+		o, err := openJSONLRecorder(nil, name, limit, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openJSONLRecorder(nil, name, 1, PrivateFileMode, nil, true, DurableOutputLengths{})
+			o, err := openJSONLRecorder(nil, name, 1, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +153,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 func TestNoRoomForAFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestNoRoomForAFile(t *testing.T) {
 // What is read while it is written to is read once.
 func TestReadWhileFilesAreClosed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +225,10 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openJSONLRecorder(nil, name, 1000, PrivateFileMode, nil, true, DurableOutputLengths{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openJSONLRecorder(nil, name, 1000, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openJSONLRecorder(nil, name, 0, PrivateFileMode, nil, true, DurableOutputLengths{})
+		o, err := openJSONLRecorder(nil, name, 0, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
@@ -23,7 +24,7 @@ const damagedFileRemedy = "restore it from a backup, or move it away to begin an
 // These bytes must be there. After an unclean stop it checks every line in them, cuts
 // the rest at the first line that is not a whole line of output, and writes what
 // remains of the rest again: see disk.RewriteSameBytes.
-func (f *jsonlFile) repairAfterDurableEnd(durable OutputFileCheckpoint) error {
+func (f *jsonlFile) repairAfterDurableEnd(durable datadir.OutputFileCheckpoint) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"log/slog"
 	"math/big"
 	"net"
@@ -144,7 +145,7 @@ func TestCertificateRenewal(t *testing.T) {
 
 // Tokens are made at the first start, stay, and are nobody else's to read.
 func TestTokens(t *testing.T) {
-	dir := StateDir(t.TempDir())
+	dir := datadir.StateDir(t.TempDir())
 	first, err := loadOrCreateDaemonTokens(dir)
 	if err != nil || len(first) != 2 || first[0].Hash == first[1].Hash || !first[0].Role.Allows("operate") || first[1].Role.Allows("operate") {
 		t.Fatalf("keys %+v, %v", first, err)

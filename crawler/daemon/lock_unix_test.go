@@ -3,18 +3,19 @@
 package daemon
 
 import (
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"strings"
 	"testing"
 )
 
 // Where no daemon runs, its token is not sent to what listens at the default address.
 func TestTokenOfAnIdleDaemonStays(t *testing.T) {
-	dir := StateDir(t.TempDir())
+	dir := datadir.StateDir(t.TempDir())
 	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFileAtomic(dir.Path(tokenFile), []byte("secret")); err != nil {
+	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
 	r := daemonClientOptions{serverURL: defaultServer, dataDir: string(dir), flagSet: (&program{}).newBrakeCommand().Flags()}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -26,7 +27,7 @@ func TestLowMemoryRefusesNewHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := engineConfig{stores: CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, log: a.log}
+	g := engineConfig{stores: datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})}, log: a.log}
 	g.memoryPressureMonitor = newMemoryPressure(memlimit.Limit{Bytes: 1, Source: memlimit.Cgroup}, a.log)
 	r, err := g.newEngineWithoutCrawler(p, seedPerOrigin, nil)
 	if err != nil {

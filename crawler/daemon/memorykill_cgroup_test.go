@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // runMemoryKills has TestServeMemoryKill run: it takes half a minute, and must be root.
@@ -109,7 +110,7 @@ func TestServeMemoryKill(t *testing.T) {
 	waitUntil(t, "the log says that the project is stopped", func() bool {
 		return strings.Contains(stderr(), "the project comes up stopped")
 	})
-	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), DaemonStateFile))
+	w, err := openDaemonStateStore(filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile))
 	stop()
 	var exit *exec.ExitError
 	if end := <-ended; err != nil || !errors.As(end, &exit) || exit.ExitCode() != ExitStopped {

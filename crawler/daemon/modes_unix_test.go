@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -64,7 +65,7 @@ func TestModesOfCrawl(t *testing.T) {
 		p := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\n"+strings.NewReplacer("%s, b", warc+", b", "%s}", tt.mode+"}").Replace(allOutputs))
 		runCommand(t, v.crawlArgs("-c", p, "http://shop.example/")...).want(t, ExitDone)
 		data := v.dataDir()
-		for _, dir := range []string{warc, filepath.Join(data, BodiesDir), filepath.Join(data, LedgerDir)} {
+		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range modesByPath(t, dir) {
 				if filepath.Base(path) == archiveLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)
@@ -107,7 +108,7 @@ func TestModeOfLinesIsKept(t *testing.T) {
 	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
 		t.Fatal(err)
 	}
-	f, err := openJSONLFile(nil, name, 1, PrivateFileMode, OutputFileCheckpoint{})
+	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestModesOfDaemon(t *testing.T) {
 	if _, err := loadOrCreateDaemonTokens(f.supervisor.dataDir); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := api.OpenAuditLog(f.supervisor.dataDir.Path(AuditFile), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(f.supervisor.dataDir.Path(datadir.AuditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
@@ -23,7 +24,7 @@ func TestDirectoryInUse(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := readTree(t, v.dir)
-	lock, err := StateDir(v.dataDir()).Lock()
+	lock, err := datadir.StateDir(v.dataDir()).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestStartFreshTwice(t *testing.T) {
 	for range 4 {
 		runCommand(t, v.crawlArgs("--fresh", "http://shop.example/")...).want(t, ExitDone)
 	}
-	movedOutputs, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", OutputFile))
+	movedOutputs, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", datadir.OutputFile))
 	if err != nil || len(movedOutputs) != 3 {
 		t.Errorf("%d earlier outputs are kept (%v), want 3", len(movedOutputs), err)
 	}
@@ -77,7 +78,7 @@ func TestFreshWithBadOutput(t *testing.T) {
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	before := readTree(t, v.dir)
 	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/", "--output=/nonexistent/x")...).want(t, ExitUsage, "cannot open the output")
-	runCommand(t, v.crawlArgs("--resume", "--output", filepath.Join(v.dataDir(), StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
+	runCommand(t, v.crawlArgs("--resume", "--output", filepath.Join(v.dataDir(), datadir.StoreFile))...).want(t, ExitUsage, "is a file of the crawl's own state")
 	if diff := cmp.Diff(before, readTree(t, v.dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -90,7 +91,7 @@ func TestResumeWithAnotherScope(t *testing.T) {
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--max-depth=0")...).want(t, ExitDone, "pages: 0 (", "set aside: 4")
 	runCommand(t, v.crawlArgs("--resume", "--max-depth=9")...).want(t, ExitDone, "pages: 4 (")
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))); diff != "" {
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -105,7 +106,7 @@ func TestResumeAsAnotherAgent(t *testing.T) {
 	runCommand(t, v.crawlArgs("--resume", "--max-pages=0", "--agent=abot")...).want(t, ExitDone, "pages: 1 (", "set aside: 1")
 	runCommand(t, v.crawlArgs("--resume", "--agent=bbot")...).want(t, ExitDone, "pages: 1 (", "left: 0 queued")
 	want := []string{"http://a.example/", "http://a.example/a", "http://a.example/b"}
-	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))); !slices.Equal(got, want) {
+	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 }
@@ -170,7 +171,7 @@ func TestRecordOfCutBody(t *testing.T) {
 	}})
 	config := testfile.Write(t, "p.yaml", "agent: {contact: 'mailto:a@b.example'}\nfetch: {max_body: 1KiB}\n")
 	runCommand(t, v.crawlArgs("-c", config, "http://a.example/", "http://a.example/short")...).want(t, ExitDone)
-	for _, r := range readRecords(t, filepath.Join(v.dataDir(), OutputFile)) {
+	for _, r := range readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)) {
 		why := map[string]string{"http://a.example/long": "body cut at 1024 bytes",
 			"http://a.example/film": "body not read: its content type is not wanted"}[r.URL]
 		if r.Error != why || (r.SHA256 == "") != (why != "") {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -33,7 +34,7 @@ type jsonlRecorder struct {
 // file; one that goes on appends. limit is the size at which another file is
 // begun. The file is opened as c allows, and known says how much of it is on the disk.
 func openJSONLRecorder(
-	c *pathConfinement, name string, maxFileSize project.Size, mode fs.FileMode, stdout io.Writer, resume bool, durable DurableOutputLengths,
+	c *pathConfinement, name string, maxFileSize project.Size, mode fs.FileMode, stdout io.Writer, resume bool, durable datadir.DurableOutputLengths,
 ) (*jsonlRecorder, error) {
 	if name == "-" {
 		return &jsonlRecorder{w: stdout}, nil

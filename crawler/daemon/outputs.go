@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -14,9 +15,9 @@ import (
 // outputOptions say how the outputs of a crawl are opened.
 type outputOptions struct {
 	resume, startFresh bool
-	pathConfinement    *pathConfinement     // of the files that the project names; nil: none
-	durable            DurableOutputLengths // how much of each file is on the disk, by the state
-	stdout             io.Writer            // for output.jsonl: "-"
+	pathConfinement    *pathConfinement             // of the files that the project names; nil: none
+	durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
+	stdout             io.Writer                    // for output.jsonl: "-"
 	log                *slog.Logger
 	onDiskFull         func(error) // see retryWhileDiskFull; may be nil
 }
@@ -30,7 +31,7 @@ type outputs struct {
 
 // openOutputs opens the outputs of a project.
 func openOutputs(p project.Project, opts outputOptions) (o outputs, err error) {
-	if o.jsonl, err = openJSONLAndMoveOldIfFresh(StateDir(p.Store.Path), p, opts); err != nil {
+	if o.jsonl, err = openJSONLAndMoveOldIfFresh(datadir.StateDir(p.Store.Path), p, opts); err != nil {
 		return outputs{}, err
 	}
 	if o.archive, err = openArchive(p, opts); err != nil {
@@ -54,7 +55,7 @@ func (o outputs) close() error {
 }
 
 // durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
-func (o outputs) durableExtents(d StateDir) (files []bolt.OutputFileExtent) {
+func (o outputs) durableExtents(d datadir.StateDir) (files []bolt.OutputFileExtent) {
 	if o.jsonl == nil {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (o outputs) durableExtents(d StateDir) (files []bolt.OutputFileExtent) {
 	}
 	if o.ledger != nil {
 		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
-			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(LedgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(datadir.LedgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
 		}
 	}
 	return files
@@ -76,7 +77,7 @@ func (o outputs) durableExtents(d StateDir) (files []bolt.OutputFileExtent) {
 
 // openJSONLAndMoveOldIfFresh opens the output, and moves what is in the way of a crawl that
 // starts anew: an output of the user's choice is tried first.
-func openJSONLAndMoveOldIfFresh(dir StateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
+func openJSONLAndMoveOldIfFresh(dir datadir.StateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
 	name := p.Output.JSONL
 	if name != "" {
 		if dir.IsOwnStateFile(name) {
@@ -89,13 +90,13 @@ func openJSONLAndMoveOldIfFresh(dir StateDir, p project.Project, opts outputOpti
 	}
 	if opts.startFresh {
 		var rotated []string
-		if rotated, err = rotatedFileNames(dir.Path(OutputFile)); err == nil {
+		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {
 			err = dir.MoveOldCrawl(time.Now(), rotated)
 		}
 	}
 	if out == nil && err == nil {
 		out, err = openJSONLRecorder(
-			nil, dir.Path(OutputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
+			nil, dir.Path(datadir.OutputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -105,7 +106,7 @@ func openJSONLAndMoveOldIfFresh(dir StateDir, p project.Project, opts outputOpti
 	}
 	out.productToken, out.log, out.onDiskFull = p.Agent.Product, opts.log, opts.onDiskFull
 	if p.Output.WriteBodies {
-		if out.bodies, err = openBodyStore(dir.Path(BodiesDir), p.Output.FileModeBits()); err != nil {
+		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), p.Output.FileModeBits()); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

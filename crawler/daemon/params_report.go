@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -75,18 +76,18 @@ func (a *program) printParamReport(ctx context.Context, q reportOptions) error {
 	if err != nil {
 		return err
 	}
-	dir := StateDir(q.dataDir)
+	dir := datadir.StateDir(q.dataDir)
 	if err := dir.RequireCrawl(); err != nil {
 		return err
 	}
-	d, err := project.ReadFile(dir.Path(ProjectFile))
+	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
 		return err
 	}
 	name := d.Output.JSONL
 	switch name {
 	case "":
-		name = dir.Path(OutputFile)
+		name = dir.Path(datadir.OutputFile)
 	case "-":
 		return usage.Errorf("the crawl wrote its output to standard output: there is no file to read")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -69,7 +70,7 @@ func (s *supervisor) PutProject(_ context.Context, name string, file []byte) (cr
 	}
 	_, err = os.Stat(s.projectFilePath(name))
 	created = errors.Is(err, fs.ErrNotExist)
-	if err := WriteFileAtomic(s.projectFilePath(name), file); err != nil {
+	if err := datadir.WriteFileAtomic(s.projectFilePath(name), file); err != nil {
 		return false, err
 	}
 	if err := s.stateStore.setAPIProjectFileHash(name, sha256Hex(file)); err != nil {
@@ -135,13 +136,13 @@ func (s *supervisor) DeleteProject(_ context.Context, name string) error {
 // neither: a project must not begin anew because its file is on a file system that
 // cannot be written.
 func (s *supervisor) moveToDeleted(name string) error {
-	deletedPath := s.dataDir.Path(filepath.Join(DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := os.MkdirAll(filepath.Dir(deletedPath), PrivateDirMode); err != nil {
+	deletedPath := s.dataDir.Path(filepath.Join(datadir.DeletedDir, name+"-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := os.MkdirAll(filepath.Dir(deletedPath), datadir.PrivateDirMode); err != nil {
 		return err
 	}
 	err := os.Rename(string(s.projectStateDir(name)), deletedPath)
 	if errors.Is(err, fs.ErrNotExist) { // it never ran
-		err = os.Mkdir(deletedPath, PrivateDirMode)
+		err = os.Mkdir(deletedPath, datadir.PrivateDirMode)
 	}
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func moveProjectFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFileAtomic(to, text); err != nil {
+	if err := datadir.WriteFileAtomic(to, text); err != nil {
 		return err
 	}
 	return os.Remove(from)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -30,7 +31,7 @@ func openLedgerWriter(p project.Project, opts outputOptions) (*ledgerWriter, err
 		return nil, nil
 	}
 	cfg := ledger.Config{
-		Dir: StateDir(p.Store.Path).Path(LedgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
+		Dir: datadir.StateDir(p.Store.Path).Path(datadir.LedgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
 		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.FileModeBits(),
 		OnRecovered: func(bytesCut int64) {
 			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)

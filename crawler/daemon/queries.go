@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -21,7 +22,7 @@ func (s *supervisor) withInspector(ctx context.Context, name string, do func(con
 	if err != nil {
 		return err
 	}
-	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ CrawlStores) error {
+	return r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
 		return do(ctx, newInspector(engine))
 	})
 }
@@ -213,7 +214,7 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 	if err := adder.addAll(ctx, lines); err != nil {
 		return adder.result(), err
 	}
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ CrawlStores) error {
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
 		return engine.frontier.Flush(ctx)
 	})
 	return adder.result(), err
@@ -222,7 +223,7 @@ func (s *supervisor) AddURLs(ctx context.Context, name string, lines iter.Seq2[s
 // enqueueURLs queues entries. The project is asked for its rooms each time: its file may
 // change while somebody sends a long list.
 func (r *projectRunner) enqueueURLs(ctx context.Context, onRefused func(storage.Entry, error), entries []storage.Entry) (added int, err error) {
-	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ CrawlStores) error {
+	err = r.withCrawlComponents(ctx, func(ctx context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
 		added, err = engine.frontier.DiscoverReportingRefusals(ctx, onRefused, entries)
 		if added > 0 {
 			r.resumeForNewURLs(engine)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -19,7 +20,7 @@ type projectOutputs struct {
 
 // openForProject opens the outputs of a project, for its ground.
 func (r *projectOutputs) openForProject(env *processResources, loaded *loadedProject, g *engineConfig) error {
-	durable, err := StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.stores, env.log)
+	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.stores, env.log)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *projectOutputs) sync() error {
 }
 
 // durableExtents returns how much of each file is on the disk; nil while none is open.
-func (r *projectOutputs) durableExtents(d StateDir) []bolt.OutputFileExtent {
+func (r *projectOutputs) durableExtents(d datadir.StateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outputs.durableExtents(d)

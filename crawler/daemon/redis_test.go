@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
@@ -30,7 +31,7 @@ func TestCrawlOnRedis(t *testing.T) {
 		v := newCrawlFixture(t)
 		v.web, v.addr = web, startWeb(t, web)
 		runCommand(t, v.crawlArgs(append([]string{"-c", testfile.Write(t, "p.yaml", yaml), "--max-depth=100", "--delay=1ms"}, web.CrawlPlan.Seeds...)...)...).want(t, ExitDone)
-		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))
+		got[i] = sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))
 		if r := web.Judge(crawltest.JudgeOptions{RequiredProductToken: "decorum"}); !r.OK() {
 			t.Error(r)
 		}
@@ -39,8 +40,8 @@ func TestCrawlOnRedis(t *testing.T) {
 		}
 		p := project.Default()
 		p.Store.Redis.Addresses = []string{"127.0.0.1:1"} // so the lengths are not in a file of bbolt
-		if k, err := StateDir(v.dataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.dataDir(), OutputFile)).IsRecorded ||
-			!k.Find(filepath.Join(v.dataDir(), LedgerDir)).IsRecorded {
+		if k, err := datadir.StateDir(v.dataDir()).ReadDurableOutputLengths(p, nil); err != nil || !k.Find(filepath.Join(v.dataDir(), datadir.OutputFile)).IsRecorded ||
+			!k.Find(filepath.Join(v.dataDir(), datadir.LedgerDir)).IsRecorded {
 			t.Errorf("lengths %+v (%v), want those of output and ledger beside", k, err)
 		}
 		runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
@@ -64,7 +65,7 @@ func TestRedisAndDirectories(t *testing.T) {
 	if r := runCommand(t, "frontier", "stats", "--data", v.dataDir()); !strings.Contains(r.stdout, "seen") {
 		t.Errorf("stats: %s", r.stdout)
 	}
-	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile)))); diff != "" {
+	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)))); diff != "" {
 		t.Error(diff)
 	}
 	other := &crawlFixture{v.web, v.addr, t.TempDir()}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -45,7 +46,7 @@ func (r *daemonClientOptions) newClient(ctx context.Context) (*api.Client, error
 	if c := r.newSocketClientIfListening(ctx); c != nil {
 		return c, nil
 	}
-	if !r.isExplicit() && StateDir(r.dataDir).WasUsedButIsIdle() {
+	if !r.isExplicit() && datadir.StateDir(r.dataDir).WasUsedButIsIdle() {
 		// Any user of the machine may listen at the default address in the daemon's
 		// place, and would receive the token.
 		return nil, fmt.Errorf("no daemon runs in %s: is decorum serve running? --server names another place", r.dataDir)
@@ -78,13 +79,13 @@ func (r *daemonClientOptions) newSocketClientIfListening(ctx context.Context) *a
 	if r.isExplicit() {
 		return nil
 	}
-	dir := StateDir(r.dataDir)
+	dir := datadir.StateDir(r.dataDir)
 	c, err := dir.DialSocket(ctx)
 	if err != nil {
 		return nil
 	}
 	_ = c.Close() // the connection only showed that a daemon listens
-	r.dialedAddress = dir.Path(SocketFile)
+	r.dialedAddress = dir.Path(datadir.SocketFile)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dir.DialSocket(ctx) }
 	// The host is one by which every daemon may be called; it is not looked up.
 	httpClient := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{DialContext: dial}}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -64,7 +65,7 @@ func TestReplay(t *testing.T) {
 	v := recordReplayCrawl(t)
 	requested := len(v.web.Log())
 	runCommand(t, "replay", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d, refusals: 5,", requested), "differences: 0")
-	project, ledger := filepath.Join(v.dataDir(), ProjectFile), filepath.Join(v.dataDir(), LedgerDir, "ledger-000001.jsonl")
+	project, ledger := filepath.Join(v.dataDir(), datadir.ProjectFile), filepath.Join(v.dataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	for _, tt := range []struct{ name, file, from, to, says string }{
 		{"another pace", project, "delay: 5ms", "delay: 30s", "nothing may be asked for for another"},
 		{"another scope", project, "max_depth: 32", "max_depth: 0", "it was asked for, and would not be"},
@@ -106,7 +107,7 @@ func TestReplay(t *testing.T) {
 func TestReplayOfClockThatWasSet(t *testing.T) {
 	t.Parallel()
 	v := recordReplayCrawl(t)
-	file := filepath.Join(v.dataDir(), LedgerDir, "ledger-000001.jsonl")
+	file := filepath.Join(v.dataDir(), datadir.LedgerDir, "ledger-000001.jsonl")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +166,7 @@ func TestReplayForPurposes(t *testing.T) {
 				"robots: {purpose: ["+purpose+"]}\npoliteness: {adaptive: 0}\n")
 			runCommand(t, v.crawlArgs("-c", project, "--delay=5ms", "http://a.example/")...).want(t, ExitDone)
 			runCommand(t, "replay", "--limit=0", v.dataDir()).want(t, ExitDone, fmt.Sprintf("requests: %d,", len(v.web.Log())), "differences: 0")
-			project, text := filepath.Join(v.dataDir(), ProjectFile), ""
+			project, text := filepath.Join(v.dataDir(), datadir.ProjectFile), ""
 			if b, err := os.ReadFile(project); err != nil {
 				t.Fatal(err)
 			} else if text = strings.Replace(string(b), "- "+purpose, "- "+other, 1); text == string(b) {

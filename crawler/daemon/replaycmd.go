@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -49,7 +50,7 @@ func (a *program) newReplayCommand() *cobra.Command {
 			if limit < 0 {
 				return usage.Errorf("--limit: %d is not a number of differences", limit)
 			}
-			return a.replayCrawl(c.Context(), StateDir(args[0]), warcDir, limit)
+			return a.replayCrawl(c.Context(), datadir.StateDir(args[0]), warcDir, limit)
 		},
 	}
 	c.Flags().StringVar(&warcDir, "warc", "", "`DIR` of the WARC files, if they were moved")
@@ -58,7 +59,7 @@ func (a *program) newReplayCommand() *cobra.Command {
 }
 
 // replayCrawl replays the crawl in a directory, and tells what is different.
-func (a *program) replayCrawl(ctx context.Context, dir StateDir, warcDir string, limit int) error {
+func (a *program) replayCrawl(ctx context.Context, dir datadir.StateDir, warcDir string, limit int) error {
 	p, seedPerOrigin, err := a.loadProjectForReplay(dir)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (a *program) replayCrawl(ctx context.Context, dir StateDir, warcDir string,
 	if err != nil {
 		return err
 	}
-	replayer, err := replay.New(ledger.Records(dir.Path(LedgerDir)), archive)
+	replayer, err := replay.New(ledger.Records(dir.Path(datadir.LedgerDir)), archive)
 	if err != nil {
 		return err
 	}
@@ -97,11 +98,11 @@ func (a *program) replayCrawl(ctx context.Context, dir StateDir, warcDir string,
 }
 
 // loadProjectForReplay returns the project of the crawl in a directory, and its roots.
-func (a *program) loadProjectForReplay(dir StateDir) (project.Project, []decorum.URL, error) {
+func (a *program) loadProjectForReplay(dir datadir.StateDir) (project.Project, []decorum.URL, error) {
 	if err := dir.RequireCrawl(); err != nil {
 		return project.Project{}, nil, err
 	}
-	d, err := project.ReadFile(dir.Path(ProjectFile))
+	d, err := project.ReadFile(dir.Path(datadir.ProjectFile))
 	if err != nil {
 		return project.Project{}, nil, err
 	}
@@ -119,7 +120,7 @@ func (a *program) loadProjectForReplay(dir StateDir) (project.Project, []decorum
 func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Replayer, p project.Project, seedPerOrigin []decorum.URL) (replay.Report, error) {
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
-		stores:  CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
+		stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
 		outputs: outputs{jsonl: &jsonlRecorder{w: io.Discard}}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
@@ -206,7 +207,7 @@ func TestReportShowsOverrides(t *testing.T) {
 	t.Parallel()
 	v := newCrawlFixture(t, shopSite())
 	runCommand(t, v.crawlArgs("http://shop.example/", "--max-pages=1")...).want(t, ExitStopped)
-	file := filepath.Join(v.dataDir(), ProjectFile)
+	file := filepath.Join(v.dataDir(), datadir.ProjectFile)
 	d, err := project.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +256,7 @@ func TestInspectionChangesNothing(t *testing.T) {
 			t.Errorf("%s has changed", name)
 		}
 	}
-	lock, err := StateDir(v.dataDir()).Lock()
+	lock, err := datadir.StateDir(v.dataDir()).Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

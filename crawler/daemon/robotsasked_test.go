@@ -12,6 +12,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/page"
 )
 
@@ -35,7 +36,7 @@ func TestRedirectedRobotsAreWithheld(t *testing.T) {
 	f.putProjectFile("public", minimalProject)
 	f.reloadAndFind("public")
 	keys := []api.APIKey{api.APIKeyFromToken("reader", api.RoleRead, "reader"), api.APIKeyFromToken("operator", api.RoleOperate, "operator")}
-	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), AuditFile), api.AuditRotationLimits{})
+	audit, err := api.OpenAuditLog(filepath.Join(t.TempDir(), datadir.AuditFile), api.AuditRotationLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
@@ -22,7 +23,7 @@ import (
 
 // An engineConfig is what a crawl stands on: what outlives one setting of its project.
 type engineConfig struct {
-	stores          CrawlStores
+	stores          datadir.CrawlStores
 	pathConfinement *pathConfinement // of the files that the project names
 	outputs
 	callbacksByHandlerName NamedCallbacks
@@ -57,7 +58,7 @@ type sharedResources struct {
 
 // Rooms are the house, put together for a project.
 type crawlComponents struct {
-	stores            CrawlStores
+	stores            datadir.CrawlStores
 	project           project.Project
 	pathConfinement   *pathConfinement // of the files that the project names
 	scope             *frontier.Scope
@@ -180,7 +181,7 @@ func (r *crawlComponents) queueSeeds(ctx context.Context) error {
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged
 // again if it judges otherwise than it did before. The project is kept after
 // that, so that a kill in between repeats it.
-func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir StateDir, previous *project.File) error {
+func (r *crawlComponents) unparkIfChangedAndSaveProject(ctx context.Context, dir datadir.StateDir, previous *project.File) error {
 	if previous == nil || !previous.AllowsSameURLs(r.project) {
 		if err := errors.Join(r.frontier.UnparkAll(ctx), r.frontier.Flush(ctx)); err != nil {
 			return err

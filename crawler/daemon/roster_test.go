@@ -15,6 +15,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/robots"
@@ -38,16 +39,16 @@ func encodedHostStats(tb testing.TB) []byte {
 // inspectorOfCrawl opens the state of a crawl that has met so many hosts.
 func inspectorOfCrawl(tb testing.TB, hosts int) *inspector {
 	ctx, dir := context.Background(), tb.TempDir()
-	open := func(name string) StoreInspectorImporter {
-		s, err := OpenBoltStore(filepath.Join(dir, name), bolt.Options{})
+	open := func(name string) datadir.StoreInspectorImporter {
+		s, err := datadir.OpenBoltStore(filepath.Join(dir, name), bolt.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { s.Close() })
 		return s
 	}
-	q := &inspector{project: project.Default(), frontierStore: open(StoreFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
-	q.gate = robots.NewGate(robots.GateConfig{}, open(RobotsFile))
+	q := &inspector{project: project.Default(), frontierStore: open(datadir.StoreFile), inspectionTime: time.Now(), scope: frontier.NewScope(frontier.ScopeConfig{}, nil)}
+	q.gate = robots.NewGate(robots.GateConfig{}, open(datadir.RobotsFile))
 	var entries []storage.Entry
 	for i := range hosts {
 		u, err := decorum.ParseURL(fmt.Sprintf("https://www.host-%d.example/", i))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -22,7 +23,7 @@ import (
 // A foregroundRun is one run of a crawl in the foreground: its files, and the rooms on them.
 type foregroundRun struct {
 	*crawlComponents
-	stores       CrawlStores
+	stores       datadir.CrawlStores
 	sharedBrakes *sharedBrakes
 	visitedHosts visitedHostSet
 	isResumed    bool // an earlier run has left something
@@ -51,8 +52,8 @@ func (h *visitedHostSet) count() int {
 func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.sync)
-	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(StateDir(p.Store.Path)) }
-	if j.stores, err = OpenStores(p, opts); err != nil {
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(datadir.StateDir(p.Store.Path)) }
+	if j.stores, err = datadir.OpenStores(p, opts); err != nil {
 		return nil, err
 	}
 	g := engineConfig{
@@ -86,7 +87,7 @@ func (j *foregroundRun) followSharedBrakes(r project.RedisSettings, g *engineCon
 		return nil, true // it posts nothing
 	}, g.log)
 	g.sharedBrakes, g.resetCountsIfLimitReached = j.sharedBrakes, true
-	ctx, cancel := context.WithTimeoutCause(context.Background(), RedisOpenTimeout, storage.ErrWriteStalled)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), datadir.RedisOpenTimeout, storage.ErrWriteStalled)
 	defer cancel()
 	g.hostDueStore = &crawler.HostDueStore{} // of short rests, before a restart too, the frontier knows
 	g.hostDueStore.Store, err = j.sharedBrakes.waitForStore(ctx)
@@ -98,7 +99,7 @@ func (j *foregroundRun) Close() error { return errors.Join(j.stores.Close(), j.s
 
 // runProject runs a crawl whose project has been checked, and tells how it ended.
 func (a *program) runProject(ctx context.Context, p project.Project, s crawlOptions) (err error) {
-	dir := StateDir(p.Store.Path)
+	dir := datadir.StateDir(p.Store.Path)
 	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if _, err := p.Agent.Signature.ReadKeys(os.Open); err != nil {
 		return err
 	}
-	if _, err := EncodeProject(p); err != nil {
+	if _, err := datadir.EncodeProject(p); err != nil {
 		return err
 	}
 	lock, err := dir.Lock() // nothing in the directory is touched before
@@ -133,7 +134,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 		return err
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
-	previous, _ := project.ReadFile(dir.Path(ProjectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {
 		if err := dir.SaveProject(p, false); err != nil {

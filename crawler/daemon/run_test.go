@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/doctest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -171,7 +172,7 @@ func TestLimitAndResume(t *testing.T) {
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, filepath.Join(v.dataDir(), "pages.jsonl")))); diff != "" {
 		t.Error(diff)
 	}
-	d, err := project.ReadFile(filepath.Join(v.dataDir(), ProjectFile))
+	d, err := project.ReadFile(filepath.Join(v.dataDir(), datadir.ProjectFile))
 	if err != nil || d.Scope.MaxDepth != 7 || d.Limits.Pages != 0 {
 		t.Errorf("kept depth %d and limit %d, %v; want what was said last", d.Scope.MaxDepth, d.Limits.Pages, err)
 	}
@@ -223,7 +224,7 @@ func TestDataDirectory(t *testing.T) {
 		v.dataDir()+" already holds a crawl: --resume goes on with it, --fresh starts anew and moves its files aside")
 	runCommand(t, v.crawlArgs("--resume", "http://shop.example/a")...).want(t, ExitDone, "pages: 0 (")
 	runCommand(t, v.crawlArgs("--fresh", "http://shop.example/a")...).want(t, ExitDone)
-	for _, file := range []string{StoreFile, ProjectFile, OutputFile} {
+	for _, file := range []string{datadir.StoreFile, datadir.ProjectFile, datadir.OutputFile} {
 		if moved, err := filepath.Glob(filepath.Join(v.dataDir(), "before-*", file)); err != nil || len(moved) != 1 {
 			t.Errorf("%s: moved to %q, %v; want one place", file, moved, err)
 		}
@@ -238,7 +239,7 @@ func TestDataDirectory(t *testing.T) {
 func TestRotatedOutput(t *testing.T) {
 	v := newCrawlFixture(t, shopSite())
 	project := testfile.Write(t, "p.yaml", "output: {jsonl_max_size: 1KiB}\n")
-	out := filepath.Join(v.dataDir(), OutputFile)
+	out := filepath.Join(v.dataDir(), datadir.OutputFile)
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
 	outputLines(t, out, 1<<10)
@@ -256,7 +257,7 @@ func TestRotatedOutput(t *testing.T) {
 	if err != nil || len(moved) != len(rotated)+1 {
 		t.Errorf("%q were moved aside (%v), want all %d files of lines", moved, err, len(rotated)+1)
 	}
-	other := filepath.Join(filepath.Dir(moved[0]), OutputFile)
+	other := filepath.Join(filepath.Dir(moved[0]), datadir.OutputFile)
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestOutputIsNotOverwritten(t *testing.T) {
 	runCommand(t, v.crawlArgs("--output", out, "--max-pages=1", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, v.crawlArgs("--output", out, "--fresh", "http://shop.example/")...).want(t, ExitUsage,
 		out+" exists, and a new crawl does not write over it: move it away, or name another file with --output")
-	if hasCrawl, err := StateDir(v.dataDir()).HasCrawl(); err != nil || !hasCrawl {
+	if hasCrawl, err := datadir.StateDir(v.dataDir()).HasCrawl(); err != nil || !hasCrawl {
 		t.Errorf("the refused crawl has moved the state aside: %v", err)
 	}
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)

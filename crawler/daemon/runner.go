@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -22,10 +23,10 @@ import (
 type projectRunner struct {
 	name             string
 	env              *processResources // its log says which project speaks
-	dir              StateDir
+	dir              datadir.StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore
-	robotsStore      StoreInspectorImporter // of all projects
+	robotsStore      datadir.StoreInspectorImporter // of all projects
 	sharedResources
 	getOrStartRedisBrakes func(*loadedProject) *sharedBrakes
 	metrics               *metrics.Metrics
@@ -81,18 +82,18 @@ func (r *projectRunner) redisStoreIdentity() string {
 }
 
 // OpenStores opens the project's part of its state, which must be whole.
-func (r *projectRunner) openStores() (CrawlStores, error) {
+func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 	s, err := r.openStoresAllowingPartialImport()
 	if err != nil {
-		return CrawlStores{}, err
+		return datadir.CrawlStores{}, err
 	}
-	if err := RequireCompleteImport(s.Frontier); err != nil {
-		return CrawlStores{}, errors.Join(err, s.CloseProjectStores())
+	if err := datadir.RequireCompleteImport(s.Frontier); err != nil {
+		return datadir.CrawlStores{}, errors.Join(err, s.CloseProjectStores())
 	}
 	return s, nil
 }
 
-func (r *projectRunner) openStoresAllowingPartialImport() (s CrawlStores, err error) {
+func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
 	p, confinement := project.Default(), (*pathConfinement)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
@@ -102,16 +103,16 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s CrawlStores, err er
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
-		return OpenRedisStores(p, confinement.openInput, opts)
+		return datadir.OpenRedisStores(p, confinement.openInput, opts)
 	}
 	if err := r.dir.RequireLocalState(); err != nil {
-		return CrawlStores{}, err
+		return datadir.CrawlStores{}, err
 	}
 	opts.OnCommitted, opts.SharedMemoryBudget = r.metrics.ObserveCommit, r.memoryBudget
 	r.diskFullState.setStoreError(nil)
 	opts.OnStallChange = func(err error) { r.env.logStoreWriteState(err); r.diskFullState.setStoreError(err) }
 	s.Robots = r.robotsStore
-	s.Frontier, err = OpenBoltFrontier(r.dir.Path(StoreFile), opts, r.robotsStore)
+	s.Frontier, err = datadir.OpenBoltFrontier(r.dir.Path(datadir.StoreFile), opts, r.robotsStore)
 	return s, err
 }
 
@@ -333,7 +334,7 @@ func (r *projectRunner) applyLoadedProject(ctx context.Context, engine *crawlCom
 	if r.appliedProject == loaded {
 		return nil
 	}
-	previous, _ := project.ReadFile(r.dir.Path(ProjectFile)) // nil: not known, and so not the same
+	previous, _ := project.ReadFile(r.dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
 	if err := engine.unparkIfChangedAndSaveProject(ctx, r.dir, previous); err != nil {
 		return fmt.Errorf("cannot follow its file: %w", err)
 	}

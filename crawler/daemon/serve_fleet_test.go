@@ -17,6 +17,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage/redis/redistest"
 )
 
@@ -137,7 +138,7 @@ func (s *daemonGroup) waitForState(state api.ProjectState) {
 func (s *daemonGroup) visitCounts() (visitsByURL map[string]int, visitsByProcess []int) {
 	visitsByURL = map[string]int{}
 	for i := range s.clients {
-		rs := readRecords(s.t, filepath.Join(s.dataDir(i), ProjectsDir, "shop", OutputFile))
+		rs := readRecords(s.t, filepath.Join(s.dataDir(i), datadir.ProjectsDir, "shop", datadir.OutputFile))
 		visitsByProcess = append(visitsByProcess, len(rs))
 		for _, r := range rs {
 			visitsByURL[r.URL]++

@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // serveKills is how often TestServeKill kills the daemon, time and again in
@@ -130,7 +131,7 @@ func (f *daemonFixture) runAndKillDaemon(rnd *rand.Rand) (started time.Time) {
 // its output does not hold.
 func missingPages(t *testing.T, f *daemonFixture, name string, hosts []int) (pages []string) {
 	t.Helper()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, name, OutputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, name, datadir.OutputFile))))
 	for _, url := range f.web.ReachablePages() {
 		here := slices.ContainsFunc(hosts, func(h int) bool { return strings.HasPrefix(url, "http://"+killHost(h)+"/") })
 		moved := strings.HasSuffix(url, "/moved") // to it leads a host of another project
@@ -174,7 +175,7 @@ func TestServeSignals(t *testing.T) {
 		t.Errorf("it ended with %v:\n%s", err, stderr)
 	}
 	n := len(f.web.Log())
-	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "a", OutputFile)); len(got) != n-1 {
+	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "a", datadir.OutputFile)); len(got) != n-1 {
 		t.Errorf("%d requests, one of them for robots.txt, and %d lines", n, len(got))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -20,7 +21,7 @@ func TestServeStopsWhatItCannotKeep(t *testing.T) {
 	f.putProjectFile("a", f.projectYAML("http://a.example/0", "politeness: {delay: 20ms, adaptive: 0}", "scope: {max_depth: 2000}"))
 	f.start(true)
 	f.waitForState("a", api.StateRunning)
-	blockingDir := filepath.Join(f.crawlFixture.dataDir(), DaemonStateFile+".new")
+	blockingDir := filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile+".new")
 	if err := os.Mkdir(blockingDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestServeVisitsWhatIsAddedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *crawlComponents, _ CrawlStores) error {
+	if err := r.withCrawlComponents(t.Context(), func(_ context.Context, engine *crawlComponents, _ datadir.CrawlStores) error {
 		_, err := engine.frontier.Discover(t.Context(), storage.Entry{URL: late})
 		r.resumeForNewURLs(engine)
 		return err

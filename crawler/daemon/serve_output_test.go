@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,11 +23,11 @@ func TestServeKeepsOutputsOutOfItsState(t *testing.T) {
 		{"jsonl", filepath.Join(elsewhere, "pages.jsonl"), true},
 		{"warc", "archive", true},
 		{"warc", elsewhere, true},
-		{"jsonl", StoreFile, false},
-		{"jsonl", "./" + ProjectFile, false},
+		{"jsonl", datadir.StoreFile, false},
+		{"jsonl", "./" + datadir.ProjectFile, false},
 		{"jsonl", "../../robots.db", false},
 		{"jsonl", "../other/frontier.db", false},
-		{"jsonl", filepath.Join(f.crawlFixture.dataDir(), DaemonStateFile), false},
+		{"jsonl", filepath.Join(f.crawlFixture.dataDir(), datadir.DaemonStateFile), false},
 		{"jsonl", filepath.Join(f.projectFilesPath(), "other.yaml"), false},
 		{"warc", "../other", false},
 		{"warc", f.crawlFixture.dataDir(), false},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // projectFileEdits is how often the project files are edited in TestServeReloadsUnderLoad.
@@ -95,7 +96,7 @@ func TestServeReloadsUnderLoad(t *testing.T) {
 		t.Errorf("%d events tell of a file that makes no sense, want %d", n, projectFileEdits/2)
 	}
 	f.stop()
-	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "p", OutputFile))))
+	got := slices.Compact(sortedURLs(readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "p", datadir.OutputFile))))
 	if diff := cmp.Diff(web.ReachablePages(), got); diff != "" {
 		t.Errorf("pages that should be in the output (-), and that are (+):\n%s", diff)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // A daemonFixture is a daemon over a web on loopback.
@@ -85,7 +86,7 @@ func (f *daemonFixture) stop() {
 // putProjectFile writes the file of a project, as an editor does.
 func (f *daemonFixture) putProjectFile(name, text string) {
 	f.t.Helper()
-	if err := WriteFileAtomic(filepath.Join(f.projectFilesPath(), name+projectExt), []byte(text)); err != nil {
+	if err := datadir.WriteFileAtomic(filepath.Join(f.projectFilesPath(), name+projectExt), []byte(text)); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -189,7 +190,7 @@ func TestServeStartsAndIsDone(t *testing.T) {
 	}
 	f.doActions("shop", api.ActionStop)
 	f.waitForState("shop", api.StateStopped)
-	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "shop", OutputFile)); len(got) != len(shopURLs) {
+	if got := readRecords(t, filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "shop", datadir.OutputFile)); len(got) != len(shopURLs) {
 		t.Errorf("%d lines of output, want %d", len(got), len(shopURLs))
 	}
 }
@@ -255,11 +256,11 @@ func TestServeDeletes(t *testing.T) {
 	if _, err := f.Project(t.Context(), "shop"); !errors.As(err, &problem) || problem.Status != 404 {
 		t.Errorf("after that it is found: %v", err)
 	}
-	deleted, err := filepath.Glob(filepath.Join(f.crawlFixture.dataDir(), DeletedDir, "shop-*"))
+	deleted, err := filepath.Glob(filepath.Join(f.crawlFixture.dataDir(), datadir.DeletedDir, "shop-*"))
 	if err != nil || len(deleted) != 1 {
 		t.Fatalf("put aside %q, %v", deleted, err)
 	}
-	for _, name := range []string{StoreFile, OutputFile, ProjectFile, "shop.yaml"} {
+	for _, name := range []string{datadir.StoreFile, datadir.OutputFile, datadir.ProjectFile, "shop.yaml"} {
 		if _, err := os.Stat(filepath.Join(deleted[0], name)); err != nil {
 			t.Error(err)
 		}
@@ -336,11 +337,11 @@ func TestServeFailsAndLimits(t *testing.T) {
 	f := newDaemonFixture(t, chainSite("a.example", 100))
 	f.putProjectFile("bad", "agent: {contact: 'mailto:bot@example.com'}\nseeds: [http://a.example/0]\nlimits: {workers: none}\n")
 	f.putProjectFile("torn", f.projectYAML("http://a.example/0", noDelayYAML))
-	torn := filepath.Join(f.crawlFixture.dataDir(), ProjectsDir, "torn")
+	torn := filepath.Join(f.crawlFixture.dataDir(), datadir.ProjectsDir, "torn")
 	if err := os.MkdirAll(torn, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(torn, StoreFile), bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(torn, datadir.StoreFile), bytes.Repeat([]byte("no store "), 10_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.putProjectFile("limited", f.projectYAML("http://a.example/0", noDelayYAML, "limits: {pages: 5}"))
@@ -369,7 +370,7 @@ func TestServeFailsAndLimits(t *testing.T) {
 	if p := f.waitForState("limited", api.StatePaused); p.StateReason != crawler.ErrPages.Error() {
 		t.Errorf("after a restart: %+v", p)
 	}
-	if err := os.Remove(filepath.Join(torn, StoreFile)); err != nil {
+	if err := os.Remove(filepath.Join(torn, datadir.StoreFile)); err != nil {
 		t.Fatal(err)
 	}
 	f.doActions("torn", api.ActionStart)

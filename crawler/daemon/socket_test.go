@@ -10,21 +10,22 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/google/go-cmp/cmp"
 )
 
 // While a daemon runs, the commands reach it by the socket of its directory, without a
 // token; the audit says so. When it has ended, the socket is gone.
 func TestSocket(t *testing.T) {
-	var dir StateDir
+	var dir datadir.StateDir
 	t.Cleanup(func() { // after the daemon's end
-		if _, err := os.Lstat(dir.Path(SocketFile)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(dir.Path(datadir.SocketFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after the end, the socket is still there: %v", err)
 		}
 	})
 	g, _ := openServer(t, listenOptions{addr: "127.0.0.1:0"})
 	dir = g.daemon.(*supervisor).dataDir
-	info, err := os.Lstat(dir.Path(SocketFile))
+	info, err := os.Lstat(dir.Path(datadir.SocketFile))
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 		t.Fatalf("the socket is %v, %v; want mode 0600", info, err)
 	}
@@ -48,13 +49,13 @@ func TestWithoutSocket(t *testing.T) {
 	t.Parallel()
 	s := newDaemonFixture(t).startAPI() // serves no socket
 	dir := s.supervisor.dataDir
-	if err := WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
+	if err := datadir.WriteFileAtomic(dir.Path(tokenFile), []byte(s.token)); err != nil {
 		t.Fatal(err)
 	}
 	for what, make := range map[string]func() error{
 		"no socket": func() error { return nil },
 		"the socket of a daemon that was killed": func() error {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(SocketFile)})
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir.Path(datadir.SocketFile)})
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,7 @@ func TestWithoutSocket(t *testing.T) {
 // TestSocketFileIsReplaced: the daemon replaces the socket of a killed daemon, but no
 // other file.
 func TestSocketFileIsReplaced(t *testing.T) {
-	dir := StateDir(t.TempDir())
+	dir := datadir.StateDir(t.TempDir())
 	for range 2 { // the second finds the first's
 		l, err := dir.ListenSocket(t.Context())
 		if err != nil {
@@ -111,13 +112,13 @@ func TestSocketFileIsReplaced(t *testing.T) {
 	if err := dir.RemoveSocket(); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(dir.Path(SocketFile), []byte("mine"), 0o600); err != nil {
+	if err := os.WriteFile(dir.Path(datadir.SocketFile), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := dir.ListenSocket(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("with a file in the way: %v", err)
 	}
-	if text, err := os.ReadFile(dir.Path(SocketFile)); err != nil || string(text) != "mine" {
+	if text, err := os.ReadFile(dir.Path(datadir.SocketFile)); err != nil || string(text) != "mine" {
 		t.Errorf("the file has %q, %v", text, err)
 	}
 }
@@ -125,7 +126,7 @@ func TestSocketFileIsReplaced(t *testing.T) {
 // A directory whose path is too long for a socket's address has a socket where the
 // system can name it otherwise, and an error that says what to do elsewhere.
 func TestSocketOfALongPath(t *testing.T) {
-	dir := StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
+	dir := datadir.StateDir(filepath.Join(t.TempDir(), strings.Repeat("long/", 40)))
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +181,8 @@ func TestSocketIsItsOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")
 	}
-	name := filepath.Join(socketDirForAll(t), SocketFile)
-	l, err := StateDir(filepath.Dir(name)).ListenSocket(t.Context())
+	name := filepath.Join(socketDirForAll(t), datadir.SocketFile)
+	l, err := datadir.StateDir(filepath.Dir(name)).ListenSocket(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
@@ -24,14 +25,14 @@ import (
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
 	env                           *processResources
-	dataDir                       StateDir
+	dataDir                       datadir.StateDir
 	projectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
 	apiCreatedProjectRestrictions apiCreatedProjectRestrictions
-	directoryLock                 *DirectoryLock
+	directoryLock                 *datadir.DirectoryLock
 	// hasSocket says that ListenSocket has made the socket, which Close removes.
 	hasSocket   bool
-	robotsStore StoreInspectorImporter // what is known of robots.txt files, by all projects
+	robotsStore datadir.StoreInspectorImporter // what is known of robots.txt files, by all projects
 	sharedResources
 	memoryUsageRecorder *memoryUsageRecorder
 	readMemoryUsage     func() memoryUsage // of the process; nil: see readMemoryUsage
@@ -79,7 +80,7 @@ func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor,
 		return nil, err
 	}
 	s := &supervisor{
-		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: StateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
+		env: env, readMemoryUsage: opts.readMemoryUsage, dataDir: datadir.StateDir(dataDir), projectFilesDir: projectFilesDir, startNewProjects: opts.startNewProjects, apiCreatedProjectRestrictions: rules, hostLists: newHostListCache(),
 		sharedResources: sharedResources{
 			sharedHosts: politeness.NewSharedHosts(), brakes: &politeness.Brakes{}, memoryBudget: &bolt.SharedMemoryBudget{},
 			memoryPressureMonitor: newMemoryPressure(memlimit.Get(), env.log), bodyMemory: env.bodyMemory,
@@ -105,7 +106,7 @@ func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor,
 
 // openDaemonStores opens what the projects share.
 func (s *supervisor) openDaemonStores() (err error) {
-	if s.stateStore, err = openDaemonStateStore(s.dataDir.Path(DaemonStateFile)); err != nil {
+	if s.stateStore, err = openDaemonStateStore(s.dataDir.Path(datadir.DaemonStateFile)); err != nil {
 		return err
 	}
 	if err = s.loadBrakes(); err != nil {
@@ -113,7 +114,7 @@ func (s *supervisor) openDaemonStores() (err error) {
 	}
 	onStalled := func(err error) { s.env.logStoreWriteState(err); s.robotsDiskFull.setStoreError(err) }
 	opts := bolt.Options{OnStallChange: onStalled, OnDamaged: s.env.logStoreDamage, OnCommitted: s.metrics.ObserveCommit}
-	if s.robotsStore, err = OpenBoltStore(s.dataDir.Path(RobotsFile), opts); err != nil {
+	if s.robotsStore, err = datadir.OpenBoltStore(s.dataDir.Path(datadir.RobotsFile), opts); err != nil {
 		return err
 	}
 	previousEnd, err := s.stateStore.markDaemonRunning(time.Now())
@@ -125,8 +126,8 @@ func (s *supervisor) openDaemonStores() (err error) {
 }
 
 // projectStateDir is where the state of a project is.
-func (s *supervisor) projectStateDir(name string) StateDir {
-	return StateDir(s.dataDir.Path(filepath.Join(ProjectsDir, name)))
+func (s *supervisor) projectStateDir(name string) datadir.StateDir {
+	return datadir.StateDir(s.dataDir.Path(filepath.Join(datadir.ProjectsDir, name)))
 }
 
 // projectFilePath is where the file of a project is.
@@ -138,7 +139,7 @@ func (s *supervisor) projectFilePath(name string) string {
 // though their files may be gone.
 func (s *supervisor) projectNamesWithData() []string {
 	names := s.stateStore.projectNames()
-	entries, _ := os.ReadDir(s.dataDir.Path(ProjectsDir)) // none before the first project
+	entries, _ := os.ReadDir(s.dataDir.Path(datadir.ProjectsDir)) // none before the first project
 	for _, e := range entries {
 		if e.IsDir() && project.NamePattern.MatchString(e.Name()) {
 			names = append(names, e.Name())

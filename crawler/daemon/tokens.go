@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -24,7 +25,7 @@ const minTokenLength = 20
 
 // loadOrCreateDaemonTokens returns the keys of the daemon's own tokens, which are made at its
 // first start.
-func loadOrCreateDaemonTokens(dir StateDir) ([]api.APIKey, error) {
+func loadOrCreateDaemonTokens(dir datadir.StateDir) ([]api.APIKey, error) {
 	var keys []api.APIKey
 	for _, t := range []struct {
 		file string
@@ -44,7 +45,7 @@ func readOrCreateToken(file string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
-		return token, WriteFileAtomic(file, []byte(token+"\n"))
+		return token, datadir.WriteFileAtomic(file, []byte(token+"\n"))
 	}
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -83,7 +84,7 @@ func TestTrapsOverSockets(t *testing.T) {
 	}
 	want = append(want, "http://mall.example/", "http://mall.example/shop", "http://mall.example/cart", "http://mall.example/listed")
 	slices.Sort(want)
-	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), OutputFile))); !slices.Equal(got, want) {
+	if got := sortedURLs(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))); !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
 	runCommand(t, "report", "--data", v.dataDir()).want(t, ExitDone, "Refused where they were found",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -19,17 +20,17 @@ const countTimeout = time.Second
 
 // A storeHandle keeps the state of a project, and is open while somebody is in it.
 type storeHandle struct {
-	dir                 StateDir
+	dir                 datadir.StateDir
 	wantedStoreIdentity func() string // where the state is, as the project's file says now
-	openStoresFunc      func() (CrawlStores, error)
+	openStoresFunc      func() (datadir.CrawlStores, error)
 	beforeClose         func() // is called when it is about to be closed, and nobody is inside
 
 	mu                  sync.Mutex
 	userCount           int
-	stores              *CrawlStores // nil: it is closed
-	openedStoreIdentity string       // the place of files
-	isOpeningOrClosing  bool         // it is being opened, or closed, which takes time where the state is elsewhere
-	directoryLock       *DirectoryLock
+	stores              *datadir.CrawlStores // nil: it is closed
+	openedStoreIdentity string               // the place of files
+	isOpeningOrClosing  bool                 // it is being opened, or closed, which takes time where the state is elsewhere
+	directoryLock       *datadir.DirectoryLock
 	closedForGood       bool      // for good
 	stateChanged        sync.Cond // nobody is inside any more, or it is no more busy
 	closeTimer          *time.Timer
@@ -40,7 +41,7 @@ type storeHandle struct {
 // ends.
 var errStoreClosed = errors.New("the project is closed for good")
 
-func newStoreHandle(dir StateDir, wantedLocation func() string, openStores func() (CrawlStores, error)) *storeHandle {
+func newStoreHandle(dir datadir.StateDir, wantedLocation func() string, openStores func() (datadir.CrawlStores, error)) *storeHandle {
 	v := &storeHandle{dir: dir, wantedStoreIdentity: wantedLocation, openStoresFunc: openStores, beforeClose: func() {}}
 	v.stateChanged.L = &v.mu
 	return v
@@ -56,26 +57,26 @@ type storeStats struct {
 // acquire opens the vault, if nobody has. Who entered leaves in the end. Where the
 // state is to be in another place now, it waits until those have left who are in
 // the old one.
-func (v *storeHandle) acquire() (CrawlStores, error) {
+func (v *storeHandle) acquire() (datadir.CrawlStores, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
 		mustReopen := v.needsReopenLocked()
 		switch {
 		case v.closedForGood:
-			return CrawlStores{}, errStoreClosed
+			return datadir.CrawlStores{}, errStoreClosed
 		case v.isOpeningOrClosing || mustReopen && v.userCount > 0:
 			v.stateChanged.Wait()
 			continue
 		case mustReopen:
 			if err := v.closeLocked(); err != nil && !errors.Is(err, storage.ErrFailed) { // its run has already reported it
-				return CrawlStores{}, err
+				return datadir.CrawlStores{}, err
 			}
 			continue
 		}
 		if v.stores == nil {
 			if err := v.openLocked(); err != nil {
-				return CrawlStores{}, err
+				return datadir.CrawlStores{}, err
 			}
 			continue
 		}
@@ -90,7 +91,7 @@ func (v *storeHandle) openLocked() error {
 	at := v.wantedStoreIdentity()
 	v.mu.Unlock()
 	lock, err := v.dir.Lock()
-	var opened CrawlStores
+	var opened datadir.CrawlStores
 	if err == nil {
 		if opened, err = v.openStoresFunc(); err != nil {
 			err = errors.Join(err, lock.Close())
@@ -224,7 +225,7 @@ func (v *storeHandle) updateLargestDelayShortfall(d time.Duration) {
 }
 
 // largestDelayShortfall returns the most by which a rest of any host fell short.
-func largestDelayShortfall(ctx context.Context, s StoreInspectorImporter) (shortfall time.Duration, err error) {
+func largestDelayShortfall(ctx context.Context, s datadir.StoreInspectorImporter) (shortfall time.Duration, err error) {
 	err = s.Origins(ctx, func(o storage.OriginInfo) bool {
 		shortfall = max(shortfall, crawler.DecodeHostStats(o.HostState.EncodedStats).LargestDelayShortfall)
 		return true

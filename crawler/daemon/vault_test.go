@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
 
@@ -21,13 +22,13 @@ func (s slowStore) Close() error {
 // While a vault is being closed, which waits for servers that may be silent, it tells what
 // was in it; who enters waits, and finds it open.
 func TestStoreHandleAnswersWhileItCloses(t *testing.T) {
-	dir := StateDir(t.TempDir())
+	dir := datadir.StateDir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		closing := make(chan struct{})
 		opened := 0
-		v := newStoreHandle(dir, func() string { return "" }, func() (CrawlStores, error) {
+		v := newStoreHandle(dir, func() string { return "" }, func() (datadir.CrawlStores, error) {
 			opened++
-			return CrawlStores{Frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
+			return datadir.CrawlStores{Frontier: slowStore{memory.New(memory.Config{}), closing}}, nil
 		})
 		acquireStore := func() {
 			if _, err := v.acquire(); err != nil {

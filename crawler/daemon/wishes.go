@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // A desiredState is what somebody wants of a project.
@@ -111,7 +112,7 @@ func (w *daemonStateStore) update(apply func(*daemonState)) error {
 	apply(&next)
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = WriteFileAtomic(w.filePath, append(text, '\n'))
+		err = datadir.WriteFileAtomic(w.filePath, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep what the daemon was told: %w", err)
