@@ -51,7 +51,7 @@ type Crawler struct {
 	bodyBytesReceived      atomic.Int64 // of bodies, likewise
 	activeLeases           activeLeases
 	hostTable              hostTable
-	appliedRobots          appliedRobotsFiles
+	appliedRobots          robotsFollowUpsDone
 	crawlDelays            crawlDelays
 	hostSitemapQuotas      hostSitemapQuotas
 	tdmrepCache            tdmrepCache

@@ -20,20 +20,20 @@ const maxCached = 10_000
 // of an origin has been acted upon.
 const appliedRobotsNote = "heeded"
 
-// appliedRobotsFiles are the robots.txt files whose sitemaps are queued, and by which parked
+// robotsFollowUpsDone are the robots.txt files whose sitemaps are queued, and by which parked
 // URLs have been judged again.
-type appliedRobotsFiles struct {
+type robotsFollowUpsDone struct {
 	mu      sync.Mutex
 	fileIDs map[decorum.Origin]string
 }
 
-func (h *appliedRobotsFiles) isApplied(o decorum.Origin, file string) bool {
+func (h *robotsFollowUpsDone) isApplied(o decorum.Origin, file string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.fileIDs[o] == file
 }
 
-func (h *appliedRobotsFiles) setApplied(o decorum.Origin, file string) {
+func (h *robotsFollowUpsDone) setApplied(o decorum.Origin, file string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fileIDs == nil || len(h.fileIDs) >= maxCached {

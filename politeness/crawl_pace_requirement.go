@@ -16,8 +16,8 @@ type crawlPaceRequirement struct {
 }
 
 // setRequiredDelayAndSlots notes what a crawl asks for from now on.
-func (p *sharedVisitQueue) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
-	c := p.findCrawlDemand(crawl)
+func (p *sharedVisitLimiter) setRequiredDelayAndSlots(crawl *Limiter, now time.Time, delay time.Duration, slots int) {
+	c := p.findCrawlRequirement(crawl)
 	if c == nil {
 		p.crawlRequirements = append(p.crawlRequirements, crawlPaceRequirement{limiter: crawl})
 		c = &p.crawlRequirements[len(p.crawlRequirements)-1]
@@ -26,8 +26,8 @@ func (p *sharedVisitQueue) setRequiredDelayAndSlots(crawl *Limiter, now time.Tim
 	p.expireRequirementsAndUpdateLimits(now)
 }
 
-// findCrawlDemand returns the claim of a crawl, nil if it has none.
-func (p *sharedVisitQueue) findCrawlDemand(crawl *Limiter) *crawlPaceRequirement {
+// findCrawlRequirement returns the claim of a crawl, nil if it has none.
+func (p *sharedVisitLimiter) findCrawlRequirement(crawl *Limiter) *crawlPaceRequirement {
 	for i := range p.crawlRequirements {
 		if p.crawlRequirements[i].limiter == crawl {
 			return &p.crawlRequirements[i]
@@ -36,16 +36,16 @@ func (p *sharedVisitQueue) findCrawlDemand(crawl *Limiter) *crawlPaceRequirement
 	return nil
 }
 
-// extendRequirementExpiry keeps the claim of a crawl that can come again at a time.
-func (p *sharedVisitQueue) extendRequirementExpiry(crawl *Limiter, at time.Time) {
-	if c := p.findCrawlDemand(crawl); c != nil {
+// extendCrawlRequirementUntil keeps the claim of a crawl that can come again at a time.
+func (p *sharedVisitLimiter) extendCrawlRequirementUntil(crawl *Limiter, at time.Time) {
+	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.expires = laterTime(c.expires, at.Add(grantTimeout))
 	}
 }
 
 // expireRequirementsAndUpdateLimits forgets the claims of crawls that come no more: what is left rules, and
 // if nothing is, what was said last.
-func (p *sharedVisitQueue) expireRequirementsAndUpdateLimits(now time.Time) {
+func (p *sharedVisitLimiter) expireRequirementsAndUpdateLimits(now time.Time) {
 	p.crawlRequirements = slices.DeleteFunc(p.crawlRequirements, func(c crawlPaceRequirement) bool { return c.activeVisits == 0 && c.expires.Before(now) })
 	if len(p.crawlRequirements) == 0 {
 		return

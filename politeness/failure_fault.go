@@ -45,12 +45,12 @@ const (
 // that the network works, and decides the UndecidedFailure against the host. If the breaker opens,
 // the failure is this machine's.
 type UndecidedFailure struct {
-	breaker                                    *NetworkBreaker
-	machineFaultLikelihood                     MachineFaultLikelihood
-	machineFaultReason                         string
-	failedAt                                   time.Time
-	answerCountAtFailure, outageCountAtFailure uint64           // of the breaker, when the visit failed
-	fault                                      FaultAttribution // guarded by breaker.mu
+	breaker                                         *NetworkBreaker
+	machineFaultLikelihood                          MachineFaultLikelihood
+	machineFaultReason                              string
+	failedAt                                        time.Time
+	answerCountAtFailure, breakerOpenCountAtFailure uint64           // of the breaker, when the visit failed
+	fault                                           FaultAttribution // guarded by breaker.mu
 }
 
 // DecideFault returns whom the failure is charged to. While it returns UndecidedFault, call it
@@ -83,7 +83,7 @@ func (d *UndecidedFailure) decideFaultLocked(now time.Time) (v FaultAttribution,
 	silenceLeft := b.failureRun.startedAt.Add(minSilence).Sub(now)
 	remaining := d.failedAt.Add(decisionTimeout).Sub(now)
 	switch {
-	case b.outageCount > d.outageCountAtFailure:
+	case b.openCount > d.breakerOpenCountAtFailure:
 		return MachineFault, 0
 	case b.answerCount > d.answerCountAtFailure, b.closedWithoutAnswer:
 		return HostFault, 0

@@ -37,7 +37,7 @@ func (l *Limiter) GrantedTurnStart(host string) (from time.Time, ok bool) {
 	l.lockSharedHosts()
 	defer l.unlockAndWakeOtherCrawls()
 	w := crawlHostKey{l, host}
-	for _, p := range []*sharedVisitQueue{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]} {
+	for _, p := range []*sharedVisitLimiter{l.sharedHosts.semaphoresByHost[host], l.sharedHosts.semaphoresByAddr[l.sharedHosts.addrOf[w]]} {
 		if p != nil && p.isGranted(w) {
 			return p.grantedStartTimes[w], true
 		}
@@ -73,10 +73,10 @@ func (l *Limiter) claimServerAddr(now time.Time, g *issuedPermit, addr netip.Add
 func (l *Limiter) acquireAddr(now time.Time, w crawlHostKey, addr netip.Addr) error {
 	a := l.sharedHosts.semaphoresByAddr[addr]
 	if a == nil {
-		a = &sharedVisitQueue{}
+		a = &sharedVisitLimiter{}
 		l.sharedHosts.semaphoresByAddr[addr] = a
 	}
-	if a.findCrawlDemand(l) == nil && !l.cfg.RestartedAt.IsZero() {
+	if a.findCrawlRequirement(l) == nil && !l.cfg.RestartedAt.IsZero() {
 		a.dueAt = laterTime(a.dueAt, l.cfg.RestartedAt.Add(l.cfg.IPDelay))
 	}
 	delay, slots := l.addrLimits(addr)

@@ -51,7 +51,7 @@ type NetworkBreaker struct {
 	firstVisitedDomains  map[string]struct{}
 	answeredHosts        map[string]struct{} // hosts that have answered; guards bounds their number
 	outage               *networkOutage      // nil: the breaker is closed
-	outageCount          uint64              // how often it has opened
+	openCount            uint64              // how often it has opened
 	probeRounds          uint64              // of probes, in all outages
 	closedWithoutAnswer  bool                // it gave up: failures are the hosts' until one answers
 	lastReportedState    NetworkBreakerState // see PollStateChange
@@ -137,7 +137,7 @@ func (b *NetworkBreaker) RecordFailure(now time.Time, f VisitFailure) *Undecided
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addDomainIfAmongFirst(domain)
-	d := &UndecidedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, machineFaultReason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, outageCountAtFailure: b.outageCount}
+	d := &UndecidedFailure{breaker: b, machineFaultLikelihood: f.MachineFaultLikelihood, machineFaultReason: f.MachineFaultReason, failedAt: now, answerCountAtFailure: b.answerCount, breakerOpenCountAtFailure: b.openCount}
 	switch {
 	case b.outage != nil:
 		d.fault = b.recordFailureWhileOpen(now, f)
@@ -183,7 +183,7 @@ func (b *NetworkBreaker) recordFailureWhileOpen(now time.Time, f VisitFailure) F
 
 // open opens the breaker. It requires b.mu.
 func (b *NetworkBreaker) open(now time.Time, reason string, isCertain bool) {
-	b.outageCount++
+	b.openCount++
 	b.outage = &networkOutage{reason: reason, isCertain: isCertain, start: now, probePause: minPause, giveUpAfter: giveUpNeverAnswered}
 	if b.failureRun.mostDomainsAnsweredBefore() {
 		b.outage.giveUpAfter = giveUpOnceAnswered

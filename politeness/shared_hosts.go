@@ -21,14 +21,14 @@ type SharedHosts struct {
 	crawlCount       int           // that have NewLimiter
 	maxDemandedDelay time.Duration // the longest that any of them has asked for: a visit matters for so long
 
-	semaphoresByHost map[string]*sharedVisitQueue
+	semaphoresByHost map[string]*sharedVisitLimiter
 	hostPruneSize    int // so many hosts, and those that are due anyway are forgotten
 
-	semaphoresByAddr map[netip.Addr]*sharedVisitQueue // those in use, and those that rest
-	addrOf           map[crawlHostKey]netip.Addr      // of hosts that were visited, or turned away there
-	addrPruneSize    int                              // so many homes, and those of no further use are forgotten
-	hasAddrLimits    bool                             // some crawl limits the visits to an address
-	limitsLoopback   bool                             // to loopback addresses too
+	semaphoresByAddr map[netip.Addr]*sharedVisitLimiter // those in use, and those that rest
+	addrOf           map[crawlHostKey]netip.Addr        // of hosts that were visited, or turned away there
+	addrPruneSize    int                                // so many homes, and those of no further use are forgotten
+	hasAddrLimits    bool                               // some crawl limits the visits to an address
+	limitsLoopback   bool                               // to loopback addresses too
 
 	breaker            *NetworkBreaker    // of the process
 	machineLoadLimiter MachineLoadLimiter // likewise
@@ -38,8 +38,8 @@ type SharedHosts struct {
 
 // NewSharedHosts returns what crawls share that know of no host yet.
 func NewSharedHosts() *SharedHosts {
-	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*sharedVisitQueue{}, hostPruneSize: pruneThreshold,
-		semaphoresByAddr: map[netip.Addr]*sharedVisitQueue{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
+	return &SharedHosts{breaker: newNetworkBreaker(), semaphoresByHost: map[string]*sharedVisitLimiter{}, hostPruneSize: pruneThreshold,
+		semaphoresByAddr: map[netip.Addr]*sharedVisitLimiter{}, addrOf: map[crawlHostKey]netip.Addr{}, addrPruneSize: pruneThreshold}
 }
 
 // NewLimiter returns the limiters for cfg, of one more crawl that shares h.
@@ -60,14 +60,14 @@ func (h *SharedHosts) hasLimitsForAddr(addr netip.Addr) bool {
 }
 
 // getOrCreateHost returns what is known of a host. It requires h.mu.
-func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitQueue {
+func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitLimiter {
 	p := h.semaphoresByHost[host]
 	if p == nil {
 		if len(h.semaphoresByHost) >= h.hostPruneSize {
 			h.pruneHosts(now)
 			h.hostPruneSize = max(pruneThreshold, 2*len(h.semaphoresByHost)) // so that a call costs O(1) on average
 		}
-		p = &sharedVisitQueue{skipsCrawlsWithoutWorker: true}
+		p = &sharedVisitLimiter{skipsCrawlsWithoutWorker: true}
 		h.semaphoresByHost[host] = p
 	}
 	return p
@@ -75,7 +75,7 @@ func (h *SharedHosts) getOrCreateHost(now time.Time, host string) *sharedVisitQu
 
 // isForgettable reports whether there is nothing to remember of p: no crawl would be
 // let in later for it, or is. It requires h.mu.
-func (h *SharedHosts) isForgettable(p *sharedVisitQueue, now time.Time) bool {
+func (h *SharedHosts) isForgettable(p *sharedVisitLimiter, now time.Time) bool {
 	p.expireRequirementsAndUpdateLimits(now)
 	if h.crawlCount <= 1 {
 		return p.isIdleAndDue(now)
@@ -93,7 +93,7 @@ func (h *SharedHosts) pruneHosts(now time.Time) {
 }
 
 // pruneAddr forgets an address that is of no further use. It requires h.mu.
-func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitQueue) {
+func (h *SharedHosts) pruneAddr(now time.Time, addr netip.Addr, p *sharedVisitLimiter) {
 	if h.isForgettable(p, now) {
 		delete(h.semaphoresByAddr, addr)
 	}

@@ -14,12 +14,12 @@ const grantTimeout = 10 * time.Second
 // nobody calls: a crash could leave it waiting.
 const maxWaitEstimate = 10 * time.Minute
 
-// A sharedVisitQueue is what several visitors share, the crawls of a host or the hosts of an
+// A sharedVisitLimiter is what several visitors share, the crawls of a host or the hosts of an
 // address: visits at a time, a rest between them, and a line of those who wait.
 // Who finds no slot is put into the line, and called when it is its turn: the
 // slot is then kept for it. So each visit costs who waits one question, however
 // many wait, and those who want the same take turns.
-type sharedVisitQueue struct {
+type sharedVisitLimiter struct {
 	crawlRequirements        []crawlPaceRequirement // of the crawls that visit at the same time
 	minRequiredSlots         int                    // the least of theirs
 	maxRequiredDelay         time.Duration          // the longest of theirs
@@ -44,13 +44,13 @@ type crawlHostKey struct {
 }
 
 // nextStart is when the next visit may begin.
-func (p *sharedVisitQueue) nextStart() time.Time {
+func (p *sharedVisitLimiter) nextStart() time.Time {
 	return laterTime(p.dueAt, p.lastEnd.Add(p.maxRequiredDelay))
 }
 
 // acquireOrEnqueue takes a slot for a visit, of a crawl that has a claim. If there is none
 // it returns false and when to ask again, unless the waiter is called before.
-func (p *sharedVisitQueue) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
+func (p *sharedVisitLimiter) acquireOrEnqueue(now time.Time, w crawlHostKey) (until time.Time, ok bool) {
 	start := p.nextStart()
 	if !p.hasWaiters() && p.activeVisits < p.minRequiredSlots && !now.Before(start) {
 		p.addActiveVisit(w.crawlLimiter)
@@ -78,27 +78,27 @@ func (p *sharedVisitQueue) acquireOrEnqueue(now time.Time, w crawlHostKey) (unti
 		p.addActiveVisit(w.crawlLimiter)
 		return now, true
 	}
-	p.extendRequirementExpiry(w.crawlLimiter, until)
+	p.extendCrawlRequirementUntil(w.crawlLimiter, until)
 	return until, false
 }
 
 // hasWaiters reports whether anybody waits, or was called.
-func (p *sharedVisitQueue) hasWaiters() bool {
+func (p *sharedVisitLimiter) hasWaiters() bool {
 	return len(p.queuePositions) > 0 || len(p.grantedStartTimes) > 0
 }
 
 // addActiveVisit counts a visit of crawl that begins.
-func (p *sharedVisitQueue) addActiveVisit(crawl *Limiter) {
+func (p *sharedVisitLimiter) addActiveVisit(crawl *Limiter) {
 	p.activeVisits++
 	p.addActiveOrGrantedVisits(crawl, 1)
-	if c := p.findCrawlDemand(crawl); c != nil {
+	if c := p.findCrawlRequirement(crawl); c != nil {
 		c.activeVisits++
 	}
 }
 
 // removeActiveVisit counts a visit of crawl that is over, or is not made.
-func (p *sharedVisitQueue) removeActiveVisit(crawl *Limiter) {
-	if c := p.findCrawlDemand(crawl); c != nil && c.activeVisits > 0 {
+func (p *sharedVisitLimiter) removeActiveVisit(crawl *Limiter) {
+	if c := p.findCrawlRequirement(crawl); c != nil && c.activeVisits > 0 {
 		c.activeVisits--
 		p.activeVisits--
 		p.addActiveOrGrantedVisits(crawl, -1)
@@ -106,14 +106,14 @@ func (p *sharedVisitQueue) removeActiveVisit(crawl *Limiter) {
 }
 
 // addActiveOrGrantedVisits counts n more workers of a crawl that visit hosts, or that hosts wait for.
-func (p *sharedVisitQueue) addActiveOrGrantedVisits(crawl *Limiter, n int) {
+func (p *sharedVisitLimiter) addActiveOrGrantedVisits(crawl *Limiter, n int) {
 	if p.skipsCrawlsWithoutWorker {
 		crawl.activeOrGrantedVisits += n
 	}
 }
 
 // enqueue puts a waiter at the end of the line.
-func (p *sharedVisitQueue) enqueue(w crawlHostKey) {
+func (p *sharedVisitLimiter) enqueue(w crawlHostKey) {
 	if p.queuePositions == nil {
 		p.queuePositions = map[crawlHostKey]int{}
 	}
@@ -122,12 +122,12 @@ func (p *sharedVisitQueue) enqueue(w crawlHostKey) {
 }
 
 // grantSlots gives the slots that are free to those who have waited longest.
-func (p *sharedVisitQueue) grantSlots(now time.Time) {
+func (p *sharedVisitLimiter) grantSlots(now time.Time) {
 	p.grantSlotsIncludingCaller(now, crawlHostKey{})
 }
 
 // grantSlotsIncludingCaller is grantSlots while caller, who waits, asks.
-func (p *sharedVisitQueue) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
+func (p *sharedVisitLimiter) grantSlotsIncludingCaller(now time.Time, caller crawlHostKey) {
 	for i := 0; i < len(p.crawlQueue) && p.activeVisits+len(p.grantedStartTimes) < p.minRequiredSlots; {
 		w := p.crawlQueue[i]
 		position, waits := p.queuePositions[w]
@@ -152,7 +152,7 @@ func (p *sharedVisitQueue) grantSlotsIncludingCaller(now time.Time, caller crawl
 }
 
 // compactQueue takes those who have left out of the line.
-func (p *sharedVisitQueue) compactQueue() {
+func (p *sharedVisitLimiter) compactQueue() {
 	i := -1
 	p.crawlQueue = slices.DeleteFunc(p.crawlQueue, func(w crawlHostKey) bool {
 		i++
@@ -165,10 +165,10 @@ func (p *sharedVisitQueue) compactQueue() {
 }
 
 // isGranted reports whether a slot is kept for w.
-func (p *sharedVisitQueue) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
+func (p *sharedVisitLimiter) isGranted(w crawlHostKey) bool { return !p.grantedStartTimes[w].IsZero() }
 
 // grantSlotTo keeps a slot for w.
-func (p *sharedVisitQueue) grantSlotTo(w crawlHostKey, from time.Time) {
+func (p *sharedVisitLimiter) grantSlotTo(w crawlHostKey, from time.Time) {
 	if p.grantedStartTimes == nil {
 		p.grantedStartTimes = map[crawlHostKey]time.Time{}
 	}
@@ -179,7 +179,7 @@ func (p *sharedVisitQueue) grantSlotTo(w crawlHostKey, from time.Time) {
 }
 
 // clearGrant gives the slot back that is kept for w.
-func (p *sharedVisitQueue) clearGrant(w crawlHostKey) {
+func (p *sharedVisitLimiter) clearGrant(w crawlHostKey) {
 	if p.isGranted(w) {
 		delete(p.grantedStartTimes, w)
 		p.addActiveOrGrantedVisits(w.crawlLimiter, -1)
@@ -187,14 +187,14 @@ func (p *sharedVisitQueue) clearGrant(w crawlHostKey) {
 }
 
 // grantSlot keeps a slot for w, and tells it from when on it can come.
-func (p *sharedVisitQueue) grantSlot(w crawlHostKey, from time.Time) {
+func (p *sharedVisitLimiter) grantSlot(w crawlHostKey, from time.Time) {
 	p.grantSlotTo(w, from)
-	p.extendRequirementExpiry(w.crawlLimiter, from)
+	p.extendCrawlRequirementUntil(w.crawlLimiter, from)
 	w.crawlLimiter.addReadyHost(w.host, from)
 }
 
 // expireGrants takes back the turns of those who did not come.
-func (p *sharedVisitQueue) expireGrants(now time.Time) (expired bool) {
+func (p *sharedVisitLimiter) expireGrants(now time.Time) (expired bool) {
 	for w, since := range p.grantedStartTimes {
 		if now.Sub(since) > grantTimeout {
 			p.clearGrant(w)
@@ -205,7 +205,7 @@ func (p *sharedVisitQueue) expireGrants(now time.Time) (expired bool) {
 }
 
 // removeWaiter takes w out of the line, and its turn from it.
-func (p *sharedVisitQueue) removeWaiter(w crawlHostKey) {
+func (p *sharedVisitLimiter) removeWaiter(w crawlHostKey) {
 	delete(p.queuePositions, w)
 	if len(p.queuePositions) == 0 {
 		p.crawlQueue = nil
@@ -217,7 +217,7 @@ func (p *sharedVisitQueue) removeWaiter(w crawlHostKey) {
 }
 
 // recordVisitEnd counts a visit of crawl that is over, which took so long.
-func (p *sharedVisitQueue) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
+func (p *sharedVisitLimiter) recordVisitEnd(crawl *Limiter, took time.Duration, end time.Time) {
 	p.removeActiveVisit(crawl)
 	took = max(0, took)
 	if p.meanVisitDuration == 0 {
@@ -225,13 +225,13 @@ func (p *sharedVisitQueue) recordVisitEnd(crawl *Limiter, took time.Duration, en
 	}
 	p.meanVisitDuration += (took - p.meanVisitDuration) / 8
 	p.lastEnd = laterTime(p.lastEnd, end)
-	p.extendRequirementExpiry(crawl, p.nextStart())
+	p.extendCrawlRequirementUntil(crawl, p.nextStart())
 	p.postponeAndGrantSlots(end)
 }
 
 // postponeAndGrantSlots puts off those who were called while the rest has become longer, and
 // calls who can come instead of the visit that has ended.
-func (p *sharedVisitQueue) postponeAndGrantSlots(now time.Time) {
+func (p *sharedVisitLimiter) postponeAndGrantSlots(now time.Time) {
 	p.expireRequirementsAndUpdateLimits(now)
 	start := p.nextStart()
 	for w, from := range p.grantedStartTimes {
@@ -244,7 +244,7 @@ func (p *sharedVisitQueue) postponeAndGrantSlots(now time.Time) {
 
 // removeCrawl forgets a crawl: its claim, those of it who wait, and visits that have
 // been lost with their worker.
-func (p *sharedVisitQueue) removeCrawl(crawl *Limiter, now time.Time) {
+func (p *sharedVisitLimiter) removeCrawl(crawl *Limiter, now time.Time) {
 	for w := range p.grantedStartTimes {
 		if w.crawlLimiter == crawl {
 			p.removeWaiter(w)
@@ -255,7 +255,7 @@ func (p *sharedVisitQueue) removeCrawl(crawl *Limiter, now time.Time) {
 			p.removeWaiter(w)
 		}
 	}
-	if c := p.findCrawlDemand(crawl); c != nil {
+	if c := p.findCrawlRequirement(crawl); c != nil {
 		if c.activeVisits > 0 {
 			p.activeVisits, p.lastEnd = p.activeVisits-c.activeVisits, laterTime(p.lastEnd, now)
 			p.addActiveOrGrantedVisits(crawl, -c.activeVisits)
@@ -267,7 +267,7 @@ func (p *sharedVisitQueue) removeCrawl(crawl *Limiter, now time.Time) {
 
 // estimateTurn returns when it will be the turn of who is in the line, or somewhat
 // later: it is called in time.
-func (p *sharedVisitQueue) estimateTurn(now time.Time, w crawlHostKey) time.Time {
+func (p *sharedVisitLimiter) estimateTurn(now time.Time, w crawlHostKey) time.Time {
 	ahead := 1 + max(0, p.queuePositions[w]-p.headPosition)/p.minRequiredSlots
 	each := cmp.Or(p.meanVisitDuration, time.Second) + p.maxRequiredDelay
 	wait := time.Duration(min(1.25*float64(ahead)*float64(each)+float64(time.Second), float64(maxWaitEstimate)))
@@ -275,7 +275,7 @@ func (p *sharedVisitQueue) estimateTurn(now time.Time, w crawlHostKey) time.Time
 }
 
 // isIdleAndDue reports whether no visit is under way, nobody waits, and the rest is over.
-func (p *sharedVisitQueue) isIdleAndDue(now time.Time) bool {
+func (p *sharedVisitLimiter) isIdleAndDue(now time.Time) bool {
 	return p.activeVisits == 0 && !p.hasWaiters() && !p.nextStart().After(now)
 }
 

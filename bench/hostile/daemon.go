@@ -71,12 +71,12 @@ type daemonProcess struct {
 	cmd            *exec.Cmd
 	logReaderGroup sync.WaitGroup // of its log
 
-	mu            sync.Mutex                 // guards warningCounts
-	warningCounts map[repeatedLogWarning]int // of its log, by what they say
+	mu            sync.Mutex              // guards warningCounts
+	warningCounts map[logWarningCount]int // of its log, by what they say
 }
 
-// A repeatedLogWarning is what one or several lines of a log say.
-type repeatedLogWarning struct {
+// A logWarningCount is what one or several lines of a log say.
+type logWarningCount struct {
 	project, message string
 	count            int // 0 as a key of process.warningCounts
 }
@@ -103,7 +103,7 @@ func startDaemon(dir string, group *cgroup, addr string, projects []projectConfi
 	if err != nil {
 		return nil, err
 	}
-	d := &daemonProcess{cmd: cmd, warningCounts: map[repeatedLogWarning]int{}}
+	d := &daemonProcess{cmd: cmd, warningCounts: map[logWarningCount]int{}}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -126,16 +126,16 @@ func (d *daemonProcess) countEachLogMessage(log io.Reader) {
 			continue
 		}
 		d.mu.Lock()
-		d.warningCounts[repeatedLogWarning{project: line.Project, message: line.Msg}]++
+		d.warningCounts[logWarningCount{project: line.Project, message: line.Msg}]++
 		d.mu.Unlock()
 	}
 }
 
 // warnings returns what the log says, with the number of lines of each.
-func (d *daemonProcess) warnings() []repeatedLogWarning {
+func (d *daemonProcess) warnings() []logWarningCount {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]repeatedLogWarning, 0, len(d.warningCounts))
+	all := make([]logWarningCount, 0, len(d.warningCounts))
 	for w, n := range d.warningCounts {
 		w.count = n
 		all = append(all, w)

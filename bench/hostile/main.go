@@ -106,7 +106,7 @@ func run(ctx context.Context, p benchmarkOptions, out io.Writer) (err error) {
 }
 
 // printWarnings prints the warnings that the daemon logged, with their numbers.
-func printWarnings(out io.Writer, limits []repeatedLogWarning) {
+func printWarnings(out io.Writer, limits []logWarningCount) {
 	for _, w := range limits {
 		fmt.Fprintf(out, "%6d  %s: %s\n", w.count, w.project, w.message)
 	}
@@ -145,7 +145,7 @@ type result struct {
 	minGap         time.Duration // between two requests to one good host
 	oomKills       int           // by the kernel, for memory
 	peakBytes      int64         // bytes that the cgroup used at most
-	warnings       []repeatedLogWarning
+	warnings       []logWarningCount
 }
 
 // violationsError returns what the daemon must not have done.

@@ -56,7 +56,9 @@ func (r *result) resetCounts() {
 	r.callsByPartition, r.pagesByWorker, r.lateSeconds, r.waitedTime = make([]redisScriptCallCounts, r.partitions), make([]int, r.TotalWorkers), nil, 0
 }
 
-func (r *result) partitionCalls(part int) *redisScriptCallCounts { return &r.callsByPartition[part] }
+func (r *result) callCountsOfPartition(part int) *redisScriptCallCounts {
+	return &r.callsByPartition[part]
+}
 
 func (r *result) countPage(worker int) { r.pagesByWorker[worker]++ }
 

@@ -210,7 +210,7 @@ func (c *simulation) refreshChangedPartitions(p *process) error {
 	p.refreshes++
 	for part := range c.stores {
 		if !all {
-			c.result.partitionCalls(part).changeCountReads++
+			c.result.callCountsOfPartition(part).changeCountReads++
 		}
 		if all || p.seenPartitionChangeCounts[part] != c.partitionChangeCounts[part] {
 			if _, err := c.callLease(p, part, 0); err != nil {
@@ -246,14 +246,14 @@ func (c *simulation) callLease(p *process, part, maxLeases int) ([]storage.Lease
 	leases, err := c.leaseFromPartition(p, part, maxLeases)
 	switch {
 	case maxLeases == 0:
-		c.result.partitionCalls(part).leaseQueries++
+		c.result.callCountsOfPartition(part).leaseQueries++
 	case len(leases) == 0:
-		c.result.partitionCalls(part).emptyLeases++
+		c.result.callCountsOfPartition(part).emptyLeases++
 		p.backoffUntilByPartition[part] = c.now + int64(c.PartitionRefreshInterval) + c.rnd.Int64N(int64(c.PartitionRefreshInterval))
 		p.raisePartitionNextDueToBackoff(part, c.now)
 	default:
-		c.result.partitionCalls(part).nonEmptyLeases++
-		c.result.partitionCalls(part).leasedURLs += len(leases)
+		c.result.callCountsOfPartition(part).nonEmptyLeases++
+		c.result.callCountsOfPartition(part).leasedURLs += len(leases)
 	}
 	return leases, err
 }
@@ -300,7 +300,7 @@ func (c *simulation) startVisit(number int, l storage.Lease) error {
 	}
 	c.result.addLateness(late)
 	took := c.randomVisitDuration(s)
-	c.result.partitionCalls(int(s.partition)).renewals += int(took / (c.LeaseTime / 3))
+	c.result.callCountsOfPartition(int(s.partition)).renewals += int(took / (c.LeaseTime / 3))
 	heap.Push(&c.events, event{c.now + int64(took), number, w.processIndex})
 	return nil
 }
@@ -325,7 +325,7 @@ func (c *simulation) endVisit(number int) error {
 	case !s.robotsFetched: // the visit was to its robots.txt
 		s.robotsFetched = true
 		ack.Outcome = storage.Requeue
-		c.result.partitionCalls(int(s.partition)).notes++
+		c.result.callCountsOfPartition(int(s.partition)).notes++
 	default:
 		if err := c.addLinks(l.Depth, s); err != nil {
 			return err
@@ -336,7 +336,7 @@ func (c *simulation) endVisit(number int) error {
 	if err := part.Ack(context.Background(), []storage.Ack{ack}); err != nil {
 		return fmt.Errorf("%v: %w", l.URL, err)
 	}
-	c.result.partitionCalls(int(s.partition)).acks++
+	c.result.callCountsOfPartition(int(s.partition)).acks++
 	c.partitionChangeCounts[s.partition]++
 	p := &c.processes[w.processIndex]
 	p.waitingWorkers = append(p.waitingWorkers, number)
@@ -357,7 +357,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 			calls[int(s.partition)] = append(calls[int(s.partition)], storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: host})
 		}
 	}
-	c.result.partitionCalls(int(s.partition)).addedURLs += internalLinks
+	c.result.callCountsOfPartition(int(s.partition)).addedURLs += internalLinks
 	for _, other := range c.pickLinkedSites() {
 		u, err := pageURL(other, 0)
 		if err != nil {
@@ -365,7 +365,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 		}
 		part := int(c.sites[other].partition)
 		calls[part] = append(calls[part], storage.Entry{URL: u, PriorityClass: storage.ClassNormal, Depth: other})
-		c.result.partitionCalls(part).addedURLs++
+		c.result.callCountsOfPartition(part).addedURLs++
 	}
 	for part, entries := range calls {
 		results, err := c.stores[part].Add(context.Background(), entries, 0)
@@ -375,7 +375,7 @@ func (c *simulation) addLinks(host int, s *site) error {
 		if storage.CountAdded(results) > 0 {
 			c.partitionChangeCounts[part]++
 		}
-		c.result.partitionCalls(part).adds++
+		c.result.callCountsOfPartition(part).adds++
 	}
 	return nil
 }

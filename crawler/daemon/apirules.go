@@ -16,14 +16,14 @@ import (
 // apiCreatedProjectRestrictions say what projects from the API may do.
 type apiCreatedProjectRestrictions struct {
 	outputRoot   string // projects write below it; empty: the daemon's directory
-	filesRoot    string // projects read below it; empty: the folder of project files
+	inputRoot    string // projects read below it; empty: the folder of project files
 	allowPrivate bool   // projects may reach into private networks
 }
 
 func (r *apiCreatedProjectRestrictions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&r.outputRoot, "output-root", "",
 		"projects that come by the API write below `DIR` only, beside their own directory in --data")
-	fs.StringVar(&r.filesRoot, "files-root", "",
+	fs.StringVar(&r.inputRoot, "files-root", "",
 		"projects that come by the API read files below `DIR` only (default: the folder of project files)")
 	fs.BoolVar(&r.allowPrivate, "api-private-networks", false,
 		"let projects that come by the API set fetch.allow_private, fetch.connect_to, fetch.proxy and store.redis")
@@ -35,7 +35,7 @@ func (r apiCreatedProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir
 		flag     string
 		path     *string
 		fallback string
-	}{{"--output-root", &r.outputRoot, dataDir}, {"--files-root", &r.filesRoot, projectFilesDir}} {
+	}{{"--output-root", &r.outputRoot, dataDir}, {"--files-root", &r.inputRoot, projectFilesDir}} {
 		if *root.path == "" {
 			*root.path = root.fallback
 			continue
@@ -59,7 +59,7 @@ func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement 
 		return nil
 	}
 	return &pathConfinement{
-		outputRoot: s.apiCreatedProjectRestrictions.outputRoot, inputRoot: s.apiCreatedProjectRestrictions.filesRoot,
+		outputRoot: s.apiCreatedProjectRestrictions.outputRoot, inputRoot: s.apiCreatedProjectRestrictions.inputRoot,
 		projectDir: string(s.projectStateDir(project)), protectedDataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
 		allowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
 		recordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },

@@ -50,7 +50,7 @@ func TestOutdatedSharedBrakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervisor{env: &processResources{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
+	s := &supervisor{env: &crawlDependencies{log: slog.New(slog.DiscardHandler)}, stateStore: stateStore, sharedResources: sharedResources{brakes: &politeness.Brakes{}}, sharedBrakesByID: map[string]*sharedBrakes{}}
 	values := &fakeSharedValues{values: map[string]string{}}
 	c := &sharedBrakes{storeID: "here", store: values, storeOpened: make(chan struct{}), merge: func(values map[string]string, outdated func() bool) (map[string]string, bool) {
 		return s.mergeSharedBrakes("here", values, outdated)

@@ -64,7 +64,7 @@ func runCommandLine(h NamedCallbacks, ownsProcess bool, args []string) int {
 	brokenPipe := make(chan os.Signal, 1)
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
-	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, processResources: processResources{callbacksByHandlerName: h}}
+	a := &program{ownsProcess: ownsProcess, stdout: newStickyErrorWriter(os.Stdout), stderr: newStatusLineWriter(os.Stderr), signals: signals, crawlDependencies: crawlDependencies{callbacksByHandlerName: h}}
 	return a.main(args)
 }
 
@@ -74,7 +74,7 @@ type program struct {
 	stdout      *stickyErrorWriter
 	stderr      *statusLineWriter // standard error
 	signals     <-chan os.Signal
-	processResources
+	crawlDependencies
 }
 
 // main runs the command line args and returns the exit code.

@@ -12,8 +12,8 @@ import (
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
-// A processResources is what crawls have of the process that runs them.
-type processResources struct {
+// A crawlDependencies is what crawls have of the process that runs them.
+type crawlDependencies struct {
 	log                    *slog.Logger
 	standardOutput         io.Writer       // for output.jsonl: "-"
 	callbacksByHandlerName NamedCallbacks  // of the program
@@ -23,13 +23,13 @@ type processResources struct {
 
 // boltOptions returns how the state of a project is opened. Each time before it
 // is written, before is called (see bolt.Options.BeforeWrite).
-func (e *processResources) boltOptions(p project.Project, before func() error) bolt.Options {
+func (e *crawlDependencies) boltOptions(p project.Project, before func() error) bolt.Options {
 	return bolt.Options{PostInterruptionDelay: time.Duration(p.Politeness.Delay), BeforeWrite: before, OnStallChange: e.logStoreWriteState, OnDamaged: e.logStoreDamage}
 }
 
 // logStoreWriteState logs that a store cannot write for now, or has failed for good, or, if err is
 // nil, that it can write again.
-func (e *processResources) logStoreWriteState(err error) {
+func (e *crawlDependencies) logStoreWriteState(err error) {
 	switch {
 	case err == nil:
 		e.log.Info("the crawl goes on: its state can be written again")
@@ -41,6 +41,6 @@ func (e *processResources) logStoreWriteState(err error) {
 }
 
 // logStoreDamage tells of something in the state that makes no sense.
-func (e *processResources) logStoreDamage(err error) {
+func (e *crawlDependencies) logStoreDamage(err error) {
 	e.log.Error("the state of the crawl is damaged; the crawl goes on without what cannot be read", "error", err)
 }

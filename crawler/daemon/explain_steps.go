@@ -72,7 +72,7 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 	if u, err = decorum.ParseURL(text); err != nil {
 		return u, nil, err
 	}
-	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalization(text, u)}}
+	steps = []api.RewriteStep{{Step: "canonical", URL: u.String(), Changes: describeCanonicalChanges(text, u)}}
 	httpsURL, err := frontier.New(q.frontierStore, frontier.Config{Scope: q.scope}).UpgradeIfOriginMovedToHTTPS(ctx, u)
 	if err != nil {
 		return u, nil, err
@@ -95,8 +95,8 @@ func (q *inspector) rewriteURL(ctx context.Context, text string) (u decorum.URL,
 	return u, append(steps, step), err
 }
 
-// describeCanonicalization says which parts of text have another form in u.
-func describeCanonicalization(text string, u decorum.URL) (why []string) {
+// describeCanonicalChanges says which parts of text have another form in u.
+func describeCanonicalChanges(text string, u decorum.URL) (why []string) {
 	if text == u.String() {
 		return nil
 	}

@@ -74,7 +74,7 @@ func (a *program) printFrontierStats(ctx context.Context, dataDir, format string
 	if err := checkFormat(format, "table", "json"); err != nil {
 		return err
 	}
-	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		s, err := k.frontierStats(ctx)
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func (a *program) newFrontierAddCommand() *cobra.Command {
 }
 
 func (a *program) addToFrontier(ctx context.Context, dataDir, format string, lines func(yield func(string) bool) error) error {
-	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ const exportFormat = 1
 const maxFingerprintsPerLine = 1024
 
 func (a *program) exportFrontier(ctx context.Context, dataDir string) error {
-	return a.withStoppedCrawl(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return a.openStoppedCrawlAndDo(ctx, dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		text, err := os.ReadFile(k.dir.Path(datadir.ProjectFile))
 		if err != nil {
 			return err

@@ -89,7 +89,7 @@ func (a *program) listFrontier(ctx context.Context, q frontierListOptions) error
 	if err != nil {
 		return err
 	}
-	return a.withStoppedCrawl(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil {
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}

@@ -29,9 +29,9 @@ func addDataFlag(fs *pflag.FlagSet, dir *string) {
 	fs.StringVar(dir, "data", project.Default().Store.Path, "`DIR` that keeps the state of the crawl")
 }
 
-// withStoppedCrawl opens the crawl in a directory for as long as do works with it, or until
+// openStoppedCrawlAndDo opens the crawl in a directory for as long as do works with it, or until
 // a signal ends that.
-func (a *program) withStoppedCrawl(ctx context.Context, name string, do func(context.Context, *stoppedCrawl) error) error {
+func (a *program) openStoppedCrawlAndDo(ctx context.Context, name string, do func(context.Context, *stoppedCrawl) error) error {
 	k, err := a.openStoppedCrawl(name)
 	if err != nil {
 		return err

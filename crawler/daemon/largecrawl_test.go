@@ -120,7 +120,7 @@ func TestLargeCrawl(t *testing.T) {
 		begin = time.Now()
 		return heap
 	}
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), processResources: processResources{log: slog.New(slog.DiscardHandler)}}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), crawlDependencies: crawlDependencies{log: slog.New(slog.DiscardHandler)}}
 	k, err := a.openStoppedCrawl(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -208,7 +208,7 @@ func TestLedgerOfCallbacks(t *testing.T) {
 		})
 	}
 	project := testfile.Write(t, "p.yaml", "handler: post\n")
-	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), processResources: processResources{callbacksByHandlerName: NamedCallbacks{"post": post}}}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), stderr: newStatusLineWriter(io.Discard), crawlDependencies: crawlDependencies{callbacksByHandlerName: NamedCallbacks{"post": post}}}
 	if code := a.main(v.crawlArgs("-c", project, "http://shop.example/")); code != ExitDone {
 		t.Errorf("exit code %d", code)
 	}

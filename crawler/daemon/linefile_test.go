@@ -67,7 +67,7 @@ func TestAcksWaitForLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	a := &program{stdout: newStickyErrorWriter(io.Discard), processResources: processResources{log: slog.New(slog.DiscardHandler)}}
+	a := &program{stdout: newStickyErrorWriter(io.Discard), crawlDependencies: crawlDependencies{log: slog.New(slog.DiscardHandler)}}
 	j, err := a.openCrawlRun(p, seedPerOrigin, outputs{jsonl: out}, crawlOptions{})
 	if err != nil {
 		t.Fatal(err)

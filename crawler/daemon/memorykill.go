@@ -29,8 +29,8 @@ const (
 	maxMemoryKills = 2
 )
 
-// A memoryUsageRecord is the daemon's record of its memory while it runs.
-type memoryUsageRecord struct {
+// A memoryKillRecord is the daemon's record of its memory while it runs.
+type memoryKillRecord struct {
 	RecordedAt           time.Time `json:"at"`
 	EndedCleanly         bool      `json:"ended"`              // the process ended in order
 	LiveBytes            int64     `json:"kept_bytes"`         // see memlimit.LiveBytes
@@ -59,7 +59,7 @@ func readMemoryUsage(limit memlimit.Limit) memoryUsage {
 
 // endedByMemoryKill reports whether the process that left the note ended by a memory kill,
 // and by which sign.
-func (n *memoryUsageRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
+func (n *memoryKillRecord) endedByMemoryKill(usage memoryUsage) (sign string, killed bool) {
 	switch {
 	case n == nil || n.EndedCleanly:
 		return "", false
@@ -73,8 +73,8 @@ func (n *memoryUsageRecord) endedByMemoryKill(usage memoryUsage) (sign string, k
 
 // newRecordAndProjectToStop returns the note of the starting process, given the previous process's note
 // (nil: none), and the project that must come up stopped; empty: none.
-func (n *memoryUsageRecord) newRecordAndProjectToStop(usage memoryUsage, at time.Time) (record memoryUsageRecord, projectToStop string) {
-	record = memoryUsageRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
+func (n *memoryKillRecord) newRecordAndProjectToStop(usage memoryUsage, at time.Time) (record memoryKillRecord, projectToStop string) {
+	record = memoryKillRecord{RecordedAt: at, LiveBytes: usage.liveBytes, LimitBytes: usage.limitBytes, OOMKills: usage.oomKills}
 	sign, killed := n.endedByMemoryKill(usage)
 	if !killed {
 		return record, "" // the previous process ended otherwise: nothing is suspected any more
@@ -100,7 +100,7 @@ type memoryUsageRecorder struct {
 	log        *slog.Logger
 
 	mu          sync.Mutex // guards what follows
-	record      memoryUsageRecord
+	record      memoryKillRecord
 	writeFailed bool // the last write failed, and the failure was logged
 }
 
@@ -111,9 +111,9 @@ func openMemoryUsageRecorder(
 	file string, readUsage func() memoryUsage, log *slog.Logger,
 ) (w *memoryUsageRecorder, projectToStop string) {
 	w = &memoryUsageRecorder{recordPath: file, readUsage: readUsage, log: log}
-	var previous *memoryUsageRecord
+	var previous *memoryKillRecord
 	if text, err := os.ReadFile(file); err == nil {
-		previous = &memoryUsageRecord{}
+		previous = &memoryKillRecord{}
 		if err := json.Unmarshal(text, previous); err != nil {
 			previous = nil
 		}

@@ -43,7 +43,7 @@ func TestMemoryKillRule(t *testing.T) {
 		if processEnds[0].oomKills < 0 {
 			first = -1
 		}
-		note, _ := (*memoryUsageRecord)(nil).newRecordAndProjectToStop(memoryUsage{1, 1000, first}, time.Time{})
+		note, _ := (*memoryKillRecord)(nil).newRecordAndProjectToStop(memoryUsage{1, 1000, first}, time.Time{})
 		for i, e := range processEnds {
 			note.DominantProject, note.LiveBytes, note.EndedCleanly = e.largest, e.kept, e.clean
 			var stop string

@@ -94,7 +94,7 @@ func (s *dryRun) newForecast(ctx context.Context, p project.Project, averages ma
 	crawlLimits := f.crawlLimits()
 	hosts := make([]forecast.HostWorkload, len(report.Hosts))
 	for i, h := range report.Hosts {
-		out := f.newHostForecast(h)
+		out := f.hostForecastFromObservations(h)
 		total.hosts = append(total.hosts, out)
 		if hosts[i], err = f.simulatedHost(ctx, h, out); err != nil {
 			return nil, err
@@ -126,8 +126,8 @@ func (f *dryRunForecaster) crawlLimits() forecast.CrawlLimits {
 	}
 }
 
-// newHostForecast returns what was done at a host, and what is known of its pages.
-func (f *dryRunForecaster) newHostForecast(h *api.Host) *hostForecast {
+// hostForecastFromObservations returns what was done at a host, and what is known of its pages.
+func (f *dryRunForecaster) hostForecastFromObservations(h *api.Host) *hostForecast {
 	policy := f.crawler.Policy.ForHost(h.Host, f.startedAt)
 	o := &hostForecast{RecordType: "host", Host: h.Host, CrawlDelay: h.CrawlDelay, ConfiguredDelay: api.Milliseconds(max(policy.Delay, 0)),
 		PagesLeftReason: h.HoldReason, Origins: h.Origins, Refusals: h.ParkedByRule,

@@ -19,7 +19,7 @@ type projectOutputs struct {
 }
 
 // openForProject opens the outputs of a project, for its ground.
-func (r *projectOutputs) openForProject(env *processResources, loaded *loadedProject, g *engineConfig) error {
+func (r *projectOutputs) openForProject(env *crawlDependencies, loaded *loadedProject, g *engineConfig) error {
 	durable, err := datadir.StateDir(loaded.project.Store.Path).DurableOutputLengthsFromStores(context.Background(), g.stores, env.log)
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ func (a *program) printCrawlReport(ctx context.Context, q reportOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.withStoppedCrawl(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
+	return a.openStoppedCrawlAndDo(ctx, q.dataDir, func(ctx context.Context, k *stoppedCrawl) error {
 		if err := k.loadScope(); err != nil { // a seed file may be gone
 			a.log.Warn("what is out of scope cannot be told", "why", err)
 		}

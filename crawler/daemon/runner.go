@@ -22,7 +22,7 @@ import (
 // it alone crawls.
 type projectRunner struct {
 	name             string
-	env              *processResources // its log says which project speaks
+	env              *crawlDependencies // its log says which project speaks
 	dir              datadir.StateDir
 	eventBroker      *eventBroker
 	daemonStateStore *daemonStateStore

@@ -68,7 +68,7 @@ func (a *program) serve(ctx context.Context, s serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	env := a.processResources
+	env := a.crawlDependencies
 	env.standardOutput = a.stdout.w
 	d, err := openSupervisor(&env, s.supervisorOptions)
 	if err != nil {

@@ -59,7 +59,7 @@ func (f *daemonFixture) start(startNew bool) {
 	if f.log == nil {
 		f.log = slog.DiscardHandler
 	}
-	env := &processResources{standardOutput: io.Discard, log: slog.New(f.log)}
+	env := &crawlDependencies{standardOutput: io.Discard, log: slog.New(f.log)}
 	s, err := openSupervisor(env, supervisorOptions{
 		dataDir: f.crawlFixture.dataDir(), projectFilesDir: f.projectFilesPath(), startNewProjects: startNew,
 		apiCreatedProjectRestrictions: f.apiRules, readMemoryUsage: f.readUsage,

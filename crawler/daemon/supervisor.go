@@ -24,7 +24,7 @@ import (
 
 // A supervisor runs the projects of a daemon. It is an api.Daemon.
 type supervisor struct {
-	env                           *processResources
+	env                           *crawlDependencies
 	dataDir                       datadir.StateDir
 	projectFilesDir               string // of project files
 	startNewProjects              bool   // projects run as soon as their file is there
@@ -63,7 +63,7 @@ type supervisorOptions struct {
 
 // openSupervisor opens the state of a daemon, and runs what ran when it ended.
 // Close must be called in the end.
-func openSupervisor(env *processResources, opts supervisorOptions) (*supervisor, error) {
+func openSupervisor(env *crawlDependencies, opts supervisorOptions) (*supervisor, error) {
 	projectFilesDir, err := filepath.Abs(opts.projectFilesDir)
 	if err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func (p *pageReader) consumeTextContent(e elementKind) {
 	case title:
 		text := p.readRawText(elementNames[title])
 		if !p.hasTitle && len(p.foreignElements) == 0 {
-			p.doc.Title, p.hasTitle = titleText(text), true
+			p.result.Title, p.hasTitle = titleText(text), true
 		}
 		if len(p.foreignElements) > 0 { // its end tag is not that of an svg's title
 			p.nextTag()

@@ -13,7 +13,7 @@ import (
 type pageReader struct {
 	tokenizer
 	scanner          *Scanner
-	doc              ScanResult
+	result           ScanResult
 	pageURL          decorum.URL // the page's own
 	baseURL          decorum.URL // what links are relative to
 	maxLinks         int         // links
@@ -53,7 +53,7 @@ func (p *pageReader) readDocument() *ScanResult {
 
 // document returns what was read.
 func (p *pageReader) document() *ScanResult {
-	doc := p.doc
+	doc := p.result
 	doc.Links, doc.BaseURL = slices.Clone(p.scanner.links), p.baseURL
 	return &doc
 }
@@ -67,7 +67,7 @@ func (p *pageReader) reset() {
 		s.linkIndexByURL = make(map[decorum.URL]int)
 	}
 	clear(s.linkIndexByURL)
-	p.pos, p.hasTitle, p.doc, p.linkURLBytes = 0, false, ScanResult{}, 0
+	p.pos, p.hasTitle, p.result, p.linkURLBytes = 0, false, ScanResult{}, 0
 	p.popForeignElements(0)
 }
 
@@ -146,8 +146,8 @@ func (p *pageReader) setBase(href []byte) (restart bool) {
 // addLinkKeepingFirstCanonical adds the link ref, decoded, as canonical URL, too, if it is one.
 func (p *pageReader) addLinkKeepingFirstCanonical(kind LinkKind, ref []byte) {
 	u, ok := p.addLink(kind, ref, 0)
-	if ok && kind == Canonical && p.doc.CanonicalURL.IsZero() {
-		p.doc.CanonicalURL = u
+	if ok && kind == Canonical && p.result.CanonicalURL.IsZero() {
+		p.result.CanonicalURL = u
 	}
 }
 
@@ -183,7 +183,7 @@ func (p *pageReader) addLink(kind LinkKind, ref []byte, rel NoFollowRels) (u dec
 	}
 	size := p.linkURLBytes + len(u.String())
 	if len(s.links) == p.maxLinks || size > p.maxTotalURLBytes {
-		p.doc.LinksTruncated = true
+		p.result.LinksTruncated = true
 		return u, true
 	}
 	p.linkURLBytes = size

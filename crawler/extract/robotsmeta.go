@@ -144,12 +144,12 @@ func (d RobotsDirectives) String() string {
 func (p *pageReader) handleNamedMeta(name string, content []byte) {
 	switch {
 	case strings.EqualFold(name, "tdm-reservation"):
-		if value := trim(content); len(p.doc.TDMReservationMeta) == 0 || string(value) == "1" {
-			p.doc.TDMReservationMeta = string(value[:min(len(value), maxAgentBytes)])
+		if value := trim(content); len(p.result.TDMReservationMeta) == 0 || string(value) == "1" {
+			p.result.TDMReservationMeta = string(value[:min(len(value), maxAgentBytes)])
 		}
 	case strings.EqualFold(name, "tdm-policy"):
-		if value := trim(content); p.doc.TDMPolicyMeta == "" && len(value) <= maxRefBytes {
-			p.doc.TDMPolicyMeta = string(value)
+		if value := trim(content); p.result.TDMPolicyMeta == "" && len(value) <= maxRefBytes {
+			p.result.TDMPolicyMeta = string(value)
 		}
 	default:
 		p.addRobotsMeta(name, content)
@@ -168,13 +168,13 @@ func (p *pageReader) addRobotsMeta(name string, content []byte) {
 		return
 	}
 	name = strings.ToLower(name)
-	for i, known := range p.doc.RobotsMeta {
+	for i, known := range p.result.RobotsMeta {
 		if known.Agent == name {
-			p.doc.RobotsMeta[i].RobotsDirectives = known.union(directives)
+			p.result.RobotsMeta[i].RobotsDirectives = known.union(directives)
 			return
 		}
 	}
-	if len(p.doc.RobotsMeta) < maxRobotsMetaAgents {
-		p.doc.RobotsMeta = append(p.doc.RobotsMeta, RobotsMeta{name, directives})
+	if len(p.result.RobotsMeta) < maxRobotsMetaAgents {
+		p.result.RobotsMeta = append(p.result.RobotsMeta, RobotsMeta{name, directives})
 	}
 }

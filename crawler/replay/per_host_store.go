@@ -116,8 +116,8 @@ func (s *PerHostStore) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *PerHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
-	return storage.AdmittedHostTotals{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
+func (s *PerHostStore) AdmittedHostTotalsFor(context.Context, storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	return storage.HostAdmissionCounts{Hosts: len(s.allHostStores()), IncludesHost: true}, nil
 }
 
 // Renew implements storage.Store: leases do not run out.

@@ -47,7 +47,7 @@ type token struct {
 func (s *scanner) nextToken() (token, error) {
 	for {
 		if !s.inTag {
-			return s.scanTextToken()
+			return s.readTextToken()
 		}
 		s.inTag = false
 		var err error
@@ -72,8 +72,8 @@ func (s *scanner) nextToken() (token, error) {
 	}
 }
 
-// scanTextToken returns the text up to the next "<".
-func (s *scanner) scanTextToken() (token, error) {
+// readTextToken returns the text up to the next "<".
+func (s *scanner) readTextToken() (token, error) {
 	raw, err := s.readUntil("<")
 	if err != nil {
 		return token{}, err

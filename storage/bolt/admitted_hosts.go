@@ -77,7 +77,7 @@ func (s *Store) AdmitHostsWithinLimits(
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.AdmittedHostTotals, err error) {
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (count storage.HostAdmissionCounts, err error) {
 	if err := s.lockIfOpen(ctx); err != nil {
 		return count, err
 	}
@@ -90,8 +90,8 @@ func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit
 }
 
 // countAdmittedHosts looks up a host and the number of its domain.
-func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
-	count := storage.AdmittedHostTotals{Hosts: s.admittedHostCounter.total, DomainHosts: -1}
+func (s *Store) countAdmittedHosts(tx *bbolt.Tx, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
+	count := storage.HostAdmissionCounts{Hosts: s.admittedHostCounter.total, DomainHosts: -1}
 	key := domainHostKey(h.Domain, h.Host)
 	for _, l := range s.admittedHostCounter.unwrittenNewHostSets() {
 		if _, found := l.hosts[string(key)]; found {

@@ -24,8 +24,8 @@ const fillPercent = 0.75
 // undo each other are held once, and are all in the log.
 const maxLogFactor = 4
 
-// redoLogCounters is the state of the log in the file.
-type redoLogCounters struct {
+// redoLogState is the state of the log in the file.
+type redoLogState struct {
 	nextSegment           uint64 // number of the next one
 	loggedChangeCount     int    // changes in the log
 	sweepEndSegment       uint64 // the present pass folds all of the log before this piece

@@ -269,7 +269,7 @@ func TestEvictedHostsStayEvicted(t *testing.T) {
 	s := openManualCommit(t, filepath.Join(t.TempDir(), "frontier.db"), 1)
 	addHosts(t, s, 500)
 	commitAndCheckpoint(t, s)
-	evicted := func() (hosts []*schedule.EvictedHost) {
+	evicted := func() (hosts []*schedule.EvictedHostStub) {
 		for n := range s.lastOriginNumber {
 			hosts = append(hosts, s.schedule.EvictedHostByNumber(n+1))
 		}

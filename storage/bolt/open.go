@@ -30,7 +30,7 @@ func Open(path string, opts Options) (*Store, error) {
 			originsByNumber: make(map[uint32]*loadedOrigin),
 			leases:          make(map[uint64]*lease),
 		},
-		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogCounters: redoLogCounters{nextSegment: 1}},
+		writeBacklog: writeBacklog{writeAttemptDone: make(chan struct{}), redoLogState: redoLogState{nextSegment: 1}},
 	}
 	if err := s.openAndLoadFile(); err != nil {
 		return nil, err

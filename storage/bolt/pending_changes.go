@@ -103,8 +103,8 @@ func (s *Store) markOriginAndHostChanged(o *loadedOrigin) {
 	o.host.uncheckpointed = true
 }
 
-// A slotChangeCursor gives slots in order.
-type slotChangeCursor interface {
+// A slotCursor gives slots in order.
+type slotCursor interface {
 	peek() (slotChange, bool)
 	advance()
 }
@@ -130,7 +130,7 @@ func (f *urlBucketSlotCursor) advance() { f.key, f.value = f.cursor.Next() }
 // forEachSlotInLane calls yield with what is in a lane of o from the place on, until it
 // returns false. Values are lent.
 func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, yield func(slotChange) bool) {
-	var sources []slotChangeCursor
+	var sources []slotCursor
 	for _, c := range o.pendingLayers() {
 		if c.urls.len() > 0 {
 			sources = append(sources, c.urls.cursorFrom(slotChange{laneSlot: from}))
@@ -149,7 +149,7 @@ func (s *Store) forEachSlotInLane(tx *bbolt.Tx, o *loadedOrigin, from laneSlot, 
 
 // takeFirstSlot takes the first slot of the lane out of the sources. Where several
 // have it, the first of them holds.
-func takeFirstSlot(sources []slotChangeCursor, from laneSlot) (first slotChange, ok bool) {
+func takeFirstSlot(sources []slotCursor, from laneSlot) (first slotChange, ok bool) {
 	for _, s := range sources {
 		if c, hasNext := s.peek(); hasNext && c.lane == from.lane && (!ok || c.compare(first) < 0) {
 			first, ok = c, true

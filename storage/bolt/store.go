@@ -73,7 +73,7 @@ type writeBacklog struct {
 	writeErr               error       // of the last write; nil: it succeeded; wraps ErrFailed: no write follows
 	bboltFaulted           bool        // bbolt faulted during a read: the store calls it no more
 	writeAttemptDone       chan struct{}
-	redoLogCounters
+	redoLogState
 
 	bufferedChangeCount int             // changes in memory, until they are folded
 	dirtyOrigins        []*loadedOrigin // with changes, to be folded in the next pass

@@ -11,9 +11,9 @@ type admittedHosts struct {
 	hostCountByDomain map[string]int
 }
 
-func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.AdmittedHostTotals {
+func (c *admittedHosts) hostCountsFor(h storage.HostToAdmit) storage.HostAdmissionCounts {
 	_, counted := c.hosts[h.Host]
-	return storage.AdmittedHostTotals{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
+	return storage.HostAdmissionCounts{Hosts: len(c.hosts), DomainHosts: c.hostCountByDomain[h.Domain], IncludesHost: counted}
 }
 
 // AdmitHostsWithinLimits implements storage.Store.
@@ -40,9 +40,9 @@ func (m *Store) AdmitHostsWithinLimits(ctx context.Context, hosts []storage.Host
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+func (m *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	if err := m.lockIfOpen(ctx); err != nil {
-		return storage.AdmittedHostTotals{}, err
+		return storage.HostAdmissionCounts{}, err
 	}
 	defer m.mu.Unlock()
 	return m.admittedHosts.hostCountsFor(h), nil

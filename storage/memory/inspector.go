@@ -53,7 +53,7 @@ func (m *Store) leaseCountsByOrigin() map[*memoryOrigin]int {
 }
 
 func (o *memoryOrigin) info(name decorum.Origin, leased int) storage.OriginInfo {
-	queued, _ := o.Queue.QueuedCounts()
+	queued, _ := o.Queue.TotalAndRobotsHops()
 	awaitingRevisit, _ := o.Queue.RevisitCountAndFirstDue()
 	nextDue, _ := o.NextDue()
 	return storage.OriginInfo{

@@ -69,20 +69,20 @@ var admitReplies = map[byte]storage.HostAdmissionResult{
 }
 
 // AdmittedHostTotalsFor implements storage.Store.
-func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.AdmittedHostTotals, error) {
+func (s *Store) AdmittedHostTotalsFor(ctx context.Context, h storage.HostToAdmit) (storage.HostAdmissionCounts, error) {
 	ctx, end, err := s.beginCall(ctx)
 	if err != nil {
-		return storage.AdmittedHostTotals{}, err
+		return storage.HostAdmissionCounts{}, err
 	}
 	defer end()
-	var count storage.AdmittedHostTotals
+	var count storage.HostAdmissionCounts
 	err = s.runQuery(ctx, s.partitions[0], hostCountScript, func(m rueidis.RedisMessage) error {
 		f := newReplyListReader(m)
-		count = storage.AdmittedHostTotals{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
+		count = storage.HostAdmissionCounts{Hosts: int(f.readInt()), DomainHosts: int(f.readInt()), IncludesHost: f.readInt() == 1}
 		return f.err
 	}, hostFingerprintArg(h.Host), h.Domain)
 	if err != nil {
-		return storage.AdmittedHostTotals{}, fmt.Errorf("count hosts: %w", err)
+		return storage.HostAdmissionCounts{}, fmt.Errorf("count hosts: %w", err)
 	}
 	return count, nil
 }

@@ -22,7 +22,7 @@ type model struct {
 	leasedURLs             map[uint64]*modelURL
 	parkedEntries          []storage.Entry
 	hosts                  map[string]*modelHost
-	holds                  map[decorum.Origin]modelOriginHold
+	originHolds            map[decorum.Origin]modelOriginHold
 	notes                  map[string]string
 	lastWasRevisitByOrigin map[decorum.Origin]bool // the last of its turns was a revisit
 }
@@ -53,7 +53,7 @@ func newModel() *model {
 		seenURLs:               make(map[string]bool),
 		leasedURLs:             make(map[uint64]*modelURL),
 		hosts:                  make(map[string]*modelHost),
-		holds:                  make(map[decorum.Origin]modelOriginHold),
+		originHolds:            make(map[decorum.Origin]modelOriginHold),
 		notes:                  make(map[string]string),
 		lastWasRevisitByOrigin: make(map[decorum.Origin]bool),
 	}
@@ -143,7 +143,7 @@ func (m *model) availableFrom(w *modelURL) time.Time {
 	if w.returnedSeq > 0 {
 		at = time.Time{}
 	}
-	if hold := m.holds[w.URL.Origin()]; !w.isRobotsHopForOwnOrigin() && at.Before(hold.until) {
+	if hold := m.originHolds[w.URL.Origin()]; !w.isRobotsHopForOwnOrigin() && at.Before(hold.until) {
 		at = hold.until
 	}
 	return at
@@ -288,7 +288,7 @@ func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 			continue
 		}
 		at := w.notBefore
-		if hold := m.holds[w.URL.Origin()]; hold.suspended {
+		if hold := m.originHolds[w.URL.Origin()]; hold.suspended {
 			at = laterTime(at, hold.until)
 		}
 		n++
@@ -300,7 +300,7 @@ func (m *model) revisitCountAndFirstDue() (n int, first time.Time) {
 // countSuspendedURLs counts what waits under a dormant hold, and returns when the first ends.
 func (m *model) countSuspendedURLs() (n int, end time.Time) {
 	for _, w := range m.queuedURLs {
-		if hold := m.holds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
+		if hold := m.originHolds[w.URL.Origin()]; hold.suspended && hold.until.After(m.now) && !w.isRobotsHopForOwnOrigin() && !w.awaitsRevisit {
 			n++
 			end = earlierNonZeroTime(end, hold.until)
 		}

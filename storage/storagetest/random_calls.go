@@ -221,7 +221,7 @@ func (w *randomRun) doHold() error {
 	if w.rand.IntN(3) > 0 {
 		hold.until = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
 	}
-	w.model.holds[o] = hold
+	w.model.originHolds[o] = hold
 	return w.store.Hold(w.Context(), o, hold.until, hold.suspended)
 }
 

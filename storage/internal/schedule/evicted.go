@@ -7,13 +7,13 @@ import (
 
 // Most hosts of a large crawl wait, and until their turn the schedule needs little of
 // them. An engine that has them on disk may evict them from the schedule, which then
-// keeps an EvictedHost of each, a tenth of the size of a Host and its origins. The sums of
+// keeps an EvictedHostStub of each, a tenth of the size of a Host and its origins. The sums of
 // the schedule still count idle hosts.
 
-// An EvictedHost is a host that was evicted.
-type EvictedHost struct {
+// An EvictedHostStub is a host that was evicted.
+type EvictedHostStub struct {
 	HostNumber uint32 // as the engine counts
-	Origins    []EvictedOrigin
+	Origins    []EvictedOriginStub
 
 	nextDue             int64 // when its next URL can be handed out
 	firstSuspensionEnd  int64 // when the first of its dormant holds ends
@@ -26,17 +26,17 @@ type EvictedHost struct {
 	inHostCount                                             bool
 }
 
-// An EvictedOrigin is an origin of an EvictedHost.
-type EvictedOrigin struct {
+// An EvictedOriginStub is an origin of an EvictedHostStub.
+type EvictedOriginStub struct {
 	OriginNumber uint32 // as the engine counts
 	WaitingSince int64  // for Restore
 }
 
-func (h *EvictedHost) precedesInHeap(g *EvictedHost) bool { return h.nextDue < g.nextDue }
-func (h *EvictedHost) heapIndexPtr() *int32               { return &h.dueHeapIndex }
+func (h *EvictedHostStub) precedesInHeap(g *EvictedHostStub) bool { return h.nextDue < g.nextDue }
+func (h *EvictedHostStub) heapIndexPtr() *int32                   { return &h.dueHeapIndex }
 
 // evictedHostSuspensionHeapItem orders the idle hosts with URLs under a dormant hold.
-type evictedHostSuspensionHeapItem struct{ *EvictedHost }
+type evictedHostSuspensionHeapItem struct{ *EvictedHostStub }
 
 func (h evictedHostSuspensionHeapItem) precedesInHeap(g evictedHostSuspensionHeapItem) bool {
 	return h.firstSuspensionEnd < g.firstSuspensionEnd
@@ -44,7 +44,7 @@ func (h evictedHostSuspensionHeapItem) precedesInHeap(g evictedHostSuspensionHea
 func (h evictedHostSuspensionHeapItem) heapIndexPtr() *int32 { return &h.suspensionHeapIndex }
 
 // evictedHostByRevisitTime orders the idle hosts with resting pages.
-type evictedHostByRevisitTime struct{ *EvictedHost }
+type evictedHostByRevisitTime struct{ *EvictedHostStub }
 
 func (h evictedHostByRevisitTime) precedesInHeap(g evictedHostByRevisitTime) bool {
 	return h.earliestRevisitTime < g.earliestRevisitTime
@@ -53,8 +53,8 @@ func (h evictedHostByRevisitTime) heapIndexPtr() *int32 { return &h.revisitHeapI
 
 // evictedHosts is all idle hosts.
 type evictedHosts struct {
-	byNumber        map[uint32]*EvictedHost
-	byDue           indexedHeap[*EvictedHost]
+	byNumber        map[uint32]*EvictedHostStub
+	byDue           indexedHeap[*EvictedHostStub]
 	bySuspensionEnd indexedHeap[evictedHostSuspensionHeapItem]
 	byRevisit       indexedHeap[evictedHostByRevisitTime]
 }
@@ -64,13 +64,13 @@ type evictedHosts struct {
 // origin. The engine must not change what they hold until it has called RemoveFromEvictedHosts and
 // Restore.
 func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint32) {
-	evicted := &EvictedHost{
-		HostNumber: number, Origins: make([]EvictedOrigin, 0, len(h.origins)),
+	evicted := &EvictedHostStub{
+		HostNumber: number, Origins: make([]EvictedOriginStub, 0, len(h.origins)),
 		nextDue: h.nextDue, firstSuspensionEnd: math.MaxInt64, earliestRevisitTime: math.MaxInt64, inHostCount: h.inHostCount,
 	}
 	for len(h.origins) > 0 {
 		o := h.origins[0]
-		evicted.Origins = append(evicted.Origins, EvictedOrigin{numberOf(o.Queue), o.waitingSince})
+		evicted.Origins = append(evicted.Origins, EvictedOriginStub{numberOf(o.Queue), o.waitingSince})
 		evicted.queuedURLCount += int32(o.queuedURLCount)
 		evicted.suspendedURLCount += int32(o.suspendedURLCount)
 		evicted.awaitingRevisitCount += int32(o.awaitingRevisitCount)
@@ -86,7 +86,7 @@ func (s *Schedule[Q]) EvictHost(h *Host[Q], number uint32, numberOf func(Q) uint
 	}
 	s.hostsByDue.remove(h)
 	if s.evicted.byNumber == nil {
-		s.evicted.byNumber = make(map[uint32]*EvictedHost)
+		s.evicted.byNumber = make(map[uint32]*EvictedHostStub)
 	}
 	s.evicted.byNumber[number] = evicted
 	s.evicted.byDue.pushOrMove(evicted)
@@ -120,29 +120,29 @@ func (h *Host[Q]) OriginsWithURLs(yield func(Q) bool) {
 }
 
 // EvictedHostByNumber returns the idle host with that number, or nil.
-func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHost {
+func (s *Schedule[Q]) EvictedHostByNumber(number uint32) *EvictedHostStub {
 	return s.evicted.byNumber[number]
 }
 
 // NextHostToRestore returns an idle host that the engine must wake before it calls NextOrigin or RemainingWorkKindAndTime,
 // so that the schedule knows the first entry of each queue; nil if no host must wake.
 // Hosts whose dormant hold has ended by the time of Advance come first.
-func (s *Schedule[Q]) NextHostToRestore() *EvictedHost {
+func (s *Schedule[Q]) NextHostToRestore() *EvictedHostStub {
 	evicted := &s.evicted
 	switch {
 	case len(evicted.byDue) > 0 && (len(s.hostsByDue) == 0 || evicted.byDue[0].nextDue < s.hostsByDue[0].nextDue):
 		return evicted.byDue[0]
 	case len(evicted.bySuspensionEnd) > 0 && (len(s.originsBySuspensionEnd) == 0 || evicted.bySuspensionEnd[0].firstSuspensionEnd < Nanos(s.originsBySuspensionEnd[0].HeldUntil)):
-		return evicted.bySuspensionEnd[0].EvictedHost
+		return evicted.bySuspensionEnd[0].EvictedHostStub
 	case len(evicted.byRevisit) > 0 && (len(s.originsByRevisit) == 0 || evicted.byRevisit[0].earliestRevisitTime < s.originsByRevisit[0].earliestRevisitTime):
-		return evicted.byRevisit[0].EvictedHost
+		return evicted.byRevisit[0].EvictedHostStub
 	}
 	return nil
 }
 
 // RemoveFromEvictedHosts takes h out of the idle hosts. The engine must call RestoreEvictedOrigin with each of
 // its origins.
-func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHost) {
+func (s *Schedule[Q]) RemoveFromEvictedHosts(h *EvictedHostStub) {
 	delete(s.evicted.byNumber, h.HostNumber)
 	s.evicted.byDue.remove(h)
 	s.evicted.bySuspensionEnd.remove(evictedHostSuspensionHeapItem{h})

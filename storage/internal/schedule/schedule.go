@@ -23,9 +23,9 @@ type HostState struct {
 // An OriginURLQueue is what waits for one origin, as far as a Schedule must know it.
 // Times are what Nanos returns.
 type OriginURLQueue interface {
-	// QueuedCounts returns how many URLs wait but for resting ones, and how many of
+	// TotalAndRobotsHops returns how many URLs wait but for resting ones, and how many of
 	// them are in hop lanes.
-	QueuedCounts() (all, robotsHops int)
+	TotalAndRobotsHops() (all, robotsHops int)
 	// RevisitCountAndFirstDue returns how many pages wait for their revisit, and when the
 	// first of them comes.
 	RevisitCountAndFirstDue() (n int, firstDue int64)
@@ -51,8 +51,8 @@ func (t *OriginQueueCounts) AddURLs(l LaneID, n int) {
 	}
 }
 
-// QueuedCounts is that of OriginURLQueue.
-func (t *OriginQueueCounts) QueuedCounts() (all, robotsHops int) { return t.Total, t.RobotsHops }
+// TotalAndRobotsHops is that of OriginURLQueue.
+func (t *OriginQueueCounts) TotalAndRobotsHops() (all, robotsHops int) { return t.Total, t.RobotsHops }
 
 // An Origin is a queue and what holds it. There are many: times that only the
 // schedule reads are what Nanos returns, which takes a third of the room.

@@ -17,7 +17,7 @@ func (s *Schedule[Q]) UpdateOrigin(o *Origin[Q]) {
 
 // updateCounts brings the sums up to date.
 func (s *Schedule[Q]) updateCounts(o *Origin[Q]) {
-	all, robotsHops := o.Queue.QueuedCounts()
+	all, robotsHops := o.Queue.TotalAndRobotsHops()
 	if o.queuedURLCount == 0 && all > 0 {
 		o.waitingSince = max(o.waitingSince, Nanos(s.now))
 	}

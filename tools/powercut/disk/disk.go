@@ -169,7 +169,7 @@ func (d *Disk) Rename(from *Node, name string, to *Node, newName string) error {
 	if n == nil {
 		return syscall.ENOENT
 	}
-	if err := d.applyFaults(Rename, name); err != nil {
+	if err := d.injectedError(Rename, name); err != nil {
 		return err
 	}
 	if from == to {

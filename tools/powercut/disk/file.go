@@ -13,7 +13,7 @@ func (d *Disk) FileSize(n *Node) int {
 func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.applyFaults(Read, name); err != nil {
+	if err := d.injectedError(Read, name); err != nil {
 		return 0, err
 	}
 	if offset >= int64(len(n.data)) {
@@ -26,7 +26,7 @@ func (d *Disk) Read(n *Node, name string, b []byte, offset int64) (int, error) {
 func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.applyFaults(Write, name); err != nil {
+	if err := d.injectedError(Write, name); err != nil {
 		return err
 	}
 	end := int(offset) + len(b)
@@ -44,7 +44,7 @@ func (d *Disk) Write(n *Node, name string, b []byte, offset int64) error {
 func (d *Disk) Truncate(n *Node, name string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.applyFaults(Truncate, name); err != nil {
+	if err := d.injectedError(Truncate, name); err != nil {
 		return err
 	}
 	n.resize(int(size))
@@ -72,7 +72,7 @@ func (n *Node) resize(size int) {
 func (d *Disk) SyncNode(n *Node, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.applyFaults(Sync, name); err != nil {
+	if err := d.injectedError(Sync, name); err != nil {
 		n.dirtyBlocks, n.unsyncedSizes = map[int]bool{}, nil // never written, if they are not written again
 		return err
 	}

@@ -49,8 +49,8 @@ func (d *Disk) FailedOpCountOfFault(f *Fault) int {
 	return f.failedOpCount
 }
 
-// applyFaults returns the error that an operation on a file fails with, if it does.
-func (d *Disk) applyFaults(op OpKind, name string) error {
+// injectedError returns the error that an operation on a file fails with, if it does.
+func (d *Disk) injectedError(op OpKind, name string) error {
 	for _, f := range d.faults {
 		if f.Op != op || !strings.Contains(name, f.NamePart) {
 			continue
