@@ -6,7 +6,7 @@
 //	go test -bench Robots ./bench
 //
 // The frontier and its store are measured by a program of their own, bench/frontier,
-// or bench/cluster where the state is in Redis Cluster, and whole crawls, with the
+// or bench/rediscluster where the state is in Redis Cluster, and whole crawls, with the
 // server in another process, by bench/crawl; bench/soak runs a daemon for half an hour,
 // and asks whether it could go on for months; bench/simulate plans a crawl of more
 // processes and hosts than fit a machine.

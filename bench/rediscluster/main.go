@@ -1,9 +1,9 @@
 // The program cluster measures the state of a crawl in Redis Cluster, on clusters of
 // local processes:
 //
-//	go run ./bench/cluster
-//	go run ./bench/cluster -clusters "" -memory 1000,10000,100000 -urls 500000
-//	go run ./bench/cluster -clusters "" -workers 1,2,4
+//	go run ./bench/rediscluster
+//	go run ./bench/rediscluster -clusters "" -memory 1000,10000,100000 -urls 500000
+//	go run ./bench/rediscluster -clusters "" -workers 1,2,4
 //
 // There are three tables, each of which is left out if its flag is empty.
 //
@@ -70,7 +70,7 @@ func main() {
 	flag.StringVar(&p.TempDir, "dir", "", "where files go while it runs (default: the system's directory for temporary files)")
 	flag.Parse()
 	if err := run(p, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/cluster:", err)
+		fmt.Fprintln(os.Stderr, "bench/rediscluster:", err)
 		os.Exit(1)
 	}
 }
