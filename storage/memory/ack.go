@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/internal/schedule"
+)
+
+// Ack implements storage.Store.
+func (m *Store) Ack(ctx context.Context, acks []storage.Ack) error {
+	if err := storage.ValidateAcks(acks); err != nil {
+		return err
+	}
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	var errs []error
+	for i := range acks {
+		a := &acks[i]
+		l := m.leases[a.Lease.Token]
+		if l == nil || l.entry.URL != a.Lease.URL {
+			errs = append(errs, fmt.Errorf("ack %v: %w", a.Lease.URL, storage.ErrStaleLease))
+			continue
+		}
+		delete(m.leases, a.Lease.Token)
+		m.endLeaseWithOutcome(l, a)
+	}
+	return errors.Join(errs...)
+}
+
+// endLeaseWithOutcome ends the lease as a says.
+func (m *Store) endLeaseWithOutcome(l *memoryLease, a *storage.Ack) {
+	e := a.Lease.Entry
+	e.RobotsFor, e.Sent = l.entry.RobotsFor, l.entry.Sent // what passed by the seen set stays a hop
+	e.CallbackData, e.VisitHistorySummary = bytes.Clone(e.CallbackData), cloneVisitHistorySummary(e.VisitHistorySummary)
+	switch a.Outcome {
+	case storage.Requeue:
+		l.origin.Queue.addToFront(e)
+	case storage.RetryAt:
+		l.origin.Queue.addDelayed(e, a.NotBefore)
+	case storage.RevisitAt:
+		if !e.RobotsFor.IsZero() {
+			break
+		}
+		m.seenURLs[seenKeyOf(&e)] = l.origin.Queue.addRevisit(e, a.NotBefore)
+	case storage.Park:
+		m.parkEntry(l.origin, e)
+	}
+	if a.HostState != nil {
+		l.origin.Host.SetState(schedule.HostState(*a.HostState))
+	}
+	m.schedule.EndLease(l.Lease)
+}
+
+// MarkSent implements storage.Store.
+func (m *Store) MarkSent(ctx context.Context, l storage.Lease, sent bool) error {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	leased := m.leases[l.Token]
+	if leased == nil || leased.entry.URL != l.URL {
+		return fmt.Errorf("mark %v: %w", l.URL, storage.ErrStaleLease)
+	}
+	leased.entry.Sent = sent
+	return nil
+}

@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/storage"
+)
+
+func (m *Store) parkEntry(o *memoryOrigin, e storage.Entry) {
+	o.parkedEntries = append(o.parkedEntries, e)
+	m.parkedCount++
+}
+
+// Hold implements storage.Store.
+func (m *Store) Hold(ctx context.Context, o decorum.Origin, until time.Time, suspended bool) error {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	origin := m.getOrCreateOrigin(o)
+	origin.Origin.HeldUntil, origin.Suspended = until, suspended
+	m.schedule.UpdateOrigin(&origin.Origin)
+	return nil
+}
+
+// RescheduleByLastmod implements storage.Store.
+func (m *Store) RescheduleByLastmod(ctx context.Context, now time.Time, lastmods []storage.SitemapLastmod) (rescheduled int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	for _, s := range lastmods {
+		w := m.seenURLs[seenKey{s.URL.Origin(), storage.Fingerprint(s.URL)}]
+		if w == nil || w.URL != s.URL {
+			continue
+		}
+		o := m.origins[s.URL.Origin()]
+		if o.Queue.rescheduleIfModified(w, s.Modified, now) {
+			rescheduled++
+			m.schedule.UpdateOrigin(&o.Origin)
+		}
+	}
+	return rescheduled, nil
+}
+
+// UnparkMatchingURLs implements storage.Store.
+func (m *Store) UnparkMatchingURLs(ctx context.Context, o decorum.Origin, shouldUnpark func(storage.Entry) bool) (unparked int, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	origin := m.origins[o]
+	if origin == nil {
+		return 0, nil
+	}
+	var stillParked []storage.Entry
+	for _, e := range origin.parkedEntries {
+		if shouldUnpark(e) {
+			origin.Queue.addEntry(e)
+			unparked++
+		} else {
+			stillParked = append(stillParked, e)
+		}
+	}
+	origin.parkedEntries = stillParked
+	m.parkedCount -= unparked
+	m.schedule.UpdateOrigin(&origin.Origin)
+	return unparked, nil
+}
+
+// OriginsWithParkedURLs implements storage.Store.
+func (m *Store) OriginsWithParkedURLs(ctx context.Context) (origins []decorum.Origin, err error) {
+	if err := m.lockIfOpen(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for name, o := range m.origins {
+		if len(o.parkedEntries) > 0 {
+			origins = append(origins, name)
+		}
+	}
+	return origins, nil
+}
