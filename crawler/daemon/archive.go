@@ -123,7 +123,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	visit := &warc.Visit{URL: v.URL().String(), Date: v.Start, Exchange: v.Exchange, MetadataFields: warcMetadata(v), PreviousCapture: previous}
 	var written warc.CaptureDateAndDigest
 	write := func() (err error) { written, err = a.archive.WriteVisit(visit); return err }
-	if err = write(); isDiskFull(err) {
+	if err = write(); disk.IsFull(err) {
 		a.diskFullRetryMu.Lock()
 		defer a.diskFullRetryMu.Unlock()
 		err = retryWhileDiskFull(ctx, a.log, a.onDiskFull, write)

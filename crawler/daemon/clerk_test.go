@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
 )
 
@@ -74,7 +75,7 @@ func TestRobotsEvaluatorBadQueries(t *testing.T) {
 		`{"robots":"","robots_base64":""}`: "both robots and robots_base64 are given",
 		`{"robots":"","dialect":"bing"}`:   `dialect: \"bing\" is not one of google, yandex, google-oss`,
 		"\n":                               "not a question: unexpected end of JSON input",
-		strings.Repeat(" ", maxBatchLineBytes+1) + "{}": "the line is longer than",
+		strings.Repeat(" ", plaintext.MaxLineBytes+1) + "{}": "the line is longer than",
 	} {
 		if got := evaluateToJSON(t, c, line); !strings.HasPrefix(got, nothing) || !strings.Contains(got, want) || !json.Valid([]byte(got)) {
 			t.Errorf("%.40q\n got %s\nwant %q", line, got, want)

@@ -1,6 +1,10 @@
 package daemon
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
+)
 
 // A diskFullState records which files wait for room on the disk.
 type diskFullState struct {
@@ -39,7 +43,7 @@ func (s *diskFullState) currentError() error {
 	switch {
 	case s.waitingWrites > 0:
 		return s.lastOutputErr
-	case isDiskFull(s.storeErr):
+	case disk.IsFull(s.storeErr):
 		return s.storeErr
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -102,8 +103,8 @@ func yieldAll(all []string, yield func(string) bool) error {
 func readURLLines(r io.Reader, yield func(string) bool) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
-		line, err := readBatchLine(lines, nil)
-		if errors.Is(err, errLineTooLong) {
+		line, err := plaintext.ReadLine(lines, nil)
+		if errors.Is(err, plaintext.ErrLineTooLong) {
 			line, err = []byte("(too long)"), nil
 		}
 		if more := yield(strings.TrimSpace(string(line))); !more {

@@ -12,13 +12,14 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
 // checkStaysFailed checks that a file takes no more, and will not take any later.
 func checkStaysFailed(t *testing.T, f *jsonlFile) {
 	t.Helper()
-	if _, err := f.Write([]byte("x\n")); err == nil || isDiskFull(err) || !strings.Contains(err.Error(), "may not be on the disk") {
+	if _, err := f.Write([]byte("x\n")); err == nil || disk.IsFull(err) || !strings.Contains(err.Error(), "may not be on the disk") {
 		t.Errorf("Write after a failure: %v, want an error for good", err)
 	}
 	if err := f.Sync(); err == nil {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -163,29 +162,3 @@ func sameFile(a, b *os.File) (bool, error) {
 	}
 	return os.SameFile(x, y), nil
 }
-
-var errLineTooLong = fmt.Errorf("the line is longer than %d bytes", maxBatchLineBytes)
-
-// readBatchLine appends the next line to room, without its end. A line that is too
-// long is read to its end and dropped.
-func readBatchLine(r *bufio.Reader, buf []byte) ([]byte, error) {
-	isTooLong := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(buf)+len(part) > maxBatchLineBytes {
-			isTooLong, part = true, nil
-		}
-		buf = append(buf, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err == nil && isTooLong, errors.Is(err, io.EOF) && isTooLong:
-			return buf[:0], errLineTooLong
-		}
-		return buf, err
-	}
-}
-
-// maxBatchLineBytes is how many bytes a line may have: a robots.txt of more than
-// 2 MiB fits in it however its bytes are escaped.
-const maxBatchLineBytes = 16 << 20

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -82,11 +83,11 @@ func (s *queryParamAnalysis) forEachOutputPage(ctx context.Context, r io.Reader,
 	var line []byte
 	for {
 		var err error
-		line, err = readBatchLine(lines, line[:0])
+		line, err = plaintext.ReadLine(lines, line[:0])
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLineTooLong):
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, plaintext.ErrLineTooLong):
 			return err
 		}
 		var p recordedPage

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -101,7 +102,7 @@ func TestReportParamsOfOddOutput(t *testing.T) {
 	}
 	name := testfile.Write(t, "pages.jsonl", "{\n"+line("no URL", "aa")+line("http://a.test/?x=1", "old")+line("http://a.test/", "aa")+
 		line("http://a.test/?x=1", "aa")+line("http://a.test/?x=1", "aa")+line("http://a.test/?x", "aa")+`{"url":"http://a.test/?x=2","status":404,"bytes":1,"sha256":"aa"}`+"\n"+
-		strings.Repeat("y", maxBatchLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
+		strings.Repeat("y", plaintext.MaxLineBytes+1)+"\n"+line("http://a.test/?x=3", "bb")+`{"url":"http://a.te`)
 	s, err := analyzeParams(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)

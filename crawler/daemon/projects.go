@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // Projects returns all projects, by name.
@@ -237,7 +238,7 @@ func (r *projectRunner) readinessError() error {
 		return nil
 	case diskFull != nil:
 		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, diskFull)
-	case unavailable != nil && isDiskFull(unavailable):
+	case unavailable != nil && disk.IsFull(unavailable):
 		return fmt.Errorf("%w: project %s waits: %w", api.ErrDiskFull, r.name, unavailable)
 	case unavailable != nil:
 		return r.wrapErrorIfUnavailable(nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
@@ -80,7 +81,7 @@ func (p *ledgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []
 // retryWhileDiskFull writes, and while there is no room for that waits, one for all.
 func (p *ledgerWriter) retryWhileDiskFull(ctx context.Context, write func() error) error {
 	err := write()
-	if !isDiskFull(err) {
+	if !disk.IsFull(err) {
 		return err
 	}
 	p.retryMu.Lock()

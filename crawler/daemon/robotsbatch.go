@@ -93,14 +93,14 @@ func evaluateRobotsBatch(in io.Reader, out io.Writer, c *robotsBatchEvaluator) e
 	enc.SetEscapeHTML(false)
 	var buf []byte
 	for first := true; ; first = false {
-		line, err := readBatchLine(r, buf[:0])
+		line, err := plaintext.ReadLine(r, buf[:0])
 		buf = line
 		if first {
 			line = bytes.TrimPrefix(line, []byte(plaintext.ByteOrderMark))
 		}
 		var result robotsBatchOutputLine
 		switch {
-		case errors.Is(err, errLineTooLong):
+		case errors.Is(err, plaintext.ErrLineTooLong):
 			result = robotsBatchOutputLine{Error: err.Error()}
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return w.Flush()

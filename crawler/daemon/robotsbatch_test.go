@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/robots"
 )
@@ -118,7 +119,7 @@ func TestEvaluateLinesFlushesEachResult(t *testing.T) {
 func TestReadLine(t *testing.T) {
 	skipIfShort(t)
 	t.Parallel()
-	long := maxBatchLineBytes - len(`{"robots":""}`+"\n")
+	long := plaintext.MaxLineBytes - len(`{"robots":""}`+"\n")
 	for _, tt := range []struct {
 		size int
 		ok   bool

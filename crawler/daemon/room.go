@@ -2,26 +2,15 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"syscall"
 	"time"
+
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // diskFullRetryInterval is how often a write is tried again that found no room.
 const diskFullRetryInterval = time.Second
-
-// isDiskFull reports whether a write can succeed once there is room on the disk. After any
-// other error (EIO, EROFS) the contents of the disk are unknown, and the run ends.
-func isDiskFull(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
 
 // writeRetryingDiskFull writes b to w, and while that fails for lack of room waits
 // and goes on from where it came to, until ctx is done. It returns how much of
@@ -46,7 +35,7 @@ func retryWhileDiskFull(ctx context.Context, log *slog.Logger, onDiskFull func(e
 	}
 	for isWaiting := false; ; isWaiting = true {
 		err := write()
-		if err == nil || !isDiskFull(err) || ctx.Err() != nil {
+		if err == nil || !disk.IsFull(err) || ctx.Err() != nil {
 			if isWaiting {
 				onDiskFull(nil)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/storage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
@@ -172,7 +173,7 @@ func (r *projectRunner) acquireStores() (isAcquired bool) {
 	case err == nil:
 		r.recordStoreAvailability(nil)
 		return true
-	case errors.Is(err, storage.ErrWriteStalled), isDiskFull(err):
+	case errors.Is(err, storage.ErrWriteStalled), disk.IsFull(err):
 		r.retryCommandLater(err)
 	default:
 		r.setFailed(err)
@@ -227,7 +228,7 @@ func (r *projectRunner) runCrawl(o runnerCommand) (mustReopen bool) {
 	case errors.Is(crawlErr, errCommandChanged), errors.Is(crawlErr, crawler.ErrHalted):
 	case errors.Is(crawlErr, storage.ErrWriteStalled):
 		r.retryCommandLater(crawlErr)
-	case isDiskFull(crawlErr): // an output could not be opened, or closed, on a full disk
+	case disk.IsFull(crawlErr): // an output could not be opened, or closed, on a full disk
 		r.retryCommandLater(crawlErr)
 		return true
 	default:

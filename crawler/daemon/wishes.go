@@ -13,6 +13,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
 // A desiredState is what somebody wants of a project.
@@ -74,7 +75,7 @@ func (w *daemonStateStore) markDaemonRunning(now time.Time) (previousEnd time.Ti
 		previousEnd = w.state.EndedAt
 	}
 	err = w.update(func(t *daemonState) { t.EndedAt = time.Time{} })
-	if !previousEnd.IsZero() && isDiskFull(err) {
+	if !previousEnd.IsZero() && disk.IsFull(err) {
 		w.mu.Lock()
 		w.needsWrite = true
 		w.mu.Unlock()
@@ -148,7 +149,7 @@ func (w *daemonStateStore) setDesiredState(project string, desired desiredState)
 // next change writes it.
 func (w *daemonStateStore) setDesiredStateEvenIfFull(project string, desired desiredState) error {
 	err := w.setDesiredState(project, desired)
-	if !isDiskFull(err) {
+	if !disk.IsFull(err) {
 		return err
 	}
 	w.mu.Lock()
