@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
@@ -54,35 +55,38 @@ func (r apiCreatedProjectRestrictions) withAbsoluteDirs(dataDir, projectFilesDir
 
 // confinementOf returns the confinement of a project; nil unless the project came by
 // the API.
-func (s *supervisor) confinementOf(project string, byAPI bool) *pathConfinement {
+func (s *supervisor) confinementOf(project string, byAPI bool) *confine.Paths {
 	if !byAPI {
 		return nil
 	}
-	return &pathConfinement{
-		outputRoot: s.apiCreatedProjectRestrictions.outputRoot, inputRoot: s.apiCreatedProjectRestrictions.inputRoot,
-		projectDir: string(s.projectStateDir(project)), protectedDataDir: string(s.dataDir), projectFilesDir: s.projectFilesDir,
-		allowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, isKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
-		recordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
+	return &confine.Paths{
+		OutputRoot: s.apiCreatedProjectRestrictions.outputRoot, InputRoot: s.apiCreatedProjectRestrictions.inputRoot,
+		ProjectDir: string(s.projectStateDir(project)), ProtectedDataDir: string(s.dataDir), ProjectFilesDir: s.projectFilesDir,
+		AllowPrivate: s.apiCreatedProjectRestrictions.allowPrivate, IsKnownOutput: func(path string) bool { return s.stateStore.isKnownOutputFile(project, path) },
+		RecordOutput: func(path string) error { return s.stateStore.addKnownOutputFile(project, path) },
 	}
 }
 
 // checkProjectConfinement returns the settings of a project that its confinement does not allow.
-func (s *supervisor) checkProjectConfinement(name string, p project.Project, c *pathConfinement) *project.FieldProblem {
+func (s *supervisor) checkProjectConfinement(name string, p project.Project, c *confine.Paths) *project.FieldProblem {
 	if c == nil {
 		return nil
 	}
 	if f := p.ForEachFilePath(func(f project.FilePathField, field string, path *string) *project.FieldProblem {
-		if f.Use == project.StateDirectory || c.allowsPath(f.Use, s.absolutePath(name, f.Use, *path)) {
+		if f.Use == project.StateDirectory {
 			return nil
 		}
-		dir, flag := c.outputRoot, "--output-root"
+		allows, dir, flag := c.AllowsOutput, c.OutputRoot, "--output-root"
 		if f.Use == project.InputFile {
-			dir, flag = c.inputRoot, "--files-root"
+			allows, dir, flag = c.AllowsInput, c.InputRoot, "--files-root"
+		}
+		if allows(s.absolutePath(name, f.Use, *path)) {
+			return nil
 		}
 		return project.NewFieldProblem(field, "%q is outside of %s, which projects that come by the API are held to; "+
 			"name a place below it, start the daemon with another %s, or put the project file into %s by hand",
-			*path, dir, flag, c.projectFilesDir)
-	}); f != nil || c.allowPrivate {
+			*path, dir, flag, c.ProjectFilesDir)
+	}); f != nil || c.AllowPrivate {
 		return f
 	}
 	for _, f := range []struct {
@@ -96,7 +100,7 @@ func (s *supervisor) checkProjectConfinement(name string, p project.Project, c *
 	} {
 		if f.isSet {
 			return project.NewFieldProblem(f.field, "may reach into private networks, which a project that comes by the API may not; "+
-				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.projectFilesDir)
+				"leave it out, start the daemon with --api-private-networks, or put the project file into %s by hand", c.ProjectFilesDir)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -41,7 +41,7 @@ type warcArchive struct {
 	diskFullRetryMu    sync.Mutex
 }
 
-// Notes are kept with the state of the crawl, in order with its acks.
+// An originMetadataStore keeps notes with the state of the crawl, in order with its acks.
 type originMetadataStore interface {
 	ReadNote(ctx context.Context, o decorum.Origin, key string) ([]byte, error)
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
@@ -50,37 +50,40 @@ type originMetadataStore interface {
 // archiveLockFile is held by the process that writes WARC files to a directory.
 const archiveLockFile = "warc.lock"
 
-// openArchive opens the archive of a project; nil if the project has none. It opens the
-// directory within opts.confinement.
-func openArchive(p project.Project, opts outputOptions) (*warcArchive, error) {
-	if p.Output.WARCDir == "" {
+// openArchive opens the archive of a crawl; nil if the crawl has none. It opens the
+// directory within cfg.pathConfinement.
+func openArchive(cfg *sinksConfig) (*warcArchive, error) {
+	if cfg.warc == nil {
 		return nil, nil
 	}
-	dir, err := openWARCDir(p.Output.WARCDir, p.Output.FileModeBits(), opts.pathConfinement)
+	warcConfig := *cfg.warc
+	dir, err := openWARCDir(warcConfig.Dir, cfg.fileMode, cfg.pathConfinement)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := datadir.LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", p.Store.Path)
+	lock, err := datadir.LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", string(cfg.stateDir))
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := opts.pathConfinement.claimWARCDir(p.Output.WARCDir, dir); err != nil {
+	if err := claimWARCDir(cfg.pathConfinement, warcConfig.Dir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	cfg := warcConfig(&p, opts.log)
-	cfg.Root, cfg.LastDurableExtent = dir, opts.durable.WARCExtent(p.Output.WARCDir)
-	files, err := warc.OpenArchiveWriter(cfg)
+	warcConfig.Root, warcConfig.FileMode, warcConfig.LastDurableExtent = dir, cfg.fileMode, cfg.durable.WARCExtent(warcConfig.Dir)
+	warcConfig.OnRecovered = func(file string, bytesCut int64) {
+		cfg.log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
+	}
+	files, err := warc.OpenArchiveWriter(warcConfig)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &warcArchive{archive: files, dirPath: p.Output.WARCDir, dir: dir, lock: lock, log: opts.log, onDiskFull: opts.onDiskFull}, nil
+	return &warcArchive{archive: files, dirPath: warcConfig.Dir, dir: dir, lock: lock, log: cfg.log, onDiskFull: cfg.onDiskFull}, nil
 }
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
 // mode is the mode of the files.
-func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, error) {
+func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, error) {
 	if c != nil {
-		return c.openOutputDir(name, mode)
+		return c.OpenOutputDir(name, mode)
 	}
 	if err := disk.MakeDirsForFileMode(name, mode); err != nil {
 		return nil, err
@@ -88,23 +91,11 @@ func openWARCDir(name string, mode fs.FileMode, c *pathConfinement) (*os.Root, e
 	return os.OpenRoot(name)
 }
 
-// warcConfig returns where and how the WARC files of a project are written.
-func warcConfig(p *project.Project, log *slog.Logger) warc.Config {
-	info := []warc.Field{
-		{Name: "software", Value: "decorum/" + decorum.Version() + " (https://" + decorum.ModulePath + ")"},
-		{Name: "operator", Value: p.Agent.Contact},
-		{Name: "http-header-user-agent", Value: p.UserAgent()},
-		{Name: "robots", Value: "obeyed (RFC 9309, dialect " + p.Robots.Dialect + ")"},
-	}
-	if p.Name != "" {
-		info = append(info, warc.Field{Name: "isPartOf", Value: p.Name})
-	}
-	return warc.Config{
-		Dir: p.Output.WARCDir, FilePrefix: p.Name, MaxFileSize: int64(p.Output.WARCMaxFileSize), FileMode: p.Output.FileModeBits(), WarcinfoFields: info,
-		OnRecovered: func(file string, bytesCut int64) {
-			log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
-		},
-	}
+// enableRevisitRecords lets later visits of a URL become revisit records. notes keep what
+// was archived of it; revisitsPages says that the crawl visits pages again, beside control
+// files.
+func (a *warcArchive) enableRevisitRecords(notes originMetadataStore, revisitsPages bool) {
+	a.captureNotes, a.crawlRevisitsPages = notes, revisitsPages
 }
 
 // Record writes the records of one visit. While there is no room for them it

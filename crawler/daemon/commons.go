@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/politeness"
@@ -63,10 +64,10 @@ func sharedBrakesID(r *project.RedisSettings) string {
 
 // startSharedBrakes makes the commons of a project's processes, and keeps an eye on them
 // until Close is called.
-func startSharedBrakes(r project.RedisSettings, confinement *pathConfinement, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
+func startSharedBrakes(r project.RedisSettings, confinement *confine.Paths, merge mergeBrakesFunc, log *slog.Logger) *sharedBrakes {
 	c := &sharedBrakes{storeID: sharedBrakesID(&r), merge: merge, log: log, storeOpened: make(chan struct{})}
 	c.openStore = func(ctx context.Context) (storeWithSharedValues, error) {
-		opts, err := datadir.RedisOptions(&r, confinement.openInput)
+		opts, err := datadir.RedisOptions(&r, confinement.OpenInput)
 		if err != nil {
 			return nil, err
 		}

@@ -3,11 +3,9 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
@@ -240,7 +238,7 @@ func TestAPIProjectsContinueTheirOwn(t *testing.T) {
 			}
 		}
 		put(tt.path)
-		err := f.openProjectOutput("p")
+		err := f.openAndCloseOutputs("p")
 		text, readErr := os.ReadFile(tt.path)
 		if (err == nil) != tt.appends || readErr != nil || !tt.appends && string(text) != tt.holds {
 			t.Errorf("%s with %q: %v; it holds %q now (%v)", tt.path, tt.holds, err, text, readErr)
@@ -269,14 +267,7 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	if _, err := f.PutProject(t.Context(), "p", []byte(f.projectYAML("http://shop.example/", noDelayYAML, "output: {warc: "+dir+"}"))); err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.findRunner("p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func() error {
-		a, err := openArchive(r.loadedProject().project, outputOptions{pathConfinement: r.loadedProject().pathConfinement, log: r.env.log})
-		return errors.Join(err, a.Close())
-	}
+	open := func() error { return f.openAndCloseOutputs("p") }
 	if err := open(); err == nil || !strings.Contains(err.Error(), unfinished[len(dir)+1:]) {
 		t.Errorf("with a file of others: %v; want an error that names it", err)
 	}
@@ -298,92 +289,21 @@ func TestAPIProjectsLeaveArchivesOfOthers(t *testing.T) {
 	}
 }
 
-// openProjectOutput opens the output of a project as a run does, and closes it.
-func (f *daemonFixture) openProjectOutput(name string) error {
+// openAndCloseOutputs opens the outputs of a project as a run does, and closes them.
+func (f *daemonFixture) openAndCloseOutputs(name string) error {
 	r, err := f.findRunner(name)
 	if err != nil {
 		return err
 	}
 	loaded := r.loadedProject()
-	o, err := openJSONLRecorder(loaded.pathConfinement, loaded.project.Output.JSONL, 0, datadir.PrivateFileMode, io.Discard, true, datadir.DurableOutputLengths{})
+	cfg, err := newSinksConfig(&loaded.project, loaded.pathConfinement)
 	if err != nil {
 		return err
 	}
-	return o.Close()
-}
-
-// TestConfinementHoldsInRaces: while a file is swapped for a link that leads out,
-// opening it returns the file or an error, and never the target outside.
-func TestConfinementHoldsInRaces(t *testing.T) {
-	root, outside := t.TempDir(), testfile.Write(t, "outside", secret)
-	name, link, file := filepath.Join(root, "list"), filepath.Join(root, "link"), filepath.Join(root, "file")
-	c := &pathConfinement{inputRoot: root, outputRoot: root, projectDir: filepath.Join(root, "home"), protectedDataDir: t.TempDir(), projectFilesDir: t.TempDir()}
-	stop := make(chan struct{})
-	var swapping sync.WaitGroup
-	swapping.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_ = errors.Join(os.WriteFile(file, []byte("inside"), 0o600), os.Rename(file, name))
-			_ = errors.Join(os.Symlink(outside, link), os.Rename(link, name))
-		}
-	})
-	opened, dir := 0, jsonlDir{}
-	defer func() { close(stop); swapping.Wait(); _ = dir.closeRoot() }()
-	dir, err := openJSONLDir(c, name)
+	cfg.resume, cfg.log = true, r.env.log
+	o, err := openOutputs(cfg)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	for try := 0; try < 2000 || opened == 0 && try < 200_000; try++ {
-		for _, open := range []func() (*os.File, error){
-			func() (*os.File, error) { return c.openInput(name) },
-			func() (*os.File, error) { return dir.openFile("list", os.O_RDWR|os.O_CREATE, datadir.PrivateFileMode) },
-		} {
-			f, err := open()
-			if err != nil {
-				continue
-			}
-			opened++
-			text, err := io.ReadAll(f)
-			if err := errors.Join(err, f.Close()); err != nil || strings.Contains(string(text), secret) {
-				t.Fatalf("%q, %v", text, err)
-			}
-		}
-	}
-	if opened == 0 {
-		t.Error("the file was never opened: the test says nothing")
-	}
-}
-
-// The daemon's own directories are closed, by whatever name they are reached.
-func TestConfinementKnowsTheDaemonsDirectories(t *testing.T) {
-	base := t.TempDir()
-	real, alias := filepath.Join(base, "real"), filepath.Join(base, "alias")
-	c := &pathConfinement{outputRoot: alias, protectedDataDir: filepath.Join(real, "data"), projectFilesDir: filepath.Join(real, "projects")}
-	c.projectDir = filepath.Join(c.protectedDataDir, datadir.ProjectsDir, "p")
-	for _, dir := range []string{c.projectDir, c.projectFilesDir, filepath.Join(real, "out")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(real, alias); err != nil {
-		t.Fatal(err)
-	}
-	for dir, open := range map[string]bool{"out": true, "data": false, "data/projects": false, "data/projects/other": false, "projects": false} {
-		root, err := c.openOutputDir(filepath.Join(alias, dir), datadir.PrivateFileMode)
-		if (err == nil) != open {
-			t.Errorf("%s: %v, want it open: %v", dir, err, open)
-		}
-		if err == nil {
-			root.Close()
-		}
-	}
-	root, err := c.openOutputDir(filepath.Join(c.projectDir, "sub"), datadir.PrivateFileMode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root.Close()
+	return o.close()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/collyfetch"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/ftpfetch"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -53,7 +54,7 @@ func followedLinkKinds(p *project.Project) crawler.FollowedLinkKinds {
 
 // fetcherConfig returns how pages are requested, except for cookies. It opens key files
 // within c.
-func fetcherConfig(p *project.Project, c *pathConfinement) (collyfetch.Config, error) {
+func fetcherConfig(p *project.Project, c *confine.Paths) (collyfetch.Config, error) {
 	cfg := collyfetch.Config{
 		UserAgent: p.UserAgent(), From: collyfetch.ContactMail(p.Agent.Contact), Timeout: time.Duration(p.Fetch.Timeout), FirstByteTimeout: time.Duration(p.Fetch.FirstByteTimeout),
 		MaxHeaderBytes: int64(p.Fetch.MaxHeader), MaxBody: int64(p.Fetch.MaxBody), MaxRequestBody: int64(p.Fetch.MaxRequestBody), ContentTypes: p.Fetch.ContentTypes,
@@ -74,7 +75,7 @@ func fetcherConfig(p *project.Project, c *pathConfinement) (collyfetch.Config, e
 		cfg.ConnectToRules = append(cfg.ConnectToRules, to)
 	}
 	var err error
-	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.openInput); err != nil || p.Fetch.Proxy == "" {
+	if cfg.Signer, err = p.Agent.Signature.NewSigner(c.OpenInput); err != nil || p.Fetch.Proxy == "" {
 		return cfg, err
 	}
 	cfg.Proxy, err = collyfetch.ParseProxy(p.Fetch.Proxy)
@@ -84,7 +85,7 @@ func fetcherConfig(p *project.Project, c *pathConfinement) (collyfetch.Config, e
 // newFetcher returns a fetcher for the project, whose cookies are kept in notes. It
 // sends its requests over transport; nil: over the network.
 func newFetcher(
-	p *project.Project, c *pathConfinement, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
+	p *project.Project, c *confine.Paths, notes collyfetch.OriginNoteStore, transport http.RoundTripper, bodyMemory *bodymem.Budget,
 ) (*collyfetch.HTTPFetcher, error) {
 	cfg, err := fetcherConfig(p, c)
 	if err != nil {

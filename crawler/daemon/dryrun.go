@@ -65,9 +65,9 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	if err != nil {
 		return err
 	}
-	out := &jsonlRecorder{w: discardWriter{}}
+	out := newJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = openJSONLRecorder(nil, s.dryRunOptions.output, 0, p.Output.FileModeBits(), a.stdout, false, datadir.DurableOutputLengths{}); err != nil {
+		if out, err = openJSONLRecorder(jsonlOptions{path: s.dryRunOptions.output, fileMode: p.Output.FileModeBits(), stdout: a.stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
@@ -105,12 +105,6 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	}
 	return errors.Join(f.writeJSONL(out), f.writeTable(table))
 }
-
-// discardWriter is where the lines of a forecast go that nobody wants.
-type discardWriter struct{}
-
-// Write forgets p.
-func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
 // projectForDryRun returns p as its dry run is made: the state is kept in dir, and what
 // bounds pages does not bound what leads to them.

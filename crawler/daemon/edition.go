@@ -10,14 +10,15 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/botauth"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 )
 
 // A loadedProject is a project file that makes sense, as it was read.
 type loadedProject struct {
-	project            project.Project  // with the paths of the daemon
-	pathConfinement    *pathConfinement // of the files that the project names; nil: the file did not come by the API
+	project            project.Project // with the paths of the daemon
+	pathConfinement    *confine.Paths  // of the files that the project names; nil: the file did not come by the API
 	firstSeedPerOrigin []decorum.URL
 	signingKeys        []*botauth.Key // signingKeys that sign the project's requests, now or later
 	loadedAt           time.Time
@@ -66,14 +67,14 @@ func (s *supervisor) jsonlOutputOwner(output string) string {
 }
 
 // newLoadedProject makes an edition of a project that has been checked.
-func (s *supervisor) newLoadedProject(name string, p project.Project, c *pathConfinement) (*loadedProject, error) {
+func (s *supervisor) newLoadedProject(name string, p project.Project, c *confine.Paths) (*loadedProject, error) {
 	p.Name = name
 	s.makePathsAbsolute(&p)
-	seedPerOrigin, err := p.FirstSeedPerOrigin(c.openInput)
+	seedPerOrigin, err := p.FirstSeedPerOrigin(c.OpenInput)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := p.Agent.Signature.ReadKeys(c.openInput)
+	keys, err := p.Agent.Signature.ReadKeys(c.OpenInput)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/internal/disk"
 )
 
@@ -17,13 +18,13 @@ type jsonlDir struct {
 }
 
 // openJSONLDir opens the directory of the file called name, within c.
-func openJSONLDir(c *pathConfinement, name string) (jsonlDir, error) {
+func openJSONLDir(c *confine.Paths, name string) (jsonlDir, error) {
 	d := jsonlDir{path: filepath.Dir(name)}
 	if c == nil {
 		return d, nil
 	}
 	var err error
-	d.root, err = c.openOutputDir(d.path, 0)
+	d.root, err = c.OpenOutputDir(d.path, 0)
 	return d, err
 }
 
@@ -49,7 +50,7 @@ func (d jsonlDir) openFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	if err != nil {
 		return nil, err
 	}
-	return requireSameFile(f, info)
+	return confine.RequireSameFile(f, info)
 }
 
 func (d jsonlDir) lstat(name string) (fs.FileInfo, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -47,7 +48,7 @@ func newJSONLFile(name string, maxBytes int64, isRegular bool, file *os.File) *j
 // missing. Files that follow a full one get its mode. openJSONLFile cuts a torn line at the
 // end. known says how much of the file is on the disk.
 func openJSONLFile(
-	c *pathConfinement, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
+	c *confine.Paths, name string, maxBytes int64, mode fs.FileMode, durable datadir.OutputFileCheckpoint,
 ) (_ *jsonlFile, err error) {
 	dir, err := openJSONLDir(c, name)
 	if err != nil {
@@ -64,7 +65,7 @@ func openJSONLFile(
 	}
 	// Record the name before the file is created: a crash between the two must not
 	// leave a file that the project may not continue.
-	if err := c.recordOutputIfNew(name, dir); err != nil {
+	if err := recordOutputIfNew(c, name, dir); err != nil {
 		return nil, err
 	}
 	file, err := dir.openFile(filepath.Base(name), os.O_RDWR|os.O_APPEND|os.O_CREATE, datadir.PrivateFileMode)
@@ -87,13 +88,13 @@ func openJSONLFile(
 // continueJSONLFile is openJSONLFile for an open file: it checks that the file is writable, and
 // repairs its end.
 func continueJSONLFile(
-	c *pathConfinement, dir jsonlDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
+	c *confine.Paths, dir jsonlDir, name string, maxBytes int64, file *os.File, durable datadir.OutputFileCheckpoint,
 ) (*jsonlFile, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkAppendToOwnOutput(name, file, info.Size()); err != nil {
+	if err := checkAppendToOwnOutput(c, name, file, info.Size()); err != nil {
 		return nil, err
 	}
 	f := newJSONLFile(name, maxBytes, info.Mode().IsRegular(), file)

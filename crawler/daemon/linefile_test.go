@@ -63,7 +63,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := openJSONLRecorder(nil, filepath.Join(p.Store.Path, datadir.OutputFile), 0, datadir.PrivateFileMode, nil, false, datadir.DurableOutputLengths{})
+	out, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(p.Store.Path, datadir.OutputFile), fileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 )
 
 // outputLines reads the files of an output one after the other, the last one last;
@@ -55,7 +56,7 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openJSONLRecorder(nil, name, limit, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
+		o, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: int64(limit), fileMode: datadir.PrivateFileMode, resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openJSONLRecorder(nil, name, 1, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
+			o, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: 1, fileMode: datadir.PrivateFileMode, resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,10 +226,10 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openJSONLRecorder(nil, name, 1000, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: 1000, fileMode: datadir.PrivateFileMode, resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openJSONLRecorder(nil, name, 0, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
+		o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode, resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}

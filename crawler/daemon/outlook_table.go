@@ -17,7 +17,7 @@ const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
 func (p *dryRunForecast) writeJSONL(out *jsonlRecorder) error {
-	e := jsonline.NewEscapingEncoder(out.w)
+	e := jsonline.NewEscapingEncoder(out)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)
 	for _, h := range p.hosts {

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
@@ -30,24 +30,34 @@ type jsonlRecorder struct {
 	firstWriteErr error        // of the first write that failed: nothing is written after it
 }
 
-// openJSONLRecorder opens the output file, or stdout for "-". A new crawl writes a new
-// file; one that goes on appends. limit is the size at which another file is
-// begun. The file is opened as c allows, and known says how much of it is on the disk.
-func openJSONLRecorder(
-	c *pathConfinement, name string, maxFileSize project.Size, mode fs.FileMode, stdout io.Writer, resume bool, durable datadir.DurableOutputLengths,
-) (*jsonlRecorder, error) {
-	if name == "-" {
-		return &jsonlRecorder{w: stdout}, nil
+// jsonlOptions say how a file of lines is opened.
+type jsonlOptions struct {
+	confinement  *confine.Paths // nil: none
+	path         string         // "-": stdout
+	maxFileBytes int64          // the size at which another file is begun, in bytes; 0: none
+	fileMode     fs.FileMode
+	stdout       io.Writer                    // for "-"
+	resume       bool                         // append to what an earlier run has left; else the file must be new
+	durable      datadir.DurableOutputLengths // how much of the file is on the disk
+}
+
+// openJSONLRecorder opens a file of lines, or standard output.
+func openJSONLRecorder(opts jsonlOptions) (*jsonlRecorder, error) {
+	if opts.path == "-" {
+		return &jsonlRecorder{w: opts.stdout}, nil
 	}
-	if err := refuseOverwrite(name, resume); err != nil {
+	if err := refuseOverwrite(opts.path, opts.resume); err != nil {
 		return nil, err
 	}
-	f, err := openJSONLFile(c, name, int64(maxFileSize), mode, durable.Find(name))
+	f, err := openJSONLFile(opts.confinement, opts.path, opts.maxFileBytes, opts.fileMode, opts.durable.Find(opts.path))
 	if err != nil {
 		return nil, err
 	}
 	return &jsonlRecorder{w: f, file: f}, nil
 }
+
+// newJSONLRecorder returns a recorder that writes its lines to w.
+func newJSONLRecorder(w io.Writer) *jsonlRecorder { return &jsonlRecorder{w: w} }
 
 // refuseOverwrite refuses a file that holds something, for a crawl that does
 // not go on, and one beside which full ones of an earlier crawl are. A pipe or a
@@ -86,6 +96,9 @@ func (o *jsonlRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	}
 	return o.writeLine(ctx, line)
 }
+
+// Write appends lines that are not of visits.
+func (o *jsonlRecorder) Write(lines []byte) (int, error) { return o.w.Write(lines) }
 
 // writeLine writes a line. While the disk is full it keeps the others waiting, too.
 func (o *jsonlRecorder) writeLine(ctx context.Context, line []byte) error {

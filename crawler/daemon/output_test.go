@@ -34,7 +34,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := testfile.Write(t, "out.jsonl", tt.was)
-			o, err := openJSONLRecorder(nil, name, 0, datadir.PrivateFileMode, nil, true, datadir.DurableOutputLengths{})
+			o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode, resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openJSONLRecorder(nil, name, 0, datadir.PrivateFileMode, nil, false, datadir.DurableOutputLengths{})
+	o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openJSONLRecorder(nil, filepath.Join(b.TempDir(), "out.jsonl"), 0, datadir.PrivateFileMode, nil, false, datadir.DurableOutputLengths{})
+	o, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(b.TempDir(), "out.jsonl"), fileMode: datadir.PrivateFileMode})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,41 +3,54 @@ package daemon
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/bolt"
+	"github.com/decorum-crawler/decorum/storage/ledger"
+	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// outputOptions say how the outputs of a crawl are opened.
-type outputOptions struct {
+// A sinksConfig says which outputs a crawl writes, and how they are opened.
+type sinksConfig struct {
+	stateDir     datadir.StateDir
+	productToken string      // of the crawl's agent, for the verdicts of outputs
+	fileMode     fs.FileMode // of every file
+
+	jsonlPath         string // "-": stdout; empty: datadir.OutputFile in stateDir
+	jsonlMaxFileBytes int64  // bytes; 0: no limit
+	writeBodies       bool
+	warc              *warc.Config   // nil: no WARC files. What opening decides is left empty
+	ledger            *ledger.Config // nil: no ledger. What opening decides is left empty
+
 	resume, startFresh bool
-	pathConfinement    *pathConfinement             // of the files that the project names; nil: none
+	pathConfinement    *confine.Paths               // of the files that the project names; nil: none
 	durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
-	stdout             io.Writer                    // for output.jsonl: "-"
+	stdout             io.Writer                    // for jsonlPath "-"
 	log                *slog.Logger
 	onDiskFull         func(error) // see retryWhileDiskFull; may be nil
 }
 
-// Outputs are where a crawl writes its visits down.
+// outputs are the files that a crawl writes its visits to.
 type outputs struct {
 	jsonl   *jsonlRecorder
 	archive *warcArchive  // nil: none
 	ledger  *ledgerWriter // nil: none
 }
 
-// openOutputs opens the outputs of a project.
-func openOutputs(p project.Project, opts outputOptions) (o outputs, err error) {
-	if o.jsonl, err = openJSONLAndMoveOldIfFresh(datadir.StateDir(p.Store.Path), p, opts); err != nil {
+// openOutputs opens the outputs of a crawl.
+func openOutputs(cfg sinksConfig) (o outputs, err error) {
+	if o.jsonl, err = openJSONLAndMoveOldIfFresh(&cfg); err != nil {
 		return outputs{}, err
 	}
-	if o.archive, err = openArchive(p, opts); err != nil {
+	if o.archive, err = openArchive(&cfg); err != nil {
 		return outputs{}, errors.Join(err, o.jsonl.Close())
 	}
-	if o.ledger, err = openLedgerWriter(p, opts); err != nil {
+	if o.ledger, err = openLedgerWriter(&cfg); err != nil {
 		return outputs{}, errors.Join(err, o.archive.Close(), o.jsonl.Close())
 	}
 	return o, nil
@@ -75,28 +88,31 @@ func (o outputs) durableExtents(d datadir.StateDir) (files []bolt.OutputFileExte
 	return files
 }
 
-// openJSONLAndMoveOldIfFresh opens the output, and moves what is in the way of a crawl that
-// starts anew: an output of the user's choice is tried first.
-func openJSONLAndMoveOldIfFresh(dir datadir.StateDir, p project.Project, opts outputOptions) (out *jsonlRecorder, err error) {
-	name := p.Output.JSONL
-	if name != "" {
-		if dir.IsOwnStateFile(name) {
-			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", name)
+// openJSONLAndMoveOldIfFresh opens the file of lines. If the crawl starts afresh, it moves an
+// earlier crawl out of the way after it has opened a file that the user chose: if that
+// file cannot be opened, nothing is moved.
+func openJSONLAndMoveOldIfFresh(cfg *sinksConfig) (out *jsonlRecorder, err error) {
+	dir, openFile := cfg.stateDir, jsonlOptions{
+		confinement: cfg.pathConfinement, path: cfg.jsonlPath, maxFileBytes: cfg.jsonlMaxFileBytes, fileMode: cfg.fileMode,
+		stdout: cfg.stdout, resume: cfg.resume, durable: cfg.durable,
+	}
+	if openFile.path != "" {
+		if dir.IsOwnStateFile(openFile.path) {
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", openFile.path)
 		}
-		out, err = openJSONLRecorder(opts.pathConfinement, name, p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
-		if err != nil {
+		if out, err = openJSONLRecorder(openFile); err != nil {
 			return nil, err
 		}
 	}
-	if opts.startFresh {
+	if cfg.startFresh {
 		var rotated []string
 		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {
 			err = dir.MoveOldCrawl(time.Now(), rotated)
 		}
 	}
 	if out == nil && err == nil {
-		out, err = openJSONLRecorder(
-			nil, dir.Path(datadir.OutputFile), p.Output.JSONLMaxFileSize, p.Output.FileModeBits(), opts.stdout, opts.resume, opts.durable)
+		openFile.confinement, openFile.path = nil, dir.Path(datadir.OutputFile)
+		out, err = openJSONLRecorder(openFile)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -104,9 +120,9 @@ func openJSONLAndMoveOldIfFresh(dir datadir.StateDir, p project.Project, opts ou
 	if out == nil {
 		return nil, err
 	}
-	out.productToken, out.log, out.onDiskFull = p.Agent.Product, opts.log, opts.onDiskFull
-	if p.Output.WriteBodies {
-		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), p.Output.FileModeBits()); err != nil {
+	out.productToken, out.log, out.onDiskFull = cfg.productToken, cfg.log, cfg.onDiskFull
+	if cfg.writeBodies {
+		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), cfg.fileMode); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

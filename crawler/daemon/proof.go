@@ -4,14 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
-	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
-	"github.com/decorum-crawler/decorum/internal/inputfile"
-	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
@@ -25,43 +20,23 @@ type ledgerWriter struct {
 	retryMu    sync.Mutex
 }
 
-// openLedgerWriter opens the ledger of a project, nil if it has none. The project's
+// openLedgerWriter opens the ledger of a crawl; nil if the crawl has none. The crawl's
 // directory is locked.
-func openLedgerWriter(p project.Project, opts outputOptions) (*ledgerWriter, error) {
-	if !p.Output.WriteLedger {
+func openLedgerWriter(cfg *sinksConfig) (*ledgerWriter, error) {
+	if cfg.ledger == nil {
 		return nil, nil
 	}
-	cfg := ledger.Config{
-		Dir: datadir.StateDir(p.Store.Path).Path(datadir.LedgerDir), MaxSegmentSize: int64(p.Output.LedgerMaxFileSize),
-		CheckpointInterval: time.Duration(p.Output.LedgerCheckpointInterval), RunStart: newLedgerRunStart(&p), FileMode: p.Output.FileModeBits(),
-		OnRecovered: func(bytesCut int64) {
-			opts.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
-		},
+	ledgerConfig := *cfg.ledger
+	ledgerConfig.Dir, ledgerConfig.FileMode = cfg.stateDir.Path(datadir.LedgerDir), cfg.fileMode
+	ledgerConfig.OnRecovered = func(bytesCut int64) {
+		cfg.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 	}
-	cfg.LastDurableExtent = opts.durable.LedgerExtent(cfg.Dir)
-	if name := p.Output.LedgerKeyFile; name != "" {
-		var err error
-		if cfg.SigningKey, err = inputfile.ReadPrivateKey(opts.pathConfinement.openInput, name, ledger.ParsePrivateKey); err != nil {
-			return nil, usage.Errorf("output.ledger_key: %w", err)
-		}
-	}
-	l, err := ledger.Open(cfg)
+	ledgerConfig.LastDurableExtent = cfg.durable.LedgerExtent(ledgerConfig.Dir)
+	l, err := ledger.Open(ledgerConfig)
 	if err != nil {
 		return nil, err
 	}
-	return &ledgerWriter{ledger: l, log: opts.log, onDiskFull: opts.onDiskFull}, nil
-}
-
-// newLedgerRunStart returns what a project's records are made by.
-func newLedgerRunStart(p *project.Project) ledger.RunStart {
-	agent, _ := p.RobotsAgent() // it has been checked
-	run := crawler.NewLedgerRunStart(p.PolitenessPolicy())
-	run.Project, run.UserAgent, run.ProductToken = p.Name, p.UserAgent(), p.Agent.Product
-	run.FallbackTokens, run.IgnoresStarRules = agent.FallbackTokens(), agent.IgnoresStarRules()
-	run.RobotsDialect, run.RobotsExtensions, run.Purposes = p.Robots.Dialect, p.Robots.ObeyExtensions, p.Robots.Purposes
-	run.RecordsRefusals = p.Output.RecordRefusalsInLedger
-	run.SharedCrawl = len(p.Store.Redis.Addresses) > 0
-	return run
+	return &ledgerWriter{ledger: l, log: cfg.log, onDiskFull: cfg.onDiskFull}, nil
 }
 
 // Append implements crawler.Ledger.

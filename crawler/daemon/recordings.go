@@ -27,9 +27,12 @@ func (r *projectOutputs) openForProject(env *crawlDependencies, loaded *loadedPr
 	r.mu.Lock()
 	durable.UncheckedSinceUncleanClose = durable.UncheckedSinceUncleanClose && !r.filesChecked
 	r.mu.Unlock()
-	o, err := openOutputs(loaded.project, outputOptions{
-		resume: true, pathConfinement: loaded.pathConfinement, durable: durable, stdout: env.standardOutput, log: env.log, onDiskFull: env.onDiskFull,
-	})
+	cfg, err := newSinksConfig(&loaded.project, loaded.pathConfinement)
+	if err != nil {
+		return err
+	}
+	cfg.resume, cfg.durable, cfg.stdout, cfg.log, cfg.onDiskFull = true, durable, env.standardOutput, env.log, env.onDiskFull
+	o, err := openOutputs(cfg)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -24,7 +25,7 @@ import (
 // An engineConfig is what a crawl stands on: what outlives one setting of its project.
 type engineConfig struct {
 	stores          datadir.CrawlStores
-	pathConfinement *pathConfinement // of the files that the project names
+	pathConfinement *confine.Paths // of the files that the project names
 	outputs
 	callbacksByHandlerName NamedCallbacks
 	hooks                  crawler.Hooks
@@ -60,7 +61,7 @@ type sharedResources struct {
 type crawlComponents struct {
 	stores            datadir.CrawlStores
 	project           project.Project
-	pathConfinement   *pathConfinement // of the files that the project names
+	pathConfinement   *confine.Paths // of the files that the project names
 	scope             *frontier.Scope
 	gate              *robots.Gate
 	frontier          *frontier.Frontier
@@ -161,7 +162,7 @@ func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.
 		r.crawler.Ledger = g.ledger
 	}
 	if g.archive != nil {
-		g.archive.captureNotes, g.archive.crawlRevisitsPages = r.frontier, settings.Revisit.IsEnabled()
+		g.archive.enableRevisitRecords(r.frontier, settings.Revisit.IsEnabled())
 		r.crawler.Archive = g.archive
 	}
 	return r, nil
@@ -175,7 +176,7 @@ func (r *crawlComponents) endOutdatedSuspensions(ctx context.Context) error {
 
 // queueSeeds discovers the project's seeds.
 func (r *crawlComponents) queueSeeds(ctx context.Context) error {
-	return queueSeeds(ctx, &r.project, r.pathConfinement.openInput, r.frontier)
+	return queueSeeds(ctx, &r.project, r.pathConfinement.OpenInput, r.frontier)
 }
 
 // unparkIfChangedAndSaveProject makes a crawl that goes on the project's: parked URLs are judged

@@ -121,15 +121,20 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if s.startFresh && p.Store.Redis.IsUsed() {
 		return usage.Errorf("--fresh: the state is in Redis, and others may be at work on it; to start anew give the project another name, or store.redis another prefix")
 	}
-	// Of standard output the outputs need no printer: a line that could not be written is
-	// written again.
-	opts := outputOptions{resume: s.resume, startFresh: s.startFresh, stdout: a.stdout.w, log: a.log, onDiskFull: a.onDiskFull}
+	cfg, err := newSinksConfig(&p, nil)
+	if err != nil {
+		return err
+	}
+	cfg.resume, cfg.startFresh, cfg.log, cfg.onDiskFull = s.resume, s.startFresh, a.log, a.onDiskFull
+	// Standard output is passed without its stickyErrorWriter: the outputs write a line that
+	// could not be written again.
+	cfg.stdout = a.stdout.w
 	if s.resume {
-		if opts.durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
+		if cfg.durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
 			return err
 		}
 	}
-	o, err := openOutputs(p, opts)
+	o, err := openOutputs(cfg)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/daemon/metrics"
 	"github.com/decorum-crawler/decorum/crawler/project"
@@ -95,7 +96,7 @@ func (r *projectRunner) openStores() (datadir.CrawlStores, error) {
 }
 
 func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores, err error) {
-	p, confinement := project.Default(), (*pathConfinement)(nil)
+	p, confinement := project.Default(), (*confine.Paths)(nil)
 	if loaded := r.loadedProject(); loaded != nil {
 		p, confinement = loaded.project, loaded.pathConfinement
 	}
@@ -104,7 +105,7 @@ func (r *projectRunner) openStoresAllowingPartialImport() (s datadir.CrawlStores
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return r.outputs.durableExtents(r.dir) }
 	if p.Store.Redis.IsUsed() {
 		opts.OnStallChange = r.recordStoreAvailability
-		return datadir.OpenRedisStores(p, confinement.openInput, opts)
+		return datadir.OpenRedisStores(p, confinement.OpenInput, opts)
 	}
 	if err := r.dir.RequireLocalState(); err != nil {
 		return datadir.CrawlStores{}, err
