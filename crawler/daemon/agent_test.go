@@ -72,7 +72,7 @@ func TestNotForIndexing(t *testing.T) {
 	runCommand(t, v.crawlArgs("-c", config, "--warc", archive, "http://a.example/")...).want(t, ExitDone, "blocked by robots.txt: 1")
 
 	var marked []string
-	for _, line := range outputLines(t, filepath.Join(v.dataDir(), datadir.OutputFile), 0) {
+	for _, line := range testfile.RotatedLines(t, filepath.Join(v.dataDir(), datadir.OutputFile), 0) {
 		var r map[string]any
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)

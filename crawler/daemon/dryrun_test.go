@@ -25,6 +25,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/politeness"
 	"github.com/decorum-crawler/decorum/storage/memory"
 )
@@ -334,7 +335,7 @@ func TestDryRunCommand(t *testing.T) {
 	if _, err := os.Stat(v.dataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dry run left a data directory: %v", err)
 	}
-	text := outputLines(t, lines, 0)
+	text := testfile.RotatedLines(t, lines, 0)
 	total, host := decodeJSON[map[string]any](t, text[0]), decodeJSON[map[string]any](t, text[1])
 	for name, line := range map[string]map[string]any{"totals": total, "host": host} {
 		got := map[string]any{}

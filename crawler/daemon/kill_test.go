@@ -199,7 +199,7 @@ func (v *killedCrawl) run(kill bool) (ended bool, err error) {
 func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, datadir.OutputFile)
-	outputLines(v.t, out, killOutputFileSize)
+	testfile.RotatedLines(v.t, out, killOutputFileSize)
 	if full, err := rotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}

@@ -2,9 +2,6 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,140 +12,9 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
-
-// assumedPageSize is what a system writes to a disk at a time.
-const pageSize = 4096
-
-// A powerCut is what a loss of power does to a part of a file: pages that were not
-// synced are there, or zeros, or what was on the disk before.
-func powerCut(r *rand.Rand, text []byte, from int64) []byte {
-	text = bytes.Clone(text)
-	for at := from; at < int64(len(text)); {
-		end := min(int64(len(text)), (at/pageSize+1)*pageSize)
-		switch r.IntN(3) {
-		case 0:
-			clear(text[at:end])
-		case 1:
-			for i := at; i < end; i++ {
-				text[i] = byte(r.Uint32())
-			}
-		}
-		at = end
-	}
-	if r.IntN(2) == 0 {
-		text = text[:from+r.Int64N(int64(len(text))-from+1)]
-	}
-	return text
-}
-
-// outputLine returns a line as records have it.
-func outputLine(i int) string {
-	return fmt.Sprintf(`{"url":"https://a.example/%d","text":"%s"}`+"\n", i, strings.Repeat("x", i%700))
-}
-
-// TestLinesAfterALossOfPower: what is behind the length on the disk is cut at the first
-// line that is not whole, what is before it stays, and what is written next is read.
-func TestLinesAfterALossOfPower(t *testing.T) {
-	const durable, lines = 50, 120
-	var before, all []byte
-	for i := range lines {
-		if all = append(all, outputLine(i)...); i < durable {
-			before = all
-		}
-	}
-	before = bytes.Clone(before)
-	for seed := range uint64(100) {
-		name := filepath.Join(t.TempDir(), datadir.OutputFile)
-		torn := powerCut(rand.New(rand.NewPCG(seed, 1)), all, int64(len(before)))
-		if err := os.WriteFile(name, torn, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(before))}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
-		f, err := openJSONLFile(nil, name, 0, datadir.PrivateFileMode, recorded)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if _, err := f.Write([]byte(outputLine(lines))); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(name)
-		if err != nil || !bytes.HasPrefix(got, before) || !bytes.HasSuffix(got, []byte("\n"+outputLine(lines))) {
-			t.Fatalf("seed %d: lines that were on the disk are missing, or the new one is (%v)", seed, err)
-		}
-		for line := range bytes.Lines(got) {
-			if !json.Valid(line) {
-				t.Fatalf("seed %d: line %q", seed, line)
-			}
-		}
-	}
-}
-
-// TestLinesThatWereOnTheDisk: after an unclean stop, a file that is not whole up to its
-// durable length is an error that names the line. A file that is shorter is always an
-// error. A file that was moved away, emptied, or renamed is not.
-func TestLinesThatWereOnTheDisk(t *testing.T) {
-	var text []byte
-	for i := range 50 {
-		text = append(text, outputLine(i)...)
-	}
-	garbled := bytes.Clone(text)
-	clear(garbled[1500:1600])
-	recorded := datadir.OutputFileCheckpoint{OutputFileExtent: bolt.OutputFileExtent{SyncedSize: int64(len(text)), Serial: 2}, IsRecorded: true, UncheckedSinceUncleanClose: true, Log: slog.New(slog.DiscardHandler)}
-	clean, longer := recorded, recorded
-	clean.UncheckedSinceUncleanClose, longer.SyncedSize = false, recorded.SyncedSize+8
-	line := 1 + bytes.Count(text[:1500], []byte("\n"))
-	for name, tt := range map[string]struct {
-		text     []byte
-		recorded datadir.OutputFileCheckpoint
-		closed   int // number of a full file beside it
-		want     string
-	}{
-		"whole":                      {text, recorded, 2, ""},
-		"zeros":                      {garbled, recorded, 2, fmt.Sprintf("is damaged: line %d is not whole", line)},
-		"zeros, and a clean stop":    {garbled, clean, 2, ""},
-		"shorter":                    {text[:1400], clean, 2, fmt.Sprintf("has 1400 bytes, and %d were on the disk", len(text))},
-		"moved away":                 {nil, recorded, 2, ""},
-		"emptied":                    {[]byte{}, recorded, 2, ""},
-		"begun after that":           {text[:1400], recorded, 3, ""},
-		"full files were moved away": {text, recorded, 0, ""},
-		"ours, torn before the end":  {append([]byte("# notes\n"), text[:len(text)-8]...), recorded, 2, "line 51 is not whole"},
-		"and the whole of ours":      {append([]byte("# notes\n"), text...), longer, 2, ""},
-		"theirs, after a clean stop": {append(bytes.Clone(text), "# notes"...), clean, 2, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			file := filepath.Join(dir, datadir.OutputFile)
-			if tt.text != nil {
-				if err := os.WriteFile(file, tt.text, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if tt.closed > 0 {
-				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("pages-20261122T013501Z-%06d.jsonl", tt.closed)), text, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			f, err := openJSONLFile(nil, file, 0, datadir.PrivateFileMode, tt.recorded)
-			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "move it away") {
-				t.Errorf("error %v, want %s", err, tt.want)
-			}
-		})
-	}
-}
 
 // TestCrawlAfterALossOfPower: a crawl that is killed, and of whose output and ledger
 // everything that was not synced is lost or garbled, goes on; one whose files are
@@ -199,7 +65,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 			t.Errorf("%s: something was sent", name)
 		}
 		withUnsyncedTail := append(text, []byte(strings.Repeat(`{"url":"https://a.example/lost"}`+"\n", 1000))...)
-		if err := os.WriteFile(file, powerCut(r, withUnsyncedTail, size), 0o600); err != nil {
+		if err := os.WriteFile(file, testfile.AfterPowerCut(r, withUnsyncedTail, size), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(v.dataDir(), datadir.StoreFile), killedState, 0o600); err != nil {
@@ -227,19 +93,5 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	verifyCleanLedger(t, v.dataDir())
 	if report := v.web.Judge(crawltest.JudgeOptions{}); len(report.Violations) > 0 {
 		t.Errorf("the judge says:\n%s", report)
-	}
-}
-
-// TestOutputsAreNoState: output may not use the files of the crawl's state, or the
-// names that they have while they are replaced.
-func TestOutputsAreNoState(t *testing.T) {
-	d := datadir.StateDir(filepath.Join(t.TempDir(), "data"))
-	for name, owned := range map[string]bool{
-		"crawl.yaml": true, "crawl.yaml.new": true, "lengths.json.new": true, "x/../lock": true,
-		"ledger": true, "ledger/pages.jsonl": true, "pages.jsonl": false, "pages.new": false, "ledgers/a": false,
-	} {
-		if d.IsOwnStateFile(d.Path(name)) != owned {
-			t.Errorf("%s is a file of the state: %v, want %v", name, !owned, owned)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
-	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/disk"
 	"github.com/decorum-crawler/decorum/storage"
+	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
 // checkStaysFailed checks that a file takes no more, and will not take any later.
@@ -55,30 +54,24 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// Acks become durable only when the lines of output are on the disk.
-func TestAcksWaitForLines(t *testing.T) {
-	p := project.Default()
-	p.Agent.Contact, p.Seeds, p.Store.Path = "mailto:bot@example.com", []string{"http://a.example/"}, t.TempDir()
-	seedPerOrigin, err := p.FirstSeedPerOrigin(os.Open)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(p.Store.Path, datadir.OutputFile), fileMode: datadir.PrivateFileMode})
+// TestStoreWaitsForLines: a store that calls Sync before it writes becomes durable only
+// when the lines of output are on the disk, and fails when they may be lost.
+func TestStoreWaitsForLines(t *testing.T) {
+	out, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(t.TempDir(), datadir.OutputFile), fileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	a := &program{stdout: newStickyErrorWriter(io.Discard), crawlDependencies: crawlDependencies{log: slog.New(slog.DiscardHandler)}}
-	j, err := a.openCrawlRun(p, seedPerOrigin, outputs{jsonl: out}, crawlOptions{})
+	store, err := bolt.Open(filepath.Join(t.TempDir(), datadir.StoreFile), bolt.Options{BeforeWrite: outputs{jsonl: out}.sync})
 	if err != nil {
 		t.Fatal(err)
 	}
 	flush := func(path string) error {
 		u, err := decorum.ParseURL("http://a.example" + path)
 		if err == nil {
-			_, err = j.frontier.Discover(t.Context(), storage.Entry{URL: u})
+			_, err = store.Add(t.Context(), []storage.Entry{{URL: u}}, 0)
 		}
-		return errors.Join(err, j.frontier.Flush(t.Context()))
+		return errors.Join(err, store.Flush(t.Context()))
 	}
 	if err := flush("/1"); err != nil {
 		t.Errorf("with a disk that is well: %v", err)
@@ -87,7 +80,7 @@ func TestAcksWaitForLines(t *testing.T) {
 	if err := flush("/2"); !errors.Is(err, storage.ErrFailed) {
 		t.Errorf("with lines that may be lost: %v, want ErrFailed", err)
 	}
-	if err := j.stores.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+	if err := store.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("closed with %v, want the reason", err)
 	}
 }

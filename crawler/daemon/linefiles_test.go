@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,36 +14,8 @@ import (
 	"testing"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/testfile"
 )
-
-// outputLines reads the files of an output one after the other, the last one last;
-// each must hold whole lines, and no more than it may.
-func outputLines(t *testing.T, name string, maxBytes int) []string {
-	t.Helper()
-	full, err := filepath.Glob(strings.TrimSuffix(name, ".jsonl") + "-*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for i, file := range append(full, name) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(text) > 0 && text[len(text)-1] != '\n' {
-			t.Errorf("%s ends within a line", file)
-		}
-		n := bytes.Count(text, []byte("\n"))
-		if maxBytes > 0 && len(text) > maxBytes && n > 1 {
-			t.Errorf("%s has %d bytes in %d lines, want %d at most", file, len(text), n, maxBytes)
-		}
-		if i < len(full) && n == 0 {
-			t.Errorf("%s is empty", file)
-		}
-		lines = slices.AppendSeq(lines, strings.Lines(string(text)))
-	}
-	return lines
-}
 
 var rotatedNamePattern = regexp.MustCompile(`^out-2\d{7}T\d{6}Z-(\d{6})\.jsonl$`)
 
@@ -83,7 +54,7 @@ func TestOutputIsRotated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := outputLines(t, name, limit)
+	got := testfile.RotatedLines(t, name, limit)
 	var read strings.Builder
 	if err := forEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
 		t.Fatal(err)
@@ -178,7 +149,7 @@ func TestNoRoomForAFile(t *testing.T) {
 	if err := errors.Join(os.Rename(rotated, dir), put("second\n")); err != nil {
 		t.Fatal(err)
 	}
-	if got := outputLines(t, name, 1); !slices.Equal(got, []string{"first\n", "second\n"}) {
+	if got := testfile.RotatedLines(t, name, 1); !slices.Equal(got, []string{"first\n", "second\n"}) {
 		t.Errorf("lines %q", got)
 	}
 }

@@ -99,39 +99,6 @@ func TestModesOfCrawl(t *testing.T) {
 	}
 }
 
-// A file that is there keeps its mode, and so do those that follow when it is full.
-func TestModeOfLinesIsKept(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "out.jsonl")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(name, 0o666); err != nil { // more than umask leaves
-		t.Fatal(err)
-	}
-	f, err := openJSONLFile(nil, name, 1, datadir.PrivateFileMode, datadir.OutputFileCheckpoint{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if _, err := f.Write([]byte("{}\n")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	modes := modesByPath(t, filepath.Dir(name))
-	if len(modes) != 4 {
-		t.Errorf("%v, want three files", modes)
-	}
-	delete(modes, ".")
-	for path, mode := range modes {
-		if mode != 0o666 {
-			t.Errorf("%s: mode %o, want 666", path, mode)
-		}
-	}
-}
-
 // What a daemon makes, no other user can read.
 func TestModesOfDaemon(t *testing.T) {
 	f := newDaemonFixture(t, shopSite())

@@ -89,7 +89,7 @@ func (v *crawlFixture) crawlArgs(more ...string) []string {
 func readRecords(t *testing.T, file string) []OutputRecord {
 	t.Helper()
 	var rs []OutputRecord
-	for _, line := range outputLines(t, file, 0) {
+	for _, line := range testfile.RotatedLines(t, file, 0) {
 		var r OutputRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in line %q", err, line)
@@ -242,7 +242,7 @@ func TestRotatedOutput(t *testing.T) {
 	out := filepath.Join(v.dataDir(), datadir.OutputFile)
 	runCommand(t, v.crawlArgs("-c", project, "--max-pages=3", "http://shop.example/")...).want(t, ExitStopped)
 	runCommand(t, "crawl", "--resume", "--data", v.dataDir(), "--max-pages=0", "--progress=none").want(t, ExitDone)
-	outputLines(t, out, 1<<10)
+	testfile.RotatedLines(t, out, 1<<10)
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
