@@ -36,7 +36,7 @@ func readArchive(t *testing.T, dir string) []warcRecord {
 	}
 	var all []warcRecord
 	for _, name := range names {
-		if filepath.Base(name) == archiveLockFile {
+		if filepath.Base(name) == WARCLockFile {
 			continue
 		}
 		if !strings.HasSuffix(name, ".warc.gz") {
@@ -206,7 +206,7 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	lock, err := datadir.LockDirectory(root, archiveLockFile, "", "", "")
+	lock, err := datadir.LockDirectory(root, WARCLockFile, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -300,10 +300,10 @@ func (f *daemonFixture) openAndCloseOutputs(name string) error {
 	if err != nil {
 		return err
 	}
-	cfg.resume, cfg.log = true, r.env.log
-	o, err := openOutputs(cfg)
+	cfg.Resume, cfg.Log = true, r.env.log
+	o, err := Open(cfg)
 	if err != nil {
 		return err
 	}
-	return o.close()
+	return o.Close()
 }

@@ -65,9 +65,9 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	if err != nil {
 		return err
 	}
-	out := newJSONLRecorder(io.Discard)
+	out := NewJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = openJSONLRecorder(jsonlOptions{path: s.dryRunOptions.output, fileMode: p.Output.FileModeBits(), stdout: a.stdout}); err != nil {
+		if out, err = OpenJSONLRecorder(JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

@@ -115,7 +115,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
 		stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
-		outputs:   outputs{jsonl: newJSONLRecorder(io.Discard)}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
+		Outputs:   Outputs{JSONL: NewJSONLRecorder(io.Discard)}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }
 

@@ -83,7 +83,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
 	}
 	for _, s := range r.UsageSignals {
-		lines = append(lines, "asks "+usageSignalText(s))
+		lines = append(lines, "asks "+UsageSignalText(s))
 	}
 	return lines
 }

@@ -19,7 +19,7 @@ import (
 
 // A jsonlFile is a file of lines, which are appended. One that would grow beyond
 // its size gets a name with the time and its number instead, and a new one is
-// begun: see rotatedFiles. Its methods may be called at the same time.
+// begun: see RotatedFiles. Its methods may be called at the same time.
 type jsonlFile struct {
 	name      string
 	dir       jsonlDir    // the directory of name
@@ -119,7 +119,7 @@ func (f *jsonlFile) repairEnd(durable datadir.OutputFileCheckpoint) error {
 		return err
 	}
 	if n := len(rotated); n > 0 {
-		f.lastRotatedSerial = rotated[n-1].serial
+		f.lastRotatedSerial = rotated[n-1].Serial
 	}
 	switch {
 	case !durable.IsRecorded:

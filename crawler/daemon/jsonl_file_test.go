@@ -57,12 +57,12 @@ func TestSync(t *testing.T) {
 // TestStoreWaitsForLines: a store that calls Sync before it writes becomes durable only
 // when the lines of output are on the disk, and fails when they may be lost.
 func TestStoreWaitsForLines(t *testing.T) {
-	out, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(t.TempDir(), datadir.OutputFile), fileMode: datadir.PrivateFileMode})
+	out, err := OpenJSONLRecorder(JSONLOptions{Path: filepath.Join(t.TempDir(), datadir.OutputFile), FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	store, err := bolt.Open(filepath.Join(t.TempDir(), datadir.StoreFile), bolt.Options{BeforeWrite: outputs{jsonl: out}.sync})
+	store, err := bolt.Open(filepath.Join(t.TempDir(), datadir.StoreFile), bolt.Options{BeforeWrite: Outputs{JSONL: out}.Sync})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/decorum-crawler/decorum/internal/usage"
 )
 
-// A jsonlRecorder is the crawl's Recorder: one line of JSON a visit. Each line is
+// A JSONLRecorder is the crawl's Recorder: one line of JSON a visit. Each line is
 // written by one call as soon as the visit is over, so that a process that is
 // killed leaves whole lines behind, and every visit whose ack is durable has
 // its line. That costs a few microseconds a page. A loss of power leaves them
 // too, because lines are on the disk before acks are (see bolt.Options.BeforeWrite).
-type jsonlRecorder struct {
+type JSONLRecorder struct {
 	mu            sync.Mutex
 	w             io.Writer
 	file          *jsonlFile // w, if it is a file
@@ -30,34 +30,34 @@ type jsonlRecorder struct {
 	firstWriteErr error        // of the first write that failed: nothing is written after it
 }
 
-// jsonlOptions say how a file of lines is opened.
-type jsonlOptions struct {
-	confinement  *confine.Paths // nil: none
-	path         string         // "-": stdout
-	maxFileBytes int64          // the size at which another file is begun, in bytes; 0: none
-	fileMode     fs.FileMode
-	stdout       io.Writer                    // for "-"
-	resume       bool                         // append to what an earlier run has left; else the file must be new
-	durable      datadir.DurableOutputLengths // how much of the file is on the disk
+// JSONLOptions say how a file of lines is opened.
+type JSONLOptions struct {
+	Confinement  *confine.Paths // nil: none
+	Path         string         // "-": stdout
+	MaxFileBytes int64          // the size at which another file is begun, in bytes; 0: none
+	FileMode     fs.FileMode
+	Stdout       io.Writer                    // for "-"
+	Resume       bool                         // append to what an earlier run has left; else the file must be new
+	Durable      datadir.DurableOutputLengths // how much of the file is on the disk
 }
 
-// openJSONLRecorder opens a file of lines, or standard output.
-func openJSONLRecorder(opts jsonlOptions) (*jsonlRecorder, error) {
-	if opts.path == "-" {
-		return &jsonlRecorder{w: opts.stdout}, nil
+// OpenJSONLRecorder opens a file of lines, or standard output.
+func OpenJSONLRecorder(opts JSONLOptions) (*JSONLRecorder, error) {
+	if opts.Path == "-" {
+		return &JSONLRecorder{w: opts.Stdout}, nil
 	}
-	if err := refuseOverwrite(opts.path, opts.resume); err != nil {
+	if err := refuseOverwrite(opts.Path, opts.Resume); err != nil {
 		return nil, err
 	}
-	f, err := openJSONLFile(opts.confinement, opts.path, opts.maxFileBytes, opts.fileMode, opts.durable.Find(opts.path))
+	f, err := openJSONLFile(opts.Confinement, opts.Path, opts.MaxFileBytes, opts.FileMode, opts.Durable.Find(opts.Path))
 	if err != nil {
 		return nil, err
 	}
-	return &jsonlRecorder{w: f, file: f}, nil
+	return &JSONLRecorder{w: f, file: f}, nil
 }
 
-// newJSONLRecorder returns a recorder that writes its lines to w.
-func newJSONLRecorder(w io.Writer) *jsonlRecorder { return &jsonlRecorder{w: w} }
+// NewJSONLRecorder returns a recorder that writes its lines to w.
+func NewJSONLRecorder(w io.Writer) *JSONLRecorder { return &JSONLRecorder{w: w} }
 
 // refuseOverwrite refuses a file that holds something, for a crawl that does
 // not go on, and one beside which full ones of an earlier crawl are. A pipe or a
@@ -67,22 +67,22 @@ func refuseOverwrite(name string, resume bool) error {
 	if resume {
 		return nil
 	}
-	existing, err := rotatedFiles(name)
+	existing, err := RotatedFiles(name)
 	if err != nil {
 		return usage.Errorf("cannot look for earlier files of the output: %w", err)
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		existing = append(existing, rotatedFileInfo{name: name})
+		existing = append(existing, RotatedFile{Path: name})
 	}
 	if len(existing) == 0 {
 		return nil
 	}
-	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].name)
+	return usage.Errorf("%s exists, and a new crawl does not write over it: move it away, or name another file with --output", existing[0].Path)
 }
 
 // Record writes the line of one visit, and before it the body that it names.
 // While there is no room for them it waits.
-func (o *jsonlRecorder) Record(ctx context.Context, v *crawler.Visit) error {
+func (o *JSONLRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 	r := newOutputRecord(v, o.productToken)
 	line, err := r.encodeLine()
 	if err != nil {
@@ -98,10 +98,10 @@ func (o *jsonlRecorder) Record(ctx context.Context, v *crawler.Visit) error {
 }
 
 // Write appends lines that are not of visits.
-func (o *jsonlRecorder) Write(lines []byte) (int, error) { return o.w.Write(lines) }
+func (o *JSONLRecorder) Write(lines []byte) (int, error) { return o.w.Write(lines) }
 
 // writeLine writes a line. While the disk is full it keeps the others waiting, too.
-func (o *jsonlRecorder) writeLine(ctx context.Context, line []byte) error {
+func (o *JSONLRecorder) writeLine(ctx context.Context, line []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.firstWriteErr != nil {
@@ -114,7 +114,7 @@ func (o *jsonlRecorder) writeLine(ctx context.Context, line []byte) error {
 	return err
 }
 
-func (o *jsonlRecorder) loggerOrDefault() *slog.Logger {
+func (o *JSONLRecorder) loggerOrDefault() *slog.Logger {
 	if o.log == nil {
 		return slog.Default()
 	}
@@ -123,7 +123,7 @@ func (o *jsonlRecorder) loggerOrDefault() *slog.Logger {
 
 // Sync returns when all lines that were written before are on the disk. What
 // reads standard output looks after them itself.
-func (o *jsonlRecorder) Sync() error {
+func (o *JSONLRecorder) Sync() error {
 	if o.file == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (o *jsonlRecorder) Sync() error {
 
 // Close closes the file. It comes after the state has been closed, which has it
 // synced.
-func (o *jsonlRecorder) Close() error {
+func (o *JSONLRecorder) Close() error {
 	if o.file == nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ func TestTornLineIsCut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := testfile.Write(t, "out.jsonl", tt.was)
-			o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode, resume: true})
+			o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode, Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestTornLineIsCut(t *testing.T) {
 // Every line is in the file when write returns, and no two are mixed.
 func TestOutputWritesWholeLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
-	o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode})
+	o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (b *tornWriter) Write(p []byte) (int, error) {
 // After a write that failed nothing follows the torn line.
 func TestOutputStopsAfterAnError(t *testing.T) {
 	var b tornWriter
-	o := &jsonlRecorder{w: &b}
+	o := &JSONLRecorder{w: &b}
 	for range 2 {
 		if err := o.writeLine(t.Context(), []byte("abcd")); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("error %v, want that of the first write", err)
@@ -97,7 +97,7 @@ func TestOutputStopsAfterAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	o, err := openJSONLRecorder(jsonlOptions{path: filepath.Join(b.TempDir(), "out.jsonl"), fileMode: datadir.PrivateFileMode})
+	o, err := OpenJSONLRecorder(JSONLOptions{Path: filepath.Join(b.TempDir(), "out.jsonl"), FileMode: datadir.PrivateFileMode})
 	if err != nil {
 		b.Fatal(err)
 	}

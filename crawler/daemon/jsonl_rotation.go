@@ -15,38 +15,38 @@ import (
 	"time"
 )
 
-// A rotatedFileInfo is a file of lines that was full.
-type rotatedFileInfo struct {
-	name   string
-	serial int
+// A RotatedFile is a file of lines that was full.
+type RotatedFile struct {
+	Path   string
+	Serial int
 }
 
 // rotatedStampPattern is what the name of a closed file has before its ending: when it
 // was closed, in UTC, and its number.
 var rotatedStampPattern = regexp.MustCompile(`^-\d{8}T\d{6}Z-(\d{6,9})$`)
 
-// rotatedFiles returns the closed files of a file of lines, oldest first. They
+// RotatedFiles returns the closed files of a file of lines, oldest first. They
 // are beside it: of pages.jsonl, pages-20261122T013501Z-000001.jsonl and so on.
-func rotatedFiles(name string) ([]rotatedFileInfo, error) {
+func RotatedFiles(name string) ([]RotatedFile, error) {
 	return rotatedFilesIn(jsonlDir{path: filepath.Dir(name)}, filepath.Base(name))
 }
 
 // rotatedFileNames returns the names of the closed files of a file of lines.
 func rotatedFileNames(name string) (names []string, err error) {
-	rotated, err := rotatedFiles(name)
+	rotated, err := RotatedFiles(name)
 	for _, f := range rotated {
-		names = append(names, f.name)
+		names = append(names, f.Path)
 	}
 	return names, err
 }
 
-// rotatedFilesIn is rotatedFiles for an open directory.
-func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFileInfo, error) {
+// rotatedFilesIn is RotatedFiles for an open directory.
+func rotatedFilesIn(dir jsonlDir, name string) ([]RotatedFile, error) {
 	entries, err := dir.readDirEntries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var rotated []rotatedFileInfo
+	var rotated []RotatedFile
 	stem, ext := splitExt(name)
 	for _, e := range entries {
 		suffix, hasStem := strings.CutPrefix(e.Name(), stem)
@@ -56,9 +56,9 @@ func rotatedFilesIn(dir jsonlDir, name string) ([]rotatedFileInfo, error) {
 			continue
 		}
 		serial, _ := strconv.Atoi(m[1]) // of nine digits at most
-		rotated = append(rotated, rotatedFileInfo{filepath.Join(dir.path, e.Name()), serial})
+		rotated = append(rotated, RotatedFile{filepath.Join(dir.path, e.Name()), serial})
 	}
-	slices.SortFunc(rotated, func(a, b rotatedFileInfo) int { return cmp.Compare(a.serial, b.serial) })
+	slices.SortFunc(rotated, func(a, b RotatedFile) int { return cmp.Compare(a.Serial, b.Serial) })
 	return rotated, err
 }
 
@@ -111,15 +111,15 @@ func (f *jsonlFile) renameToRotatedName(now time.Time) error {
 	return nil
 }
 
-// forEachJSONLFile calls read for each of the files of a file of lines, oldest first.
+// ForEachJSONLFile calls read for each of the files of a file of lines, oldest first.
 // A file that is written to meanwhile is read as far as it goes.
-func forEachJSONLFile(name string, read func(io.Reader) error) (err error) {
+func ForEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 	// Opened before the others are listed, it is one of them at worst.
 	last, lastErr := os.Open(name)
 	if lastErr == nil {
 		defer func() { err = errors.Join(err, last.Close()) }()
 	}
-	rotated, err := rotatedFiles(name)
+	rotated, err := RotatedFiles(name)
 	switch {
 	case err != nil:
 		return err
@@ -127,7 +127,7 @@ func forEachJSONLFile(name string, read func(io.Reader) error) (err error) {
 		return lastErr
 	}
 	for _, c := range rotated {
-		if err := readIfOtherFile(c.name, last, read); err != nil {
+		if err := readIfOtherFile(c.Path, last, read); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func TestOutputIsRotated(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	var want []string
 	for run := range runs {
-		o, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: int64(limit), fileMode: datadir.PrivateFileMode, resume: true})
+		o, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: int64(limit), FileMode: datadir.PrivateFileMode, Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestOutputIsRotated(t *testing.T) {
 	}
 	got := testfile.RotatedLines(t, name, limit)
 	var read strings.Builder
-	if err := forEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
+	if err := ForEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if read.String() != strings.Join(got, "") {
@@ -67,13 +67,13 @@ func TestOutputIsRotated(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d lines in all files, want %d, each once", len(got), len(want))
 	}
-	full, err := rotatedFiles(name)
+	full, err := RotatedFiles(name)
 	if err != nil || len(full) < 50 {
 		t.Errorf("%d full files (%v), want more", len(full), err)
 	}
 	for i, f := range full {
-		if m := rotatedNamePattern.FindStringSubmatch(filepath.Base(f.name)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
-			t.Errorf("the name of file %d is %s", i+1, f.name)
+		if m := rotatedNamePattern.FindStringSubmatch(filepath.Base(f.Path)); m == nil || m[1] != fmt.Sprintf("%06d", i+1) {
+			t.Errorf("the name of file %d is %s", i+1, f.Path)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestCrashBetweenFiles(t *testing.T) {
 				}
 			}
 			name := filepath.Join(dir, "out.jsonl")
-			o, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: 1, fileMode: datadir.PrivateFileMode, resume: true})
+			o, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: 1, FileMode: datadir.PrivateFileMode, Resume: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,10 +111,10 @@ func TestCrashBetweenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var read strings.Builder
-			if err := forEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
+			if err := ForEachJSONLFile(name, func(r io.Reader) error { _, err := io.Copy(&read, r); return err }); err != nil || read.String() != tt.want {
 				t.Errorf("%q (%v), want %q", &read, err, tt.want)
 			}
-			if got, err := rotatedFiles(name); err != nil || len(got) != tt.whole {
+			if got, err := RotatedFiles(name); err != nil || len(got) != tt.whole {
 				t.Errorf("full files %v (%v), want %d", got, err, tt.whole)
 			}
 		})
@@ -171,13 +171,13 @@ func TestReadWhileFilesAreClosed(t *testing.T) {
 	}
 	defer last.Close()
 	fmt.Fprintln(f, 3) // what is open now is no longer the last
-	full, err := rotatedFiles(name)
+	full, err := RotatedFiles(name)
 	if err != nil || len(full) != 3 {
 		t.Fatalf("%v, %v", full, err)
 	}
 	var read []string
 	for _, c := range full {
-		if err := readIfOtherFile(c.name, last, func(r io.Reader) error {
+		if err := readIfOtherFile(c.Path, last, func(r io.Reader) error {
 			text, err := io.ReadAll(r)
 			read = append(read, string(text))
 			return err
@@ -197,10 +197,10 @@ func TestOnlyRegularFilesAreRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{os.DevNull, link} {
-		if _, err := openJSONLRecorder(jsonlOptions{path: name, maxFileBytes: 1000, fileMode: datadir.PrivateFileMode, resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := OpenJSONLRecorder(JSONLOptions{Path: name, MaxFileBytes: 1000, FileMode: datadir.PrivateFileMode, Resume: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
-		o, err := openJSONLRecorder(jsonlOptions{path: name, fileMode: datadir.PrivateFileMode, resume: true})
+		o, err := OpenJSONLRecorder(JSONLOptions{Path: name, FileMode: datadir.PrivateFileMode, Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -200,7 +200,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, datadir.OutputFile)
 	testfile.RotatedLines(v.t, out, killOutputFileSize)
-	if full, err := rotatedFiles(out); err != nil || len(full) < 10 {
+	if full, err := RotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
 	got := slices.Compact(sortedURLs(readRecords(v.t, out)))

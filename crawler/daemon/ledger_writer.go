@@ -10,10 +10,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/ledger"
 )
 
-// A ledgerWriter is the crawl's Ledger. A record is with the operating system before its
+// A LedgerWriter is the crawl's Ledger. A record is with the operating system before its
 // request is sent, and on the disk before what came of it is acked (see
 // bolt.Options.BeforeWrite). While there is no room for one, all wait.
-type ledgerWriter struct {
+type LedgerWriter struct {
 	ledger     *ledger.Ledger
 	log        *slog.Logger
 	onDiskFull func(error) // see retryWhileDiskFull
@@ -22,39 +22,39 @@ type ledgerWriter struct {
 
 // openLedgerWriter opens the ledger of a crawl; nil if the crawl has none. The crawl's
 // directory is locked.
-func openLedgerWriter(cfg *sinksConfig) (*ledgerWriter, error) {
-	if cfg.ledger == nil {
+func openLedgerWriter(cfg *Config) (*LedgerWriter, error) {
+	if cfg.Ledger == nil {
 		return nil, nil
 	}
-	ledgerConfig := *cfg.ledger
-	ledgerConfig.Dir, ledgerConfig.FileMode = cfg.stateDir.Path(datadir.LedgerDir), cfg.fileMode
+	ledgerConfig := *cfg.Ledger
+	ledgerConfig.Dir, ledgerConfig.FileMode = cfg.StateDir.Path(datadir.LedgerDir), cfg.FileMode
 	ledgerConfig.OnRecovered = func(bytesCut int64) {
-		cfg.log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
+		cfg.Log.Info("the ledger that was left open has been closed", "bytes_cut", bytesCut)
 	}
-	ledgerConfig.LastDurableExtent = cfg.durable.LedgerExtent(ledgerConfig.Dir)
+	ledgerConfig.LastDurableExtent = cfg.Durable.LedgerExtent(ledgerConfig.Dir)
 	l, err := ledger.Open(ledgerConfig)
 	if err != nil {
 		return nil, err
 	}
-	return &ledgerWriter{ledger: l, log: cfg.log, onDiskFull: cfg.onDiskFull}, nil
+	return &LedgerWriter{ledger: l, log: cfg.Log, onDiskFull: cfg.OnDiskFull}, nil
 }
 
 // Append implements crawler.Ledger.
-func (p *ledgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
+func (p *LedgerWriter) Append(ctx context.Context, r *ledger.Record) (n int64, err error) {
 	err = p.retryWhileDiskFull(ctx, func() (err error) { n, err = p.ledger.Append(r); return err })
 	return n, err
 }
 
 // HasRobotsFile implements crawler.Ledger.
-func (p *ledgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobotsFile(hash) }
+func (p *LedgerWriter) HasRobotsFile(hash string) bool { return p.ledger.HasRobotsFile(hash) }
 
 // StoreRobotsFile implements crawler.Ledger.
-func (p *ledgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
+func (p *LedgerWriter) StoreRobotsFile(ctx context.Context, hash string, body []byte) error {
 	return p.retryWhileDiskFull(ctx, func() error { return p.ledger.StoreRobotsFile(hash, body) })
 }
 
 // retryWhileDiskFull writes, and while there is no room for that waits, one for all.
-func (p *ledgerWriter) retryWhileDiskFull(ctx context.Context, write func() error) error {
+func (p *LedgerWriter) retryWhileDiskFull(ctx context.Context, write func() error) error {
 	err := write()
 	if !disk.IsFull(err) {
 		return err
@@ -65,7 +65,7 @@ func (p *ledgerWriter) retryWhileDiskFull(ctx context.Context, write func() erro
 }
 
 // Sync returns when all records that were written before are on the disk.
-func (p *ledgerWriter) Sync() error {
+func (p *LedgerWriter) Sync() error {
 	if p == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (p *ledgerWriter) Sync() error {
 
 // Close ends the run in the ledger. It comes after the state has been closed, which
 // has it synced.
-func (p *ledgerWriter) Close() error {
+func (p *LedgerWriter) Close() error {
 	if p == nil {
 		return nil
 	}

@@ -67,11 +67,11 @@ func TestModesOfCrawl(t *testing.T) {
 		data := v.dataDir()
 		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range modesByPath(t, dir) {
-				if filepath.Base(path) == archiveLockFile && mode != 0o600 {
+				if filepath.Base(path) == WARCLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)
 				}
 			}
-			if err := os.RemoveAll(filepath.Join(dir, archiveLockFile)); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, WARCLockFile)); err != nil {
 				t.Fatal(err)
 			}
 			checkModes(t, dir, tt.dirs, tt.files)

@@ -16,7 +16,7 @@ import (
 const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
-func (p *dryRunForecast) writeJSONL(out *jsonlRecorder) error {
+func (p *dryRunForecast) writeJSONL(out *JSONLRecorder) error {
 	e := jsonline.NewEscapingEncoder(out)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)

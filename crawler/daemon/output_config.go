@@ -15,26 +15,26 @@ import (
 )
 
 // newSinksConfig returns which outputs a project writes. The caller adds how they are opened:
-// resume, startFresh, durable, stdout, log, onDiskFull. newSinksConfig reads the key of the ledger.
-func newSinksConfig(p *project.Project, c *confine.Paths) (sinksConfig, error) {
+// resume, StartFresh, durable, stdout, log, OnDiskFull. newSinksConfig reads the key of the ledger.
+func newSinksConfig(p *project.Project, c *confine.Paths) (Config, error) {
 	out := &p.Output
-	cfg := sinksConfig{
-		stateDir: datadir.StateDir(p.Store.Path), productToken: p.Agent.Product, fileMode: out.FileModeBits(),
-		jsonlPath: out.JSONL, jsonlMaxFileBytes: int64(out.JSONLMaxFileSize), writeBodies: out.WriteBodies, pathConfinement: c,
+	cfg := Config{
+		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),
+		JSONLPath: out.JSONL, JSONLMaxFileBytes: int64(out.JSONLMaxFileSize), WriteBodies: out.WriteBodies, Confinement: c,
 	}
 	if out.WARCDir != "" {
-		cfg.warc = newWARCConfig(p)
+		cfg.WARC = newWARCConfig(p)
 	}
 	if !out.WriteLedger {
 		return cfg, nil
 	}
-	cfg.ledger = &ledger.Config{
+	cfg.Ledger = &ledger.Config{
 		MaxSegmentSize: int64(out.LedgerMaxFileSize), CheckpointInterval: time.Duration(out.LedgerCheckpointInterval), RunStart: newLedgerRunStart(p),
 	}
 	if name := out.LedgerKeyFile; name != "" {
 		var err error
-		if cfg.ledger.SigningKey, err = inputfile.ReadPrivateKey(c.OpenInput, name, ledger.ParsePrivateKey); err != nil {
-			return sinksConfig{}, usage.Errorf("output.ledger_key: %w", err)
+		if cfg.Ledger.SigningKey, err = inputfile.ReadPrivateKey(c.OpenInput, name, ledger.ParsePrivateKey); err != nil {
+			return Config{}, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
 	return cfg, nil

@@ -15,73 +15,73 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A sinksConfig says which outputs a crawl writes, and how they are opened.
-type sinksConfig struct {
-	stateDir     datadir.StateDir
-	productToken string      // of the crawl's agent, for the verdicts of outputs
-	fileMode     fs.FileMode // of every file
+// A Config says which outputs a crawl writes, and how they are opened.
+type Config struct {
+	StateDir     datadir.StateDir
+	ProductToken string      // of the crawl's agent, for the verdicts of outputs
+	FileMode     fs.FileMode // of every file
 
-	jsonlPath         string // "-": stdout; empty: datadir.OutputFile in stateDir
-	jsonlMaxFileBytes int64  // bytes; 0: no limit
-	writeBodies       bool
-	warc              *warc.Config   // nil: no WARC files. What opening decides is left empty
-	ledger            *ledger.Config // nil: no ledger. What opening decides is left empty
+	JSONLPath         string // "-": stdout; empty: datadir.OutputFile in StateDir
+	JSONLMaxFileBytes int64  // bytes; 0: no limit
+	WriteBodies       bool
+	WARC              *warc.Config   // nil: no WARC files. What opening decides is left empty
+	Ledger            *ledger.Config // nil: no ledger. What opening decides is left empty
 
-	resume, startFresh bool
-	pathConfinement    *confine.Paths               // of the files that the project names; nil: none
-	durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
-	stdout             io.Writer                    // for jsonlPath "-"
-	log                *slog.Logger
-	onDiskFull         func(error) // see retryWhileDiskFull; may be nil
+	Resume, StartFresh bool
+	Confinement        *confine.Paths               // of the files that the project names; nil: none
+	Durable            datadir.DurableOutputLengths // how much of each file is on the disk, by the state
+	Stdout             io.Writer                    // for JSONLPath "-"
+	Log                *slog.Logger
+	OnDiskFull         func(error) // see retryWhileDiskFull; may be nil
 }
 
-// outputs are the files that a crawl writes its visits to.
-type outputs struct {
-	jsonl   *jsonlRecorder
-	archive *warcArchive  // nil: none
-	ledger  *ledgerWriter // nil: none
+// Outputs are the files that a crawl writes its visits to.
+type Outputs struct {
+	JSONL   *JSONLRecorder
+	Archive *WARCArchive  // nil: none
+	Ledger  *LedgerWriter // nil: none
 }
 
-// openOutputs opens the outputs of a crawl.
-func openOutputs(cfg sinksConfig) (o outputs, err error) {
-	if o.jsonl, err = openJSONLAndMoveOldIfFresh(&cfg); err != nil {
-		return outputs{}, err
+// Open opens the outputs of a crawl.
+func Open(cfg Config) (o Outputs, err error) {
+	if o.JSONL, err = openJSONLAndMoveOldIfFresh(&cfg); err != nil {
+		return Outputs{}, err
 	}
-	if o.archive, err = openArchive(&cfg); err != nil {
-		return outputs{}, errors.Join(err, o.jsonl.Close())
+	if o.Archive, err = openArchive(&cfg); err != nil {
+		return Outputs{}, errors.Join(err, o.JSONL.Close())
 	}
-	if o.ledger, err = openLedgerWriter(&cfg); err != nil {
-		return outputs{}, errors.Join(err, o.archive.Close(), o.jsonl.Close())
+	if o.Ledger, err = openLedgerWriter(&cfg); err != nil {
+		return Outputs{}, errors.Join(err, o.Archive.Close(), o.JSONL.Close())
 	}
 	return o, nil
 }
 
-// sync returns when all that was written down is on the disk. A crash may repeat
+// Sync returns when all that was written down is on the disk. A crash may repeat
 // what was recorded of a visit, and must not miss it: see bolt.Options.BeforeWrite.
-func (o outputs) sync() error {
-	return errors.Join(o.jsonl.Sync(), o.archive.Sync(), o.ledger.Sync())
+func (o Outputs) Sync() error {
+	return errors.Join(o.JSONL.Sync(), o.Archive.Sync(), o.Ledger.Sync())
 }
 
-// close ends what was written down.
-func (o outputs) close() error {
-	return errors.Join(o.ledger.Close(), o.archive.Close(), o.jsonl.Close())
+// Close ends what was written down.
+func (o Outputs) Close() error {
+	return errors.Join(o.Ledger.Close(), o.Archive.Close(), o.JSONL.Close())
 }
 
-// durableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
-func (o outputs) durableExtents(d datadir.StateDir) (files []bolt.OutputFileExtent) {
-	if o.jsonl == nil {
+// DurableExtents returns how much of each file is on the disk: see bolt.Options.ListOutputFiles.
+func (o Outputs) DurableExtents(d datadir.StateDir) (files []bolt.OutputFileExtent) {
+	if o.JSONL == nil {
 		return nil
 	}
-	if serial, size, ok := o.jsonl.file.durableExtent(); ok {
-		files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.jsonl.file.name), Serial: serial, SyncedSize: size})
+	if serial, size, ok := o.JSONL.file.durableExtent(); ok {
+		files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.JSONL.file.name), Serial: serial, SyncedSize: size})
 	}
-	if o.archive != nil {
-		if e := o.archive.archive.DurableExtent(); e.FileName != "" {
-			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
+	if o.Archive != nil {
+		if e := o.Archive.archive.DurableExtent(); e.FileName != "" {
+			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(o.Archive.dirPath), Name: e.FileName, SyncedSize: e.Size})
 		}
 	}
-	if o.ledger != nil {
-		if e := o.ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
+	if o.Ledger != nil {
+		if e := o.Ledger.ledger.DurableExtent(); e.SegmentSerial != 0 {
 			files = append(files, bolt.OutputFileExtent{Path: d.PathToRecord(d.Path(datadir.LedgerDir)), Serial: int64(e.SegmentSerial), SyncedSize: e.Size})
 		}
 	}
@@ -91,28 +91,28 @@ func (o outputs) durableExtents(d datadir.StateDir) (files []bolt.OutputFileExte
 // openJSONLAndMoveOldIfFresh opens the file of lines. If the crawl starts afresh, it moves an
 // earlier crawl out of the way after it has opened a file that the user chose: if that
 // file cannot be opened, nothing is moved.
-func openJSONLAndMoveOldIfFresh(cfg *sinksConfig) (out *jsonlRecorder, err error) {
-	dir, openFile := cfg.stateDir, jsonlOptions{
-		confinement: cfg.pathConfinement, path: cfg.jsonlPath, maxFileBytes: cfg.jsonlMaxFileBytes, fileMode: cfg.fileMode,
-		stdout: cfg.stdout, resume: cfg.resume, durable: cfg.durable,
+func openJSONLAndMoveOldIfFresh(cfg *Config) (out *JSONLRecorder, err error) {
+	dir, openFile := cfg.StateDir, JSONLOptions{
+		Confinement: cfg.Confinement, Path: cfg.JSONLPath, MaxFileBytes: cfg.JSONLMaxFileBytes, FileMode: cfg.FileMode,
+		Stdout: cfg.Stdout, Resume: cfg.Resume, Durable: cfg.Durable,
 	}
-	if openFile.path != "" {
-		if dir.IsOwnStateFile(openFile.path) {
-			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", openFile.path)
+	if openFile.Path != "" {
+		if dir.IsOwnStateFile(openFile.Path) {
+			return nil, usage.Errorf("--output: %s is a file of the crawl's own state; name another", openFile.Path)
 		}
-		if out, err = openJSONLRecorder(openFile); err != nil {
+		if out, err = OpenJSONLRecorder(openFile); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.startFresh {
+	if cfg.StartFresh {
 		var rotated []string
 		if rotated, err = rotatedFileNames(dir.Path(datadir.OutputFile)); err == nil {
 			err = dir.MoveOldCrawl(time.Now(), rotated)
 		}
 	}
 	if out == nil && err == nil {
-		openFile.confinement, openFile.path = nil, dir.Path(datadir.OutputFile)
-		out, err = openJSONLRecorder(openFile)
+		openFile.Confinement, openFile.Path = nil, dir.Path(datadir.OutputFile)
+		out, err = OpenJSONLRecorder(openFile)
 	}
 	if err != nil && out != nil {
 		return nil, errors.Join(err, out.Close())
@@ -120,9 +120,9 @@ func openJSONLAndMoveOldIfFresh(cfg *sinksConfig) (out *jsonlRecorder, err error
 	if out == nil {
 		return nil, err
 	}
-	out.productToken, out.log, out.onDiskFull = cfg.productToken, cfg.log, cfg.onDiskFull
-	if cfg.writeBodies {
-		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), cfg.fileMode); err != nil {
+	out.productToken, out.log, out.onDiskFull = cfg.ProductToken, cfg.Log, cfg.OnDiskFull
+	if cfg.WriteBodies {
+		if out.bodies, err = openBodyStore(dir.Path(datadir.BodiesDir), cfg.FileMode); err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
 	}

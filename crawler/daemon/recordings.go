@@ -13,7 +13,7 @@ import (
 // while it runs, and its state is longer.
 type projectOutputs struct {
 	mu sync.Mutex
-	outputs
+	Outputs
 	syncErr      error // why lines may be missing on the disk
 	filesChecked bool  // the files were checked after the state was opened
 }
@@ -31,14 +31,14 @@ func (r *projectOutputs) openForProject(env *crawlDependencies, loaded *loadedPr
 	if err != nil {
 		return err
 	}
-	cfg.resume, cfg.durable, cfg.stdout, cfg.log, cfg.onDiskFull = true, durable, env.standardOutput, env.log, env.onDiskFull
-	o, err := openOutputs(cfg)
+	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable, env.standardOutput, env.log, env.onDiskFull
+	o, err := Open(cfg)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs, g.outputs, r.filesChecked = o, o, true
+	r.Outputs, g.Outputs, r.filesChecked = o, o, true
 	return nil
 }
 
@@ -51,17 +51,17 @@ func (r *projectOutputs) sync() error {
 	switch {
 	case r.syncErr != nil:
 		return r.syncErr
-	case r.jsonl == nil:
+	case r.JSONL == nil:
 		return nil
 	}
-	return r.outputs.sync()
+	return r.Outputs.Sync()
 }
 
-// durableExtents returns how much of each file is on the disk; nil while none is open.
+// DurableExtents returns how much of each file is on the disk; nil while none is open.
 func (r *projectOutputs) durableExtents(d datadir.StateDir) []bolt.OutputFileExtent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.outputs.durableExtents(d)
+	return r.Outputs.DurableExtents(d)
 }
 
 // close closes what is open.
@@ -69,12 +69,12 @@ func (r *projectOutputs) close() error {
 	err := r.sync()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.jsonl == nil {
+	if r.JSONL == nil {
 		return nil
 	}
 	r.syncErr = err
-	err = errors.Join(err, r.outputs.close())
-	r.outputs = outputs{}
+	err = errors.Join(err, r.Outputs.Close())
+	r.Outputs = Outputs{}
 	return err
 }
 

@@ -121,7 +121,7 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
-		outputs: outputs{jsonl: newJSONLRecorder(io.Discard)}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
+		Outputs: Outputs{JSONL: NewJSONLRecorder(io.Discard)}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}
 	r, err := g.newCrawlEngine(p, seedPerOrigin)

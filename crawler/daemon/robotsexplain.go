@@ -53,7 +53,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.PathAndQuery, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {
-		fmt.Fprintf(&b, "  asks\t%s\n", usageSignalText(s))
+		fmt.Fprintf(&b, "  asks\t%s\n", UsageSignalText(s))
 	}
 	for _, line := range e.PaceLines {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)

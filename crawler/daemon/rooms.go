@@ -26,7 +26,7 @@ import (
 type engineConfig struct {
 	stores          datadir.CrawlStores
 	pathConfinement *confine.Paths // of the files that the project names
-	outputs
+	Outputs
 	callbacksByHandlerName NamedCallbacks
 	hooks                  crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.
@@ -150,7 +150,7 @@ func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.
 	}
 	r.crawler = &crawler.Crawler{
 		Frontier: r.frontier, Gate: r.gate, Policy: g.politenessPolicyOf(p), Limiter: limiter, Brakes: g.brakes, HostDueStore: g.hostDueStore,
-		Fetcher: fetcher, PageRecorder: g.jsonl, Hooks: g.hooks,
+		Fetcher: fetcher, PageRecorder: g.JSONL, Hooks: g.hooks,
 		Settings: settings, Log: g.log, Now: g.now,
 	}
 	if coordinator != nil {
@@ -158,12 +158,12 @@ func (g engineConfig) newCrawlEngine(p project.Project, seedPerOrigin []decorum.
 	}
 	r.closeIdleConns = httpFetcher.CloseIdleConnections
 	g.callbacksByHandlerName.attachCallbacks(r.crawler, p, httpFetcher)
-	if g.ledger != nil {
-		r.crawler.Ledger = g.ledger
+	if g.Ledger != nil {
+		r.crawler.Ledger = g.Ledger
 	}
-	if g.archive != nil {
-		g.archive.enableRevisitRecords(r.frontier, settings.Revisit.IsEnabled())
-		r.crawler.Archive = g.archive
+	if g.Archive != nil {
+		g.Archive.EnableRevisitRecords(r.frontier, settings.Revisit.IsEnabled())
+		r.crawler.Archive = g.Archive
 	}
 	return r, nil
 }

@@ -49,15 +49,15 @@ func (h *visitedHostSet) count() int {
 }
 
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
-func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o outputs, s crawlOptions) (_ *foregroundRun, err error) {
+func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
-	opts := a.boltOptions(p, o.sync)
-	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.durableExtents(datadir.StateDir(p.Store.Path)) }
+	opts := a.boltOptions(p, o.Sync)
+	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.DurableExtents(datadir.StateDir(p.Store.Path)) }
 	if j.stores, err = datadir.OpenStores(p, opts); err != nil {
 		return nil, err
 	}
 	g := engineConfig{
-		stores: j.stores, outputs: o, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
+		stores: j.stores, Outputs: o, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		hooks: crawler.Hooks{Visited: j.visitedHosts.addVisitedHost}, fastRetries: s.fastRetries,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts(), memoryPressureMonitor: newMemoryPressure(memlimit.Get(), a.log), bodyMemory: a.bodyMemory},
 	}
@@ -125,20 +125,20 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 	if err != nil {
 		return err
 	}
-	cfg.resume, cfg.startFresh, cfg.log, cfg.onDiskFull = s.resume, s.startFresh, a.log, a.onDiskFull
+	cfg.Resume, cfg.StartFresh, cfg.Log, cfg.OnDiskFull = s.resume, s.startFresh, a.log, a.onDiskFull
 	// Standard output is passed without its stickyErrorWriter: the outputs write a line that
 	// could not be written again.
-	cfg.stdout = a.stdout.w
+	cfg.Stdout = a.stdout.w
 	if s.resume {
-		if cfg.durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
+		if cfg.Durable, err = dir.ReadDurableOutputLengths(p, a.log); err != nil {
 			return err
 		}
 	}
-	o, err := openOutputs(cfg)
+	o, err := Open(cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.close()) }()
+	defer func() { err = errors.Join(err, o.Close()) }()
 	previous, _ := project.ReadFile(dir.Path(datadir.ProjectFile)) // nil: not known, and so not the same
 	// A directory that holds a crawl holds its project, whenever the process is killed.
 	if !s.resume {

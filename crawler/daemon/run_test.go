@@ -246,7 +246,7 @@ func TestRotatedOutput(t *testing.T) {
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
-	rotated, err := rotatedFiles(out)
+	rotated, err := RotatedFiles(out)
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}

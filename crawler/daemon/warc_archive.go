@@ -26,10 +26,10 @@ import (
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
 
-// A warcArchive is the crawl's Archive: WARC files of every exchange, robots.txt
+// A WARCArchive is the crawl's Archive: WARC files of every exchange, robots.txt
 // and sitemaps too. What was written is with the operating system before the
 // visit is acked, and on the disk before its ack is (see bolt.Options.BeforeWrite).
-type warcArchive struct {
+type WARCArchive struct {
 	archive            *warc.ArchiveWriter
 	dirPath            string // of their directory
 	dir                *os.Root
@@ -47,36 +47,36 @@ type originMetadataStore interface {
 	SetNote(ctx context.Context, o decorum.Origin, key string, value []byte) error
 }
 
-// archiveLockFile is held by the process that writes WARC files to a directory.
-const archiveLockFile = "warc.lock"
+// WARCLockFile is held by the process that writes WARC files to a directory.
+const WARCLockFile = "warc.lock"
 
 // openArchive opens the archive of a crawl; nil if the crawl has none. It opens the
-// directory within cfg.pathConfinement.
-func openArchive(cfg *sinksConfig) (*warcArchive, error) {
-	if cfg.warc == nil {
+// directory within cfg.Confinement.
+func openArchive(cfg *Config) (*WARCArchive, error) {
+	if cfg.WARC == nil {
 		return nil, nil
 	}
-	warcConfig := *cfg.warc
-	dir, err := openWARCDir(warcConfig.Dir, cfg.fileMode, cfg.pathConfinement)
+	warcConfig := *cfg.WARC
+	dir, err := openWARCDir(warcConfig.Dir, cfg.FileMode, cfg.Confinement)
 	if err != nil {
 		return nil, usage.Errorf("cannot make the directory for WARC files: %w", err)
 	}
-	lock, err := datadir.LockDirectory(dir, archiveLockFile, "the directory for WARC files", "--warc", string(cfg.stateDir))
+	lock, err := datadir.LockDirectory(dir, WARCLockFile, "the directory for WARC files", "--warc", string(cfg.StateDir))
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if err := claimWARCDir(cfg.pathConfinement, warcConfig.Dir, dir); err != nil {
+	if err := claimWARCDir(cfg.Confinement, warcConfig.Dir, dir); err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	warcConfig.Root, warcConfig.FileMode, warcConfig.LastDurableExtent = dir, cfg.fileMode, cfg.durable.WARCExtent(warcConfig.Dir)
+	warcConfig.Root, warcConfig.FileMode, warcConfig.LastDurableExtent = dir, cfg.FileMode, cfg.Durable.WARCExtent(warcConfig.Dir)
 	warcConfig.OnRecovered = func(file string, bytesCut int64) {
-		cfg.log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
+		cfg.Log.Info("a WARC file that was left open has been closed", "file", file, "bytes_cut", bytesCut)
 	}
 	files, err := warc.OpenArchiveWriter(warcConfig)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), dir.Close())
 	}
-	return &warcArchive{archive: files, dirPath: warcConfig.Dir, dir: dir, lock: lock, log: cfg.log, onDiskFull: cfg.onDiskFull}, nil
+	return &WARCArchive{archive: files, dirPath: warcConfig.Dir, dir: dir, lock: lock, log: cfg.Log, onDiskFull: cfg.OnDiskFull}, nil
 }
 
 // openWARCDir opens a directory for WARC files, and creates it if it is missing;
@@ -91,16 +91,16 @@ func openWARCDir(name string, mode fs.FileMode, c *confine.Paths) (*os.Root, err
 	return os.OpenRoot(name)
 }
 
-// enableRevisitRecords lets later visits of a URL become revisit records. notes keep what
+// EnableRevisitRecords lets later visits of a URL become revisit records. notes keep what
 // was archived of it; revisitsPages says that the crawl visits pages again, beside control
 // files.
-func (a *warcArchive) enableRevisitRecords(notes originMetadataStore, revisitsPages bool) {
+func (a *WARCArchive) EnableRevisitRecords(notes originMetadataStore, revisitsPages bool) {
 	a.captureNotes, a.crawlRevisitsPages = notes, revisitsPages
 }
 
 // Record writes the records of one visit. While there is no room for them it
 // waits, and so do others.
-func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
+func (a *WARCArchive) Record(ctx context.Context, v *crawler.Visit) error {
 	switch {
 	case v.Exchange == nil && v.Response == nil:
 		return nil // nothing was sent
@@ -131,7 +131,7 @@ func (a *warcArchive) Record(ctx context.Context, v *crawler.Visit) error {
 
 // expectsRefetch reports whether the URL of a visit is asked for more than once as a
 // matter of course.
-func (a *warcArchive) expectsRefetch(v *crawler.Visit) bool {
+func (a *WARCArchive) expectsRefetch(v *crawler.Visit) bool {
 	return a.captureNotes != nil && (a.crawlRevisitsPages && v.Lease.Request == nil || v.Clearance.IsForRobots())
 }
 
@@ -142,7 +142,7 @@ func captureNoteKey(u decorum.URL) string {
 }
 
 // previousCapture returns what was archived of the URL before, nil if nothing is known.
-func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureDateAndDigest, error) {
+func (a *WARCArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*warc.CaptureDateAndDigest, error) {
 	if !a.expectsRefetch(v) {
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (a *warcArchive) previousCapture(ctx context.Context, v *crawler.Visit) (*w
 }
 
 // saveCaptureNoteIfNeeded notes what was archived of a URL, unless that is known.
-func (a *warcArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
+func (a *WARCArchive) saveCaptureNoteIfNeeded(ctx context.Context, v *crawler.Visit, previous *warc.CaptureDateAndDigest, written warc.CaptureDateAndDigest) error {
 	if !a.expectsRefetch(v) || written.Date.IsZero() || previous != nil && written == *previous {
 		return nil
 	}
@@ -197,7 +197,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 	add("delay_observed_ms", ms(v.ObservedDelay()))
 	add("duration_ms", ms(v.End.Sub(v.Start)))
 	for _, s := range v.ContentUsageAssessment().Signals {
-		add("ai_use", usageSignalText(s))
+		add("ai_use", UsageSignalText(s))
 	}
 	if v.Err != nil {
 		add("error", v.Err.Error())
@@ -206,7 +206,7 @@ func warcMetadata(v *crawler.Visit) []warc.Field {
 }
 
 // Sync returns when all records that were written before are on the disk.
-func (a *warcArchive) Sync() error {
+func (a *WARCArchive) Sync() error {
 	if a == nil {
 		return nil
 	}
@@ -215,15 +215,15 @@ func (a *warcArchive) Sync() error {
 
 // Close closes the files. It comes after the state has been closed, which has
 // them synced.
-func (a *warcArchive) Close() error {
+func (a *WARCArchive) Close() error {
 	if a == nil {
 		return nil
 	}
 	return errors.Join(a.archive.Close(), a.lock.Close(), a.dir.Close())
 }
 
-// usageSignalText words what is asked of the use of content.
-func usageSignalText(s robots.UsageSignal) string {
+// UsageSignalText words what is asked of the use of content.
+func UsageSignalText(s robots.UsageSignal) string {
 	text := fmt.Sprintf("%s: %s: %s", s.Field, plaintext.ReplaceControlChars(s.Category), s.Preference)
 	switch {
 	case s.Line > 0 && s.Source != robots.InRobots:
