@@ -60,15 +60,14 @@ var allowedImports = map[string][]string{
 	"crawler/crawltest":              {"."},
 	"crawler/project": {".", "internal/disk", "internal/inputfile", "internal/plaintext", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/ledger", "storage/redis", "storage/warc", "frontier",
 		"crawler", "crawler/botauth", "crawler/collyfetch"},
-	"crawler/daemon/internal/confine": {"internal/disk", "crawler/daemon/internal/datadir"},
+	"crawler/daemon/internal/confine": {"crawler/daemon/internal/datadir", "internal/disk"},
 	"crawler/daemon/internal/datadir": {".", "internal/disk", "internal/inputfile", "internal/usage", "internal/yamllimit", "storage", "storage/bolt", "storage/ledger", "storage/redis", "storage/warc", "crawler/project"},
-	"crawler/daemon": {".", "internal/connlimit", "internal/disk", "internal/inputfile", "internal/jsonline", "internal/memlimit", "internal/plaintext", "internal/usage", "internal/yamllimit", "robots", "politeness", "storage", "storage/bolt", "storage/ledger", "storage/memory", "storage/redis", "storage/warc", "frontier", "frontier/sitemap",
-		"crawler", "crawler/bodymem", "crawler/forecast", "crawler/replay", "crawler/botauth", "crawler/collyfetch", "crawler/ftpfetch", "crawler/crawltest",
-		"crawler/daemon/api", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/metrics", "crawler/daemon/page", "crawler/project"},
-	"crawler/daemon/page":    {".", "robots", "crawler/daemon/api"},
-	"crawler/daemon/api":     {".", "internal/jsonline", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
-	"crawler/daemon/metrics": {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
-	"cmd/decorum":            {"crawler/daemon"},
+	"crawler/daemon/internal/sinks":   {".", "crawler", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "internal/disk", "internal/jsonline", "internal/plaintext", "internal/usage", "robots", "storage", "storage/bolt", "storage/ledger", "storage/warc"},
+	"crawler/daemon":                  {".", "crawler", "crawler/bodymem", "crawler/botauth", "crawler/collyfetch", "crawler/crawltest", "crawler/daemon/api", "crawler/daemon/internal/confine", "crawler/daemon/internal/datadir", "crawler/daemon/internal/sinks", "crawler/daemon/metrics", "crawler/daemon/page", "crawler/forecast", "crawler/ftpfetch", "crawler/project", "crawler/replay", "frontier", "frontier/sitemap", "internal/connlimit", "internal/disk", "internal/inputfile", "internal/jsonline", "internal/memlimit", "internal/plaintext", "internal/usage", "internal/yamllimit", "politeness", "robots", "storage", "storage/bolt", "storage/ledger", "storage/memory", "storage/redis", "storage/warc"},
+	"crawler/daemon/page":             {".", "robots", "crawler/daemon/api"},
+	"crawler/daemon/api":              {".", "internal/jsonline", "internal/connlimit", "robots", "frontier", "crawler/botauth"},
+	"crawler/daemon/metrics":          {".", "robots", "politeness", "storage", "frontier", "crawler", "crawler/daemon/api"},
+	"cmd/decorum":                     {"crawler/daemon"},
 }
 
 // allowedThirdParty says which packages may import code from outside the module and
@@ -90,7 +89,7 @@ var allowedThirdParty = map[string][]string{
 	"crawler/daemon/metrics":          {"github.com/prometheus/client_golang/"},
 	"crawler/project":                 {"github.com/goccy/go-yaml", "github.com/spf13/pflag"},
 	"crawler/daemon/internal/datadir": {"github.com/goccy/go-yaml"},
-	"crawler/daemon":                  {"github.com/spf13/", "github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"},
+	"crawler/daemon":                  {"github.com/fsnotify/fsnotify", "github.com/goccy/go-yaml", "github.com/spf13/cobra", "github.com/spf13/pflag"},
 }
 
 // maxFileLines is how long a file may be.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/warc"
 )
@@ -36,7 +37,7 @@ func readArchive(t *testing.T, dir string) []warcRecord {
 	}
 	var all []warcRecord
 	for _, name := range names {
-		if filepath.Base(name) == WARCLockFile {
+		if filepath.Base(name) == sinks.WARCLockFile {
 			continue
 		}
 		if !strings.HasSuffix(name, ".warc.gz") {
@@ -113,7 +114,7 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff(requested, responseURLs(records)); diff != "" {
 		t.Errorf("requests that the server saw (-), and answers that are archived (+)\n%s", diff)
 	}
-	lines := map[string]OutputRecord{}
+	lines := map[string]sinks.OutputRecord{}
 	for _, r := range outputRecords(t, v) {
 		lines[r.URL] = r
 	}
@@ -143,7 +144,7 @@ func TestArchive(t *testing.T) {
 }
 
 // outputRecords returns the lines of output.
-func outputRecords(t *testing.T, v *crawlFixture) []OutputRecord {
+func outputRecords(t *testing.T, v *crawlFixture) []sinks.OutputRecord {
 	t.Helper()
 	return readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile))
 }
@@ -206,7 +207,7 @@ func TestArchiveInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	lock, err := datadir.LockDirectory(root, WARCLockFile, "", "", "")
+	lock, err := datadir.LockDirectory(root, sinks.WARCLockFile, "", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -301,7 +302,7 @@ func (f *daemonFixture) openAndCloseOutputs(name string) error {
 		return err
 	}
 	cfg.Resume, cfg.Log = true, r.env.log
-	o, err := Open(cfg)
+	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err
 	}

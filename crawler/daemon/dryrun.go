@@ -14,6 +14,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -65,9 +66,9 @@ func (a *program) forecastByDryRun(ctx context.Context, p project.Project, s cra
 	if err != nil {
 		return err
 	}
-	out := NewJSONLRecorder(io.Discard)
+	out := sinks.NewJSONLRecorder(io.Discard)
 	if s.dryRunOptions.output != "" {
-		if out, err = OpenJSONLRecorder(JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.stdout}); err != nil {
+		if out, err = sinks.OpenJSONLRecorder(sinks.JSONLOptions{Path: s.dryRunOptions.output, FileMode: p.Output.FileModeBits(), Stdout: a.stdout}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()

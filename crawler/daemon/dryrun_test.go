@@ -23,6 +23,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -115,7 +116,7 @@ func newInMemoryEngineConfig(web *crawltest.Web) engineConfig {
 	return engineConfig{
 		transport: web,
 		stores:    datadir.CrawlStores{Frontier: memory.New(memory.Config{}), Robots: memory.New(memory.Config{})},
-		Outputs:   Outputs{JSONL: NewJSONLRecorder(io.Discard)}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
+		Outputs:   sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, log: slog.New(slog.DiscardHandler), sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()},
 	}
 }
 

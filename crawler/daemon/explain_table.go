@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
@@ -83,7 +84,7 @@ func explainedRulesLines(r *api.ExplainedRules) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s (line %d) loses%s", plaintext.ReplaceControlChars(m.Rule), m.Line, lostRuleReasonText(m, r.Matches[0])))
 	}
 	for _, s := range r.UsageSignals {
-		lines = append(lines, "asks "+UsageSignalText(s))
+		lines = append(lines, "asks "+sinks.UsageSignalText(s))
 	}
 	return lines
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 )
 
 // A diskShortage takes the room for files away from a process, or from all, and
@@ -136,7 +137,7 @@ func testFullDisk(t *testing.T, s diskShortage) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("the crawl ended with %v\n%s", err, stderr)
 	}
-	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", datadir.OutputFile)), func(r OutputRecord) bool { return r.Status == 503 })
+	answered := slices.DeleteFunc(readRecords(t, filepath.Join(dir, "data", datadir.OutputFile)), func(r sinks.OutputRecord) bool { return r.Status == 503 })
 	got := sortedURLs(answered)
 	if s.killsCrawl {
 		got = slices.Compact(got)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/internal/testwait"
 )
@@ -200,7 +201,7 @@ func (v *killedCrawl) checkResult(total *killTotals) {
 	v.t.Helper()
 	out := filepath.Join(v.data, datadir.OutputFile)
 	testfile.RotatedLines(v.t, out, killOutputFileSize)
-	if full, err := RotatedFiles(out); err != nil || len(full) < 10 {
+	if full, err := sinks.RotatedFiles(out); err != nil || len(full) < 10 {
 		v.t.Errorf("full files of output %v (%v), want more", full, err)
 	}
 	got := slices.Compact(sortedURLs(readRecords(v.t, out)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 	"github.com/decorum-crawler/decorum/storage/bolt"
@@ -84,7 +85,7 @@ func TestCrawlAfterALossOfPower(t *testing.T) {
 	}
 	runCommand(t, "frontier", "stats", "--data", v.dataDir()).want(t, ExitDone)
 	runCommand(t, v.crawlArgs("--resume")...).want(t, ExitDone)
-	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r OutputRecord) bool {
+	got := slices.Compact(sortedURLs(slices.DeleteFunc(readRecords(t, filepath.Join(v.dataDir(), datadir.OutputFile)), func(r sinks.OutputRecord) bool {
 		return r.URL == "https://a.example/lost"
 	})))
 	if want := slices.Compact(requestedPages(v.web.Log())); !slices.Equal(got, want) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/testfile"
 )
 
@@ -67,11 +68,11 @@ func TestModesOfCrawl(t *testing.T) {
 		data := v.dataDir()
 		for _, dir := range []string{warc, filepath.Join(data, datadir.BodiesDir), filepath.Join(data, datadir.LedgerDir)} {
 			for path, mode := range modesByPath(t, dir) {
-				if filepath.Base(path) == WARCLockFile && mode != 0o600 {
+				if filepath.Base(path) == sinks.WARCLockFile && mode != 0o600 {
 					t.Errorf("%s: %o", path, mode)
 				}
 			}
-			if err := os.RemoveAll(filepath.Join(dir, WARCLockFile)); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir, sinks.WARCLockFile)); err != nil {
 				t.Fatal(err)
 			}
 			checkModes(t, dir, tt.dirs, tt.files)

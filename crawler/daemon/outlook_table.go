@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
@@ -16,7 +17,7 @@ import (
 const maxForecastRows = 20
 
 // writeJSONL writes the totals, and then each host, on lines of their own.
-func (p *dryRunForecast) writeJSONL(out *JSONLRecorder) error {
+func (p *dryRunForecast) writeJSONL(out *sinks.JSONLRecorder) error {
 	e := jsonline.NewEscapingEncoder(out)
 	e.SetEscapeHTML(false)
 	err := e.Encode(p)

@@ -7,6 +7,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -16,9 +17,9 @@ import (
 
 // newSinksConfig returns which outputs a project writes. The caller adds how they are opened:
 // resume, StartFresh, durable, stdout, log, OnDiskFull. newSinksConfig reads the key of the ledger.
-func newSinksConfig(p *project.Project, c *confine.Paths) (Config, error) {
+func newSinksConfig(p *project.Project, c *confine.Paths) (sinks.Config, error) {
 	out := &p.Output
-	cfg := Config{
+	cfg := sinks.Config{
 		StateDir: datadir.StateDir(p.Store.Path), ProductToken: p.Agent.Product, FileMode: out.FileModeBits(),
 		JSONLPath: out.JSONL, JSONLMaxFileBytes: int64(out.JSONLMaxFileSize), WriteBodies: out.WriteBodies, Confinement: c,
 	}
@@ -34,7 +35,7 @@ func newSinksConfig(p *project.Project, c *confine.Paths) (Config, error) {
 	if name := out.LedgerKeyFile; name != "" {
 		var err error
 		if cfg.Ledger.SigningKey, err = inputfile.ReadPrivateKey(c.OpenInput, name, ledger.ParsePrivateKey); err != nil {
-			return Config{}, usage.Errorf("output.ledger_key: %w", err)
+			return sinks.Config{}, usage.Errorf("output.ledger_key: %w", err)
 		}
 	}
 	return cfg, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -108,7 +109,7 @@ func analyzeParams(ctx context.Context, name, onlyHost string) (*queryParamAnaly
 	s := &queryParamAnalysis{onlyHost: onlyHost, pagesByURL: newHashSampledMap[sampledPage](), variantByURLWithoutParam: newHashSampledMap[paramVariantSample](), seenBodies: newHashSampledMap[struct{}](),
 		evidence: map[hostDirectoryParam]*queryParamEvidence{}, duplicatesByHost: map[string]*hostDuplicates{}}
 	for _, do := range []func(decorum.URL, recordedPage, uint64){s.countPage, s.comparePage} {
-		if err := ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
+		if err := sinks.ForEachJSONLFile(name, func(r io.Reader) error { return s.forEachOutputPage(ctx, r, do) }); err != nil {
 			return nil, fmt.Errorf("cannot read the output of the crawl: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -13,7 +14,7 @@ import (
 // while it runs, and its state is longer.
 type projectOutputs struct {
 	mu sync.Mutex
-	Outputs
+	sinks.Outputs
 	syncErr      error // why lines may be missing on the disk
 	filesChecked bool  // the files were checked after the state was opened
 }
@@ -32,7 +33,7 @@ func (r *projectOutputs) openForProject(env *crawlDependencies, loaded *loadedPr
 		return err
 	}
 	cfg.Resume, cfg.Durable, cfg.Stdout, cfg.Log, cfg.OnDiskFull = true, durable, env.standardOutput, env.log, env.onDiskFull
-	o, err := Open(cfg)
+	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (r *projectOutputs) close() error {
 	}
 	r.syncErr = err
 	err = errors.Join(err, r.Outputs.Close())
-	r.Outputs = Outputs{}
+	r.Outputs = sinks.Outputs{}
 	return err
 }
 

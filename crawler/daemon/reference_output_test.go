@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/doctest"
 )
 
@@ -23,7 +24,7 @@ marked as left out; what is not known is empty, 0 or null.
 | field | |
 |---|---|
 `)
-	writeLine(t, w, doctest.ReadTypes(t), "", reflect.TypeFor[OutputRecord]())
+	writeLine(t, w, doctest.ReadTypes(t), "", reflect.TypeFor[sinks.OutputRecord]())
 }
 
 func writeLine(t *testing.T, w *bytes.Buffer, types map[string]doctest.TypeDoc, path string, v reflect.Type) {

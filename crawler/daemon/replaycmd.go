@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/crawler/replay"
 	"github.com/decorum-crawler/decorum/frontier"
@@ -121,7 +122,7 @@ func (a *program) replayRecordedCrawl(ctx context.Context, replayer *replay.Repl
 	p.Agent.Signature = project.Signing{} // nothing is sent, and the key may be elsewhere
 	g := engineConfig{
 		stores:  datadir.CrawlStores{Frontier: replayer.Store, Robots: memory.New(memory.Config{})},
-		Outputs: Outputs{JSONL: NewJSONLRecorder(io.Discard)}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
+		Outputs: sinks.Outputs{JSONL: sinks.NewJSONLRecorder(io.Discard)}, callbacksByHandlerName: a.callbacksByHandlerName, log: a.log,
 		sharedResources: sharedResources{sharedHosts: politeness.NewSharedHosts()}, transport: replayer, now: replayer.Now,
 	}
 	r, err := g.newCrawlEngine(p, seedPerOrigin)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/decorum-crawler/decorum"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/internal/jsonline"
 	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/robots"
@@ -53,7 +54,7 @@ func robotsExplanationText(e robots.Explanation) []byte {
 		fmt.Fprintf(&b, "  \t  %s\n  \t  %s\n", e.PathAndQuery, ruleMatchUnderline(m))
 	}
 	for _, s := range e.UsageSignals {
-		fmt.Fprintf(&b, "  asks\t%s\n", UsageSignalText(s))
+		fmt.Fprintf(&b, "  asks\t%s\n", sinks.UsageSignalText(s))
 	}
 	for _, line := range e.PaceLines {
 		fmt.Fprintf(&b, "  asks\t%s\n", line)

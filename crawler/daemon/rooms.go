@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum/crawler/bodymem"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/confine"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/frontier"
 	"github.com/decorum-crawler/decorum/internal/inputfile"
@@ -26,7 +27,7 @@ import (
 type engineConfig struct {
 	stores          datadir.CrawlStores
 	pathConfinement *confine.Paths // of the files that the project names
-	Outputs
+	sinks.Outputs
 	callbacksByHandlerName NamedCallbacks
 	hooks                  crawler.Hooks
 	// A replay has a network and a clock of its own; nil: those of the machine.

@@ -12,6 +12,7 @@ import (
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
 	"github.com/decorum-crawler/decorum/internal/usage"
@@ -49,7 +50,7 @@ func (h *visitedHostSet) count() int {
 }
 
 // openCrawlRun opens the crawl's state, and puts the rooms together on it.
-func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o Outputs, s crawlOptions) (_ *foregroundRun, err error) {
+func (a *program) openCrawlRun(p project.Project, seedPerOrigin []decorum.URL, o sinks.Outputs, s crawlOptions) (_ *foregroundRun, err error) {
 	j := &foregroundRun{visitedHosts: visitedHostSet{names: map[string]bool{}}, startedAt: time.Now(), isResumed: s.resume}
 	opts := a.boltOptions(p, o.Sync)
 	opts.ListOutputFiles = func() []bolt.OutputFileExtent { return o.DurableExtents(datadir.StateDir(p.Store.Path)) }
@@ -134,7 +135,7 @@ func (a *program) runProject(ctx context.Context, p project.Project, s crawlOpti
 			return err
 		}
 	}
-	o, err := Open(cfg)
+	o, err := sinks.Open(cfg)
 	if err != nil {
 		return err
 	}

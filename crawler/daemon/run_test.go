@@ -15,6 +15,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/crawltest"
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/crawler/daemon/internal/sinks"
 	"github.com/decorum-crawler/decorum/crawler/project"
 	"github.com/decorum-crawler/decorum/internal/doctest"
 	"github.com/decorum-crawler/decorum/internal/testfile"
@@ -86,11 +87,11 @@ func (v *crawlFixture) crawlArgs(more ...string) []string {
 }
 
 // readRecords reads an output, full files too.
-func readRecords(t *testing.T, file string) []OutputRecord {
+func readRecords(t *testing.T, file string) []sinks.OutputRecord {
 	t.Helper()
-	var rs []OutputRecord
+	var rs []sinks.OutputRecord
 	for _, line := range testfile.RotatedLines(t, file, 0) {
-		var r OutputRecord
+		var r sinks.OutputRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v in line %q", err, line)
 		}
@@ -100,7 +101,7 @@ func readRecords(t *testing.T, file string) []OutputRecord {
 }
 
 // sortedURLs returns the URLs of records, sorted.
-func sortedURLs(rs []OutputRecord) []string {
+func sortedURLs(rs []sinks.OutputRecord) []string {
 	var us []string
 	for _, r := range rs {
 		us = append(us, r.URL)
@@ -246,7 +247,7 @@ func TestRotatedOutput(t *testing.T) {
 	if diff := cmp.Diff(shopURLs, sortedURLs(readRecords(t, out))); diff != "" {
 		t.Error(diff)
 	}
-	rotated, err := RotatedFiles(out)
+	rotated, err := sinks.RotatedFiles(out)
 	if err != nil || len(rotated) == 0 {
 		t.Fatalf("full files %v (%v), want some", rotated, err)
 	}

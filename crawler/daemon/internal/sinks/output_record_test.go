@@ -1,4 +1,4 @@
-package daemon
+package sinks
 
 import (
 	"math/rand/v2"
