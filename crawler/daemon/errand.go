@@ -188,5 +188,11 @@ func (e *oneOffFetcher) waitUntilDue(ctx context.Context, host string, due time.
 	if maxWait := e.policy.WithDefaults().MaxCrawlDelay; time.Until(due) > maxWait {
 		return fmt.Errorf("%s is not to be visited before %s", host, due.Format(time.RFC3339))
 	}
-	return sleep(ctx, time.Until(due)) // there is one visit at a time here, so nobody else is kept waiting
+	wait := time.NewTimer(time.Until(due)) // there is one visit at a time here, so no other is kept waiting
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -102,7 +103,7 @@ func (s *frontierStats) writeTable(w io.Writer) error {
 			row("due since", formatTime(s.DueSince))
 		}
 		for _, f := range s.StoreFiles {
-			row(f.Name, fmt.Sprintf("%s, %s of them free", formatBytes(f.Bytes), formatBytes(f.FreeBytes)))
+			row(f.Name, fmt.Sprintf("%s, %s of them free", plaintext.FormatBytes(f.Bytes), plaintext.FormatBytes(f.FreeBytes)))
 		}
 	})
 	_, err := p.WriteTo(w)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/internal/datadir"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage/bolt"
 )
 
@@ -51,7 +52,7 @@ func (a *program) compactFrontier(dir datadir.StateDir) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, formatBytes(after), formatBytes(before))
+		fmt.Fprintf(a.stdout, "%s: %s, was %s\n", name, plaintext.FormatBytes(after), plaintext.FormatBytes(before))
 	}
 	return nil
 }

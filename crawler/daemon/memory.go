@@ -1,10 +1,10 @@
 package daemon
 
 import (
-	"fmt"
 	"log/slog"
 
 	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // newMemoryPressure returns the PressureMonitor that refuses new hosts while the memory of the
@@ -16,22 +16,7 @@ func newMemoryPressure(limit memlimit.Limit, log *slog.Logger) *memlimit.Pressur
 		if low && !warned {
 			warned = true
 			log.Warn("memory is nearly used up; links to new hosts are refused until there is more, and counted in "+
-				"decorum report (memory)", "kept", formatBytes(liveBytes), "limit", formatBytes(limit))
+				"decorum report (memory)", "kept", plaintext.FormatBytes(liveBytes), "limit", plaintext.FormatBytes(limit))
 		}
 	})
-}
-
-// formatBytes writes a number of bytes for people.
-func formatBytes(n int64) string {
-	x, unit := float64(n), "B"
-	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if x < 1024 {
-			break
-		}
-		x, unit = x/1024, larger
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", x, unit)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler/daemon/api"
 	"github.com/decorum-crawler/decorum/internal/memlimit"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // If the kernel kills a daemon for its memory, the restarted daemon would run the same
@@ -66,7 +67,7 @@ func (n *memoryKillRecord) endedByMemoryKill(usage memoryUsage) (sign string, ki
 	case n.OOMKills >= 0 && usage.oomKills > n.OOMKills:
 		return "the kernel killed a process of the control group for its memory", true
 	case n.LimitBytes > 0 && float64(n.LiveBytes) > memoryKillThreshold*float64(n.LimitBytes):
-		return fmt.Sprintf("it kept %s of %s of memory when it ended", formatBytes(n.LiveBytes), formatBytes(n.LimitBytes)), true
+		return fmt.Sprintf("it kept %s of %s of memory when it ended", plaintext.FormatBytes(n.LiveBytes), plaintext.FormatBytes(n.LimitBytes)), true
 	}
 	return "", false
 }

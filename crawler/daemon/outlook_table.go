@@ -76,7 +76,7 @@ func (p *dryRunForecast) writeTable(w io.Writer) error {
 // writeForecastRow writes one row of the table.
 func (o *forecastStats) writeForecastRow(row func(...any), host, crawlDelay, configuredDelay, visitTime string) {
 	row(host, o.Requests, o.RobotsRequests, o.TDMRepRequests, o.SitemapRequests, o.PageRequests, o.PagesLeft, o.BlockedURLs, crawlDelay, configuredDelay, visitTime,
-		formatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
+		plaintext.FormatBytes(o.Bytes), roundedDurationText(time.Duration(o.Duration)))
 }
 
 // bytesSourceText says where the bytes of pages come from.

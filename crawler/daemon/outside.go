@@ -8,6 +8,7 @@ import (
 
 	"github.com/decorum-crawler/decorum"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -99,7 +100,7 @@ func (o *discoveryRefusalReporter) warnLimitReached(e storage.Entry, err error, 
 	if key != "" {
 		attrs = append(attrs, key, limit.hostOrDomain)
 	}
-	attrs = append(attrs, "reason", limit.reason, "why", innerErrorText(err), "url", truncateURL(e.URL.String()))
+	attrs = append(attrs, "reason", limit.reason, "why", innerErrorText(err), "url", plaintext.TruncateURL(e.URL.String()))
 	if field != "" {
 		attrs = append(attrs, "field", field)
 	}
@@ -117,13 +118,3 @@ func innerErrorText(err error) string {
 	}
 	return err.Error()
 }
-
-// truncateURL returns as much of a URL as is shown.
-func truncateURL(u string) string { return u[:min(len(u), maxShownURLBytes)] }
-
-// Bounds of a survey.
-const (
-	maxSampledKeys   = 100_000 // keys in each subset
-	maxParamPlaces   = 20_000  // places, and hosts
-	maxShownURLBytes = 300     // bytes of a URL that is shown
-)

@@ -50,7 +50,7 @@ func TestLimitsAreWarnedOf(t *testing.T) {
 			t.Errorf("%s is no surprise: %s", wanted, got)
 		}
 	}
-	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > maxShownURLBytes+300 {
+	if long := reportedRefusals(t, &o, frontier.LongURL, "http://c.test/"+strings.Repeat("x", 3000)); len(long) > 600 {
 		t.Errorf("logged %d bytes", len(long))
 	}
 	if n := o.refusedURLCount.Load(); n != 10 {

@@ -18,6 +18,9 @@ import (
 	"github.com/decorum-crawler/decorum/storage"
 )
 
+// maxParamPlaces is how many places, and how many hosts, an analysis keeps.
+const maxParamPlaces = 20_000
+
 // A queryParamAnalysis looks through the output of a crawl for parameters that do not
 // change what a page is. It reads the output twice, line by line; memory is
 // bounded by subsets and maxParamPlaces, about 40 MB in all.
@@ -187,7 +190,7 @@ func (s *queryParamAnalysis) compareVariants(evidence *queryParamEvidence, u dec
 	otherVariant, ok := s.variantByURLWithoutParam.get(key)
 	switch {
 	case !ok:
-		s.variantByURLWithoutParam.put(key, paramVariantSample{urlHash, hash, truncateURL(u.String())})
+		s.variantByURLWithoutParam.put(key, paramVariantSample{urlHash, hash, plaintext.TruncateURL(u.String())})
 	case otherVariant.fullURLHash != urlHash:
 		evidence.addBodyComparison(hash == otherVariant.bodyHash, u.String(), otherVariant.shownURL)
 	}
@@ -199,7 +202,7 @@ func (at *queryParamEvidence) addBodyComparison(agree bool, u, other string) {
 		return
 	}
 	if at.SameBodyPairs++; at.ExamplePair[0] == "" {
-		at.ExamplePair = [2]string{truncateURL(u), truncateURL(other)}
+		at.ExamplePair = [2]string{plaintext.TruncateURL(u), plaintext.TruncateURL(other)}
 	}
 }
 
@@ -214,7 +217,7 @@ func (at *queryParamEvidence) addCanonical(u decorum.URL, canonical, urlWithout,
 		at.CanonicalsWithParam++
 	default:
 		if at.CanonicalsWithoutParam++; at.ExamplePair[0] == "" {
-			at.ExamplePair = [2]string{truncateURL(u.String()), truncateURL(canonical)}
+			at.ExamplePair = [2]string{plaintext.TruncateURL(u.String()), plaintext.TruncateURL(canonical)}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/internal/usage"
 	"github.com/decorum-crawler/decorum/storage"
 )
@@ -81,7 +82,7 @@ func (p *progressReporter) statusLine(ctx context.Context, now time.Time) string
 		}
 	}
 	parts = append(parts,
-		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), formatBytes(st.Bytes))
+		fmt.Sprintf("%d blocked", st.BlockedURLs), fmt.Sprintf("%d errors", st.Errors), plaintext.FormatBytes(st.Bytes))
 	if remaining, ok := p.estimatedTimeToLimit(now, st, rate); ok {
 		parts = append(parts, "at most "+remaining.Round(time.Second).String()+" left")
 	}

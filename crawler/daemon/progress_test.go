@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/crawler/project"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 	"github.com/decorum-crawler/decorum/storage"
 )
 
@@ -108,7 +109,7 @@ func TestTerminalWriter(t *testing.T) {
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 10 << 20: "10.0 MiB", 3 << 40: "3.0 TiB"} {
-		if got := formatBytes(n); got != want {
+		if got := plaintext.FormatBytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

@@ -112,7 +112,7 @@ func hostCountsByStateText(hosts map[string]int) string {
 // hostTotalsRows returns what the tally says, in words.
 func hostTotalsRows(t *api.HostTotals) [][2]string {
 	rows := [][2]string{
-		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, formatBytes(t.Bytes), delayText(t.RequestTime))},
+		{"requests", fmt.Sprintf("%d, pages: %d, failed: %d, %s in %v", t.Requests, t.Pages, t.Failures, plaintext.FormatBytes(t.Bytes), delayText(t.RequestTime))},
 		{"URLs", fmt.Sprintf("%d known, %d done, %d queued, %d resting, %d parked (%d by robots.txt, %d out of scope)",
 			t.KnownURLs, t.DoneURLs, t.QueuedURLs, t.AwaitingRevisit, t.ParkedURLs, t.BlockedByRobots, t.OutOfScope)},
 		{"coverage", formatPercent(t.Coverage)},

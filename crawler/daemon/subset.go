@@ -5,6 +5,9 @@ import (
 	"io"
 )
 
+// maxSampledKeys is how many keys a hashSampledMap holds.
+const maxSampledKeys = 100_000
+
 // A hashSampledMap holds values by keys that are hashes. When it is full, it lets go of
 // half of all keys, always the same: what is asked of the rest is answered as if
 // there were no others.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/decorum-crawler/decorum/crawler"
 	"github.com/decorum-crawler/decorum/frontier"
+	"github.com/decorum-crawler/decorum/internal/plaintext"
 )
 
 // summaryText says what the run has done, how it ended, and what is left and why.
@@ -18,7 +19,7 @@ func (j *foregroundRun) summaryText(ctx context.Context, runErr error) string {
 	st := j.crawler.Stats()
 	var b strings.Builder
 	fmt.Fprintf(&b, "pages: %d (%s), hosts: %d, time: %s, robots.txt: %d, sitemaps: %d\n",
-		st.Pages, formatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
+		st.Pages, plaintext.FormatBytes(st.Bytes), j.visitedHosts.count(), time.Since(j.startedAt).Round(10*time.Millisecond), st.RobotsFetches, st.SitemapFetches)
 	fmt.Fprintf(&b, "errors: %d, retries: %d, given up: %d, blocked by robots.txt: %d, out of scope: %d\n",
 		st.Errors, st.Retries, st.GivenUp, st.BlockedURLs, j.refusalReporter.refusedURLCount.Load())
 	if failures := failureCountsText(st); failures != "" {

@@ -74,3 +74,25 @@ func DescribeScanError(err error) error {
 	}
 	return err
 }
+
+// maxURLBytes is how many bytes of a URL TruncateURL returns.
+const maxURLBytes = 300
+
+// TruncateURL returns the first 300 bytes of a URL.
+func TruncateURL(u string) string { return u[:min(len(u), maxURLBytes)] }
+
+// FormatBytes returns a number of bytes with the largest unit that fits, up to TiB: 1536 is
+// "1.5 KiB".
+func FormatBytes(n int64) string {
+	x, unit := float64(n), "B"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if x < 1024 {
+			break
+		}
+		x, unit = x/1024, larger
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", x, unit)
+}
